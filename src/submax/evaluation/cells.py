@@ -1,24 +1,18 @@
-"""Cells of a log as numbers, times and names, and the rows that cannot be used."""
+"""Columns of a log as numbers, times, names and ids by SQL, and the rows that cannot be used."""
 
-import hashlib
-import json
 import math
 import re
-from array import array
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.arrays import Booleans
 from submax.core.errors import InputError
 from submax.core.summary import counted
+from submax.evaluation.sources import Source
 from submax.schema.names import LONGEST_NAME, short_repr
 
 NO_DEFAULT = "no default is declared"
@@ -30,8 +24,6 @@ HINTS = {
     "name it as the time: --column time={0}.",
 }
 """What a value that is not a number looks like, and what to do then."""
-MOST_LINES = 1_000_000
-"""Rows whose line is found; nobody opens a longer file in an editor, and it would take seconds."""
 MOST_PROBLEMS = 12
 """Problems that a message lists, so that it fits on a screen."""
 
@@ -49,297 +41,325 @@ def hint_about(column: str, values: Iterable[str]) -> str | None:
     return None
 
 
-class FileRows(NamedTuple):
-    """The rows of one file of a log: the number of its ``first`` one, and the ``name`` of the file.
-
-    The name is empty if there is one file alone. ``lines`` yields the line at which each row
-    begins, as an editor counts; None if rows are not lines of text.
-    """
-
-    first: int
-    name: str
-    lines: Callable[[], Iterator[int]] | None
-
-
 class RowProblem(NamedTuple):
-    """A column and a reason for which ``rows`` cannot be used.
+    """The number of ``rows`` that have a problem, and the ``first`` of them, counted from 1.
 
-    ``row``, counted from 1, and ``value`` are those of the first of these rows. ``other`` is the
-    row in which a repeated id occurred before; the sentence ends with it.
+    ``other`` is the row in which a repeated id occurred before.
     """
 
-    column: str
-    reason: str
     rows: int
-    row: int
-    value: str
+    first: int
     other: int | None = None
 
 
 class BadRows:
-    """Collects the problems found while a log is read.
+    """Collects, by column and reason, the problems found while a log is read.
 
-    ``rows`` counts rows with a problem; ``lines`` are the numbers, among all rows, of lines that
-    are none, such as those with too few values. ``files`` are the files that were read.
+    ``rows`` counts rows with a problem; those that are no rows are ``rejected`` by the source.
     """
 
-    def __init__(self) -> None:
-        # An array takes little memory: there may be millions of such lines.
-        self.lines = array("q")
-        self.rows = 0
-        self.files: list[FileRows] = []
+    def __init__(self, source: Source) -> None:
+        self.source, self.rows = source, 0
         self._problems: dict[tuple[str, str], RowProblem] = {}
 
     @property
+    def rejected(self) -> int:
+        """The number of rows that are none, such as those with too few values."""
+        return sum(map(len, self.source.rejected))
+
+    @property
     def count(self) -> int:
-        """The number of rows with a problem, and of lines that are not rows."""
-        return self.rows + len(self.lines)
+        """The number of rows with a problem, and of those that are none."""
+        return self.rows + self.rejected
 
-    def note(
-        self, column: str, reason: str, bad: Booleans, first_row: int, value: Callable[[int], Any]
-    ) -> None:
-        """Count the rows that are ``bad [n]``; ``value`` returns the column's value in a row."""
-        count = int(np.count_nonzero(bad))
-        if count == 0:
-            return
-        before = self._problems.get((column, reason))
-        if before is None:
-            place = int(np.argmax(bad))
-            text = "the value" if value(place) is None else short_repr(value(place))
-            before = RowProblem(column, reason, 0, first_row + place, text)
-        self._problems[column, reason] = before._replace(rows=before.rows + count)
+    def note(self, column: str, reason: str, bad: Booleans, first_row: int) -> None:
+        """Count the rows that are ``bad [n]``."""
+        rows = int(np.count_nonzero(bad))
+        if rows:
+            first = RowProblem(0, first_row + int(np.argmax(bad)))
+            before = self._problems.get((column, reason), first)
+            self._problems[column, reason] = before._replace(rows=before.rows + rows)
 
-    def note_repeats(self, column: str, count: int, row: int, before: int) -> None:
-        """Count rows whose id occurred before; ``row`` is the first of them, ``before`` the other.
+    def note_repeats(self, column: str, rows: int, first: int, other: int) -> None:
+        """Count rows whose id occurred before; an id that repeats is most often that of a user."""
+        self._problems[column, "occurred before, in"] = RowProblem(rows, first, other)
+        self.rows += rows
 
-        An id that repeats is most often that of a user.
-        """
-        reason = "occurred before, in"
-        self._problems[column, reason] = RowProblem(column, reason, count, row, "the id", before)
-        self.rows += count
+    def _value(self, column: str, problem: RowProblem) -> str:
+        if problem.other is not None:
+            return "the id"
+        source = self.source
+        query = f"select {source.cell(column)} from {source.table} limit 1"
+        ((value,),) = source.rows(f"{query} offset {problem.first - 1}")
+        return "the value" if value is None else short_repr(value)
 
     def sentences(self) -> list[str]:
         """Return a sentence for each problem, at most ``MOST_PROBLEMS``."""
+        left_out = len(self._problems) + (self.rejected > 0) - MOST_PROBLEMS
         sentences = []
-        for one in self._problems.values():
-            other = "" if one.other is None else f" {self.row(one.other)}"
+        for (column, reason), one in list(self._problems.items())[:MOST_PROBLEMS]:
+            other = "" if one.other is None else f" {self.source.row(one.other)}"
             sentences.append(
-                f"column {one.column!r}, {self.row(one.row)}: {one.value} {one.reason}{other} "
-                f"({counted(one.rows, 'row')})"
+                f"column {column!r}, {self.source.row(one.first)}: {self._value(column, one)} "
+                f"{reason}{other} ({counted(one.rows, 'row')})"
             )
-        if self.lines:
-            where = self._in_file(self.lines[0])
-            lines = counted(len(self.lines), "line")
-            sentences.append(f"{where} has another number of values than the header ({lines})")
-        left_out = len(sentences) - MOST_PROBLEMS
+        if self.rejected:
+            sentences.append(
+                f"{self.source.first_rejected()} has another number of values than the header "
+                f"({counted(self.rejected, 'line')})"
+            )
         more = [f"... and {left_out} other problems"] if left_out > 0 else []
         return [*sentences[:MOST_PROBLEMS], *more]
 
-    def refuse(self, name: str, rows: int, parameter: str | None = None) -> None:
+    def refuse(self, rows: int, parameter: str | None = None) -> None:
         """Raise an error that lists all problems, if there are any.
 
         Rows can be left out of a log, not of the table that is the value of another ``parameter``.
         """
         if not self.count:
             return
-        every = rows + len(self.lines)
+        every = rows + self.rejected
         skip = ", or leave them out with --skip-bad-rows (skip_bad_rows=True)"
         advice = [f"Correct these rows{skip if self.count < every and parameter is None else ''}."]
-        problems = self._problems.values()
-        hints = [hint_about(one.column, [one.value]) for one in problems]
+        shown = list(self._problems.items())[:MOST_PROBLEMS]
+        hints = [hint_about(column, [self._value(column, one)]) for (column, _), one in shown]
         advice += dict.fromkeys(hint for hint in hints if hint is not None)
-        if any(one.reason.endswith(NO_DEFAULT) for one in problems):
+        if any(reason.endswith(NO_DEFAULT) for _, reason in self._problems):
             advice.append(
                 "You can declare a default for missing values: --declare FILE.toml with [context] "
                 'and country = {values = ["fr", "de"], default = "fr"}, age = {default = 40}.'
             )
         advice += [
-            f"If {one.column!r} is the id of a user and not of a row, say that the log has no id: "
+            f"If {column!r} is the id of a user and not of a row, say that the log has no id: "
             "--column id= (columns={'id': None})."
-            for one in problems
+            for (column, _), one in self._problems.items()
             if one.other is not None
         ]
+        name = self.source.name
         found = [f"{self.count} of {every} rows of {name} cannot be used:", *self.sentences()]
         raise InputError("\n".join(["\n  ".join(found), *advice]), parameter=parameter)
 
-    def row(self, number: int) -> str:
-        """Return where a row is: its number and line in its file, and which of several files.
 
-        The ``number`` does not count lines that are not rows.
-        """
-        for line in self.lines:
-            if line > number:
-                break
-            number += 1
-        return self._in_file(number)
-
-    def _in_file(self, number: int) -> str:
-        file = next((one for one in reversed(self.files) if one.first <= number), None)
-        if file is None:
-            return f"row {number}"
-        number -= file.first - 1
-        line = None
-        if file.lines is not None and number <= MOST_LINES:
-            line = next(islice(file.lines(), number - 1, None), None)
-        where = f"row {number}" if line is None else f"row {number} (line {line})"
-        return f"{where} of {file.name}" if file.name else where
-
-
-TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+TRUTH = {"true": 1, "false": 0, "yes": 1, "no": 0}
 """Words that are read as numbers; upper and lower case make no difference."""
-SEPARATOR = "|"
-"""Separates the names of eligible choices in a cell of text."""
-
-
-class Numbers(NamedTuple):
-    """Finite ``values [n]``, NaN where a cell is ``missing`` or is ``wrong`` (not a number)."""
-
-    values: Floats
-    missing: Booleans
-    wrong: Booleans
-
-
-def numbers(column: Any) -> Numbers:
-    """Return the numbers of a pyarrow array, which may hold them as text."""
-    return _numbers(column, _as_number)
-
-
-def times(column: Any) -> Numbers:
-    """Return times in seconds since 1970; text is read as ISO 8601, in UTC if it has no zone."""
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        column = _parsed(column)
-    if pa.types.is_timestamp(column.type):
-        # Microseconds since 1970 fit into a double until long after the year 2200.
-        column = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
-        found = _numbers(column, _as_number)
-        return found._replace(values=found.values / 1e6)
-    if pa.types.is_date(column.type):
-        column = column.cast(pa.timestamp("s")).cast(pa.int64())
-    return _numbers(column, _as_time)
-
-
-def eligible_names(value: Any) -> list[list[Any]] | None:
-    """Return the names of eligible choices in a cell, for each slot; None if it has none.
-
-    A cell is a list of lists, a list (one slot), either of them as JSON, or text such as ``A|B``.
-    """
-    if isinstance(value, str):
-        if not value.startswith("["):
-            return [value.split(SEPARATOR)]
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return None
-    if not isinstance(value, list) or not value:
-        return None
-    if all(isinstance(one, list) for one in value):
-        return value
-    return [value]
-
-
-def _parsed(column: Any) -> Any:
-    """Return text as timestamps if pyarrow can convert the whole column, otherwise unchanged."""
-    for kind in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
-        try:
-            # A failing conversion of the whole column is slow, so try the first value before.
-            pc.cast(column.drop_null()[:1], kind)
-            return pc.cast(column, kind)
-        except pa.ArrowInvalid:
-            continue
-    return column
-
-
-def _numbers(column: Any, convert_cell: Callable[[Any], float]) -> Numbers:
-    missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
-    try:
-        cast = pc.cast(column, pa.float64(), safe=False)
-        values = cast.to_numpy(zero_copy_only=False).astype(np.float64)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        values = np.array([convert_cell(value) for value in column.to_pylist()], dtype=np.float64)
-    finite = np.isfinite(values)
-    return Numbers(np.where(finite, values, np.nan), missing, ~finite & ~missing)
-
-
-def _as_number(value: Any) -> float:
-    try:
-        text = str(value).strip().lower()
-        # Python would read 1_000 as a number; in data it is a name.
-        return TRUTH[text] if text in TRUTH else float(text.replace("_", "?"))
-    except ValueError:
-        return float("nan")
-
-
-def _as_time(value: Any) -> float:
-    # Try numbers first, as for a column of numbers: 20240101 is a number, not a date.
-    number = _as_number(value)
-    if not math.isnan(number):
-        return number
-    try:
-        time = datetime.fromisoformat(str(value).strip())
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return number
-
-
-UNKNOWN, MISSING = -1, -2
-"""In place of an index: a value that is not in the vocabulary, and an empty cell."""
 NO_NAME = f"is not a name of 1 to {LONGEST_NAME} printable characters"
-"""The reason for which a value is unknown if no names were declared."""
+"""The reason for which a value is not the name of an action or a category."""
+NO_ID = "is missing: every row needs an id"
+UNKNOWN = -1
+"""The code of a value that is missing, or that is not among the names."""
+NUMBERS = (
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL"),
+    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "BOOLEAN"),
+)
+"""Beginnings of the names of numeric types in DuckDB."""
+SAMPLED_ROWS = 10_000
+"""Rows of a text column that are looked at to find out whether it holds numbers."""
+MOST_NOT_NUMERIC = 0.1
+"""A text column holds numbers, with some mistakes, if at most this share is not numeric."""
 
 
-class Vocabulary:
-    """The indices of names: of those that were declared, or of all names as they occur.
+class Rows(NamedTuple):
+    """A batch of rows: the number of its ``first`` one, its ``columns`` by name, and bad rows.
 
-    ``open`` says that none were declared, so that every name gets the next index.
+    Those that are not ``counted`` are left out of the log anyway.
     """
 
-    def __init__(self, declared: Iterable[str] | None = None) -> None:
-        self.open = declared is None
-        self.indices = {name: index for index, name in enumerate(declared or ())}
+    first: int
+    columns: dict[str, NDArray[Any]]
+    bad: Booleans
+    counted: Booleans
 
-    def code(self, column: Any) -> Integers:
-        """Return the index of each value of a pyarrow array; UNKNOWN and MISSING are negative."""
-        if not pa.types.is_dictionary(column.type):
-            try:
-                column = column.dictionary_encode()
-            except pa.ArrowNotImplementedError:
-                # pyarrow cannot encode lists and other nested values.
-                return np.array([self.index(one) for one in column.to_pylist()], dtype=np.int64)
-        names = column.dictionary.to_pylist()
-        table = np.array([*(self.index(name) for name in names), MISSING], dtype=np.int64)
-        place = column.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
-        return table[np.asarray(place, dtype=np.int64)]
-
-    def index(self, value: Any) -> int:
-        """Return the index of one value, which becomes a new name in an open vocabulary."""
-        if isinstance(value, (list, dict)):
-            return UNKNOWN
-        name = as_name(value)
-        if name is None:
-            return MISSING
-        if name not in self.indices:
-            if not self.open or len(name) > LONGEST_NAME or not name.isprintable():
-                return UNKNOWN
-            self.indices[name] = len(self.indices)
-        return self.indices[name]
-
-    def sorted(self, used: Integers) -> tuple[list[str], Integers]:
-        """Return the ``used`` names in sorted order, and the new index of each old index."""
-        names = list(self.indices)
-        order = sorted(used.tolist(), key=lambda place: rank(names[place]))
-        new_index = np.full(len(names), UNKNOWN, dtype=np.int64)
-        new_index[order] = np.arange(len(order))
-        return [names[one] for one in order], new_index
+    @property
+    def total(self) -> int:
+        """The number of rows."""
+        return len(self.bad)
 
 
-def as_name(value: Any) -> str | None:
-    """Return a value as the name of a choice or category; None if the value is missing."""
-    if value is None or value in ("", b"") or (isinstance(value, float) and math.isnan(value)):
-        return None
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    # Some Parquet files hold text as bytes.
-    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
+class CheckedColumns:
+    """SQL that computes the values of a log from its columns, and the reasons why a row is bad.
+
+    Its methods take a column of the source and return the name of a value in SQL: a number, a time,
+    a text that is a name, the code of a name, or an id. ``counted`` is an SQL condition: only rows
+    that fulfil it can be bad, because others are left out of the log anyway.
+    """
+
+    def __init__(self, source: Source, counted: str = "true") -> None:
+        self.source, self.bad, self.counted = source, BadRows(source), counted
+        self.rows_read = 0
+        self._values: list[str] = []
+        self._checks: dict[tuple[str, str], str] = {}
+        self._enums = 0
+
+    def value(self, sql: str) -> str:
+        """Return the name of a value, which other values and conditions can use."""
+        if sql not in self._values:
+            self._values.append(sql)
+        return f"x{self._values.index(sql)}"
+
+    def check(self, column: str, reason: str, condition: str) -> None:
+        """Count the rows as bad that fulfil an SQL condition."""
+        self._checks[column, reason] = condition
+
+    def _kind(self, column: str) -> tuple[str, str]:
+        """Return a column in SQL and its type: a nested one is a type of its own."""
+        kind = self.source.types[column]
+        nested = kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION"))
+        return self.source.cell(column), "nested" if nested else kind
+
+    def is_text(self, column: str) -> bool:
+        """Return whether a column holds text."""
+        return self._kind(column)[1] in ("VARCHAR", '"NULL"')
+
+    def _number_of(self, column: str) -> str:
+        cell, kind = self._kind(column)
+        if self.is_text(column):
+            words = " ".join(f"when '{word}' then {one}" for word, one in TRUTH.items())
+            plain = f"trim({cell}, e' \\t\\r\\n')"
+            # DuckDB would read 1_000 as a number; in data it is a name.
+            cell = f"case when contains({cell}, '_') then null else coalesce(try_cast({plain} "
+            cell += f"as double), case lower({plain}) {words} end) end"
+        elif kind.startswith(NUMBERS):
+            cell = f"cast({cell} as double)"
+        else:
+            cell = "cast(null as double)"
+        return f"case when isfinite({cell}) then {cell} end"
+
+    def number(self, column: str, required: bool = True) -> str:
+        """Return the finite numbers of a column, which it may hold as text; null if missing."""
+        cell, found = self.source.cell(column), self.value(self._number_of(column))
+        self.check(column, "is not a finite number", f"{found} is null and {cell} is not null")
+        if required:
+            self.check(column, "is missing", f"{cell} is null")
+        return found
+
+    def time(self, column: str) -> str:
+        """Return times in seconds since 1970; text is read as ISO 8601, in UTC if without zone."""
+        cell, kind = self._kind(column)
+        moment = f"epoch_us(try_cast({cell} as timestamptz)) / 1e6"
+        if self.is_text(column):
+            # Try numbers first, as for a column of numbers: 20240101 is a number, not a date.
+            moment = f"coalesce({self._number_of(column)}, {moment})"
+        elif not kind.startswith(("TIMESTAMP", "DATE")):
+            moment = self._number_of(column)
+        found = self.value(moment)
+        self.check(column, "is not a time", f"{found} is null and {cell} is not null")
+        self.check(column, "is missing", f"{cell} is null")
+        return found
+
+    def text(self, column: str) -> str:
+        """Return what a column holds as text that can be a name; null if it is missing."""
+        cell, kind = self._kind(column)
+        if kind == "nested":
+            cell = f"cast(to_json({cell}) as varchar)"
+        elif kind in ("FLOAT", "DOUBLE"):
+            whole = f"abs({cell}) < 1e30 and {cell} = trunc({cell})"
+            whole = f"case when {whole} then cast(cast({cell} as hugeint) as varchar)"
+            cell = f"case when isnan({cell}) then null else {whole} else {cell}::varchar end end"
+        elif kind == "BLOB":
+            # Some Parquet files hold text as bytes.
+            cell = f"coalesce(try(decode({cell})), cast({cell} as varchar))"
+        elif kind == "BOOLEAN":
+            cell = f"case when {cell} then 'True' when not {cell} then 'False' end"
+        elif not self.is_text(column):
+            cell = f"cast({cell} as varchar)"
+        return self.value(f"nullif({cell}, '')")
+
+    def name(self, column: str, missing: str) -> str:
+        """Return the names of actions or categories in a column."""
+        found = self.text(column)
+        nested = "true" if self._kind(column)[1] == "nested" else "false"
+        long = f"length({found}) > {LONGEST_NAME} or regexp_matches({found}, '[\\pC\\p{{Zl}}]')"
+        self.check(column, missing, f"{found} is null")
+        self.check(column, NO_NAME, f"{found} is not null and ({nested} or {long})")
+        return found
+
+    def identifier(self, column: str) -> str:
+        """Return a number for each id, equal for equal ids."""
+        text = self.text(column)
+        self.check(column, NO_ID, f"{text} is null")
+        return self.value(f"coalesce(hash({text}), 0)")
+
+    def code(self, text: str, names: Sequence[str]) -> str:
+        """Return the index of each text among some names; ``UNKNOWN`` if it is none of them."""
+        if not names:
+            return self.value(str(UNKNOWN))
+        kind, self._enums = f"enum{self._enums}", self._enums + 1
+        connection = self.source.connection
+        connection.register("names", pa.table({"name": pa.array(names, pa.string())}))
+        connection.execute(f"create type {kind} as enum (select name from names)")
+        return self.value(f"coalesce(cast(enum_code(try_cast({text} as {kind})) as bigint), -1)")
+
+    def numeric(self, columns: Sequence[str]) -> set[str]:
+        """Return the columns that hold numbers, except for a few mistakes in columns of text."""
+        found = {one for one in columns if self._kind(one)[1].startswith(NUMBERS)}
+        texts = [one for one in columns if one in self.source.untyped]
+        found |= {one for one in columns if self._kind(one)[1] == '"NULL"'}
+        if not texts:
+            return found
+        counts = []
+        for column in texts:
+            cell = self.source.cell(column)
+            # Text such as nan is no number of a log, but does not make a column one of names.
+            wrong = f"{self._number_of(column)} is null and {cell} is not null"
+            wrong += f" and lower({cell}) not in ('nan', 'inf', '-inf')"
+            counts += [f"count({cell})", f"count(*) filter ({wrong})"]
+        sample = f"(select * from {self.source.table} limit {SAMPLED_ROWS})"
+        ((*numbers,),) = self.source.rows(f"select {', '.join(counts)} from {sample}")
+        for column, present, wrong_ones in zip(texts, numbers[::2], numbers[1::2], strict=True):
+            if present and wrong_ones <= MOST_NOT_NUMERIC * present:
+                found.add(column)
+        return found
+
+    def _query(self) -> str:
+        values = [f"{sql} as x{place}" for place, sql in enumerate(self._values)]
+        checks = [
+            f"coalesce(({self.counted}) and ({sql}), false) as b{place}"
+            for place, sql in enumerate(self._checks.values())
+        ]
+        return f"select *, {', '.join([*values, *checks])} from {self.source.table}"
+
+    @property
+    def _any(self) -> str:
+        return " or ".join(f"b{place}" for place in range(len(self._checks))) or "false"
+
+    def facts(self, wanted: Mapping[str, str]) -> dict[str, Any]:
+        """Return aggregates over all rows by name; ``good`` are the rows without a problem."""
+        if not wanted:
+            return {}
+        rows = f"(select *, ({self.counted}) and not ({self._any}) as good from ({self._query()}))"
+        ((*found,),) = self.source.rows(f"select {', '.join(wanted.values())} from {rows}")
+        return dict(zip(wanted, found, strict=True))
+
+    def batches(self, wanted: Mapping[str, str]) -> Iterator[Rows]:
+        """Yield the wanted values of all rows by name, and note the problems of bad rows."""
+        names, checks = list(wanted), list(self._checks)
+        columns = [*wanted.values(), self.counted, self._any]
+        columns += [f"b{place}" for place in range(len(checks))]
+        for batch in self.source.batches(f"select {', '.join(columns)} from ({self._query()})"):
+            if not batch.num_rows:
+                continue
+            arrays = [one.to_numpy(zero_copy_only=False) for one in batch.columns]
+            counted, bad, *by_check = arrays[len(names) :]
+            first = self.rows_read + 1
+            if bad.any():
+                for (column, reason), rows in zip(checks, by_check, strict=True):
+                    self.bad.note(column, reason, rows, first)
+            self.rows_read += batch.num_rows
+            yield Rows(first, dict(zip(names, arrays, strict=False)), bad.copy(), counted)
+
+    def note(self, rows: Rows, column: str, reason: str, bad: Booleans) -> None:
+        """Mark more rows of a batch as bad because of a column."""
+        self.bad.note(column, reason, bad & rows.counted, rows.first)
+        rows.bad[:] |= bad & rows.counted
+
+    def refuse(self, parameter: str | None = None) -> None:
+        """Raise an error that lists all problems, if there are any."""
+        self.bad.refuse(self.rows_read, parameter)
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text can be the name of an action or a category."""
+    return 0 < len(text) <= LONGEST_NAME and text.isprintable()
 
 
 def not_whole(names: Iterable[str]) -> bool:
@@ -357,140 +377,3 @@ def rank(name: str) -> tuple[int, float, str]:
     except ValueError:
         return (1, 0.0, name)
     return (1, 0.0, name) if math.isnan(number) else (0, number, name)
-
-
-NO_ID = "is missing: every row needs an id"
-
-
-class CheckedBatch:
-    """A batch whose columns are read and checked; ``bad [n]`` marks rows with a problem.
-
-    Only rows that are ``counted`` can be bad: the others are left out of the log anyway.
-    """
-
-    def __init__(self, batch: Any, bad: BadRows, first_row: int, counted: Booleans) -> None:
-        self._batch, self._all, self._first, self._counted = batch, bad, first_row, counted
-        self.rows = batch.num_rows
-        self.bad = np.zeros(self.rows, dtype=bool)
-
-    def column(self, name: str) -> Any:
-        """Return a column as a pyarrow array."""
-        return self._batch.column(name)
-
-    def note(self, column: str, reason: str, bad: Booleans) -> None:
-        """Mark rows as bad because of a column, and count them under a reason."""
-        bad = bad & self._counted
-        if bad.any():
-            values = self._batch.column(column)
-            self._all.note(column, reason, bad, self._first, lambda row: values[row].as_py())
-            self.bad |= bad
-
-    def missing(self, name: str) -> Booleans:
-        """Return in which rows a column has no value."""
-        return np.asarray(self.column(name).is_null().to_numpy(zero_copy_only=False))
-
-    def numbers_or(self, column: str, default: float | None) -> Floats:
-        """Return the numbers of a column, with the default in place of missing ones.
-
-        Without a default a row with a missing number is bad.
-        """
-        if default is None:
-            return self.required_numbers(column)
-        found = numbers(self.column(column))
-        self.note(column, "is not a finite number", found.wrong)
-        return np.where(found.missing, default, found.values)
-
-    def required_numbers(
-        self, column: str, read: Any = numbers, reason: str = "is not a finite number"
-    ) -> Floats:
-        """Return the numbers of a column; a row in which the number is missing is bad."""
-        found = read(self.column(column))
-        self.note(column, reason, found.wrong)
-        self.note(column, "is missing", found.missing)
-        values: Floats = found.values
-        return values
-
-    def identifiers(self, column: str) -> Integers:
-        """Return a number for each id, equal for equal ids, also in other processes."""
-        values = self.column(column)
-        if pa.types.is_integer(values.type):
-            self.note(column, NO_ID, self.missing(column))
-            # Unsigned ids beyond the range of int64 become negative, and stay distinct.
-            return np.asarray(values.fill_null(0).to_numpy(zero_copy_only=False)).astype(np.int64)
-        encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-        names = [as_name(value) or "" for value in encoded.dictionary.to_pylist()]
-        place = encoded.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
-        missing = np.array([*(not name for name in names), True])[place]
-        self.note(column, NO_ID, missing)
-        hashes = [hashlib.blake2b(name.encode(), digest_size=8).digest() for name in [*names, ""]]
-        found: Integers = np.frombuffer(b"".join(hashes), dtype=np.int64)[place]
-        return found
-
-    def whole_numbers(self, column: str) -> Integers | None:
-        """Return the integers of a column, 0 for missing ones; None if some are not integers."""
-        try:
-            values = pc.cast(self.column(column), pa.int64()).fill_null(0)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            return None
-        return np.asarray(values.to_numpy(zero_copy_only=False))
-
-
-MOST_DECISIONS = 2.0**53
-"""Whole numbers up to this one are exact as floating-point numbers."""
-
-
-def read_counts(batch: CheckedBatch, column: str) -> Floats:
-    """Return the number of decisions of each row; rows without a whole number are bad."""
-    count = batch.required_numbers(column)
-    batch.note(column, "is below 0, as no number of decisions can be", count < 0)
-    whole = (count == np.round(count)) | np.isnan(count)
-    batch.note(column, "is not a whole number of decisions", ~whole | (count > MOST_DECISIONS))
-    return count
-
-
-def with_rewards(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the columns with a row for each reward, 0 and 1, of rows that count successes.
-
-    The column ``successes`` is replaced by ``reward``, and ``count`` is the number of decisions
-    with this reward. Rows that stand for no decision are left out.
-    """
-    successes = columns.pop("successes", None)
-    if successes is not None:
-        failures = columns["count"] - successes
-        columns = {name: np.repeat(values, 2, axis=0) for name, values in columns.items()}
-        columns["reward"] = np.tile([1.0, 0.0], len(successes))
-        columns["count"] = np.stack([successes, failures], axis=1).ravel()
-    if "count" not in columns:
-        return columns
-    some = columns["count"] > 0
-    return {name: values[some] for name, values in columns.items()}
-
-
-class WordCount:
-    """Counts, batch by batch, the cells of a column that are words and those that are numbers."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[str | None] = Counter()
-
-    def add(self, column: Any) -> None:
-        """Count the cells of the next batch, a pyarrow array."""
-        if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
-            self._counts[None] += len(column)
-            return
-        cells = column.drop_null()
-        plain = pc.utf8_lower(pc.utf8_trim_whitespace(cells))
-        words = cells.filter(pc.is_in(plain, pa.array(list(TRUTH))))
-        self._counts.update(words.to_pylist())
-        self._counts[None] += len(cells) - len(words)
-
-    def notes(self, name: str) -> Iterator[str]:
-        """Yield a sentence if the column has words, alone or among numbers."""
-        numbers, words = self._counts[None], [one for one in self._counts if one is not None]
-        if words and not numbers:
-            yield f"column {name!r}: yes and true were read as 1, no and false as 0"
-        elif words:
-            yield (
-                f"column {name!r} has {counted(self._counts.total() - numbers, 'word')} such as "
-                f"{words[0]!r} among numbers; yes and true were read as 1, no and false as 0: "
-                "check where they are from"
-            )

@@ -1,8 +1,9 @@
 """Reads a log batch by batch; rows that cannot be used are counted and named."""
 
+import json
 import tomllib
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,34 +11,43 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.arrays import Booleans, Integers
 from submax.core.checks import one_of, whole_number
 from submax.core.errors import InputError
 from submax.core.problem import PROBABILITY_TOLERANCE
-from submax.core.rewards import Scale
-from submax.core.summary import listed
+from submax.core.summary import counted, listed
 from submax.evaluation.cells import (
+    NO_DEFAULT,
+    TRUTH,
+    UNKNOWN,
     BadRows,
-    CheckedBatch,
-    WordCount,
-    as_name,
-    read_counts,
-    times,
-    with_rewards,
+    CheckedColumns,
+    Rows,
+    hint_about,
+    is_name,
+    not_whole,
+    rank,
 )
 from submax.evaluation.columns import (
     ACTION,
     CONTEXT,
-    ActionColumns,
     ColumnNames,
-    ContextColumns,
+    check_same,
     find_columns,
     role_of_similar,
 )
 from submax.evaluation.disk import ColumnWriter, TemporaryFolder, in_pieces, pieces, release, taken
-from submax.evaluation.sources import PLAIN, Source, TextFormat, open_source
-from submax.schema.actions import ARMS, MOST_CHOICES, ActionSpec, Slot, described, of_slot
-from submax.schema.context import ContextSchema
+from submax.evaluation.sources import PLAIN, Source, TextFormat, open_source, quoted
+from submax.schema.actions import (
+    ARMS,
+    MOST_CHOICES,
+    ActionSpec,
+    ChoiceIndices,
+    Slot,
+    described,
+    of_slot,
+)
+from submax.schema.context import LARGEST, Category, ContextSchema, Field, Number
 from submax.schema.rewards import rewards_of, scale_of
 from submax.schema.schema import Schema
 
@@ -135,7 +145,8 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
     """
     if isinstance(given, Mapping):
         return given
-    source, bad = open_source(given), BadRows()
+    source = open_source(given)
+    columns = CheckedColumns(source)
     keys = ["action"] if "action" in source.columns else ["slot", "choice"]
     features = [name for name in source.columns if name not in keys]
     if not features or not set(keys) <= set(source.columns):
@@ -144,26 +155,29 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
             f"{', '.join(source.columns)[:200]}, and must have a column 'action', or the columns "
             "'slot' and 'choice', and a column for each feature: add or rename columns"
         )
+    numeric = columns.numeric(features)
+    wanted = {name: columns.text(name) for name in [*keys, *features]}
+    wanted |= {name: columns.number(name, required=False) for name in features if name in numeric}
     found: dict[str, dict[str, Any]] = {}
-    row = 0
-    for batch in source.batches(source.columns, bad):
-        checked = CheckedBatch(batch, bad, row + 1, np.ones(batch.num_rows, dtype=bool))
-        columns = {name: _feature(checked, name, name in source.numeric) for name in features}
-        names = [list(map(as_name, batch.column(key).to_pylist())) for key in keys]
-        bad.rows += int(np.count_nonzero(checked.bad))
-        for place, key in enumerate(zip(*names, strict=True)):
-            row += 1
-            choices = found.setdefault(str(key[0]) if len(key) > 1 else ARMS, {})
-            if None in key or key[-1] in choices:
+    for rows in columns.batches(wanted):
+        columns.bad.rows += int(np.count_nonzero(rows.bad))
+        for place in range(rows.total):
+            cells = {name: values[place] for name, values in rows.columns.items()}
+            slot, choice = (ARMS, *(cells.pop(key) for key in keys))[-2:]
+            choices = found.setdefault(str(slot), {})
+            if slot is None or choice is None or choice in choices:
                 raise _bad_features(
-                    f"row {row} of the action features has the name {'/'.join(map(str, key))!r}, "
+                    f"row {rows.first + place} of the action features has the name {choice!r}, "
                     "which is empty or that of an earlier row; a row for each choice is allowed: "
                     "correct or remove the row"
                 )
-            cells = {name: column[place] for name, column in columns.items()}
-            choices[key[-1]] = {name: cell for name, cell in cells.items() if cell is not None}
-    bad.refuse(source.name, row, "action_features")
-    if not row:
+            # Missing numbers are NaN, and missing texts None.
+            known = {name: one for name, one in cells.items() if one is not None and one == one}
+            choices[choice] = {
+                name: float(one) if name in numeric else one for name, one in known.items()
+            }
+    columns.refuse("action_features")
+    if not found:
         raise _bad_features(
             f"the table of action features in {source.name} has no rows: add a row for each action"
         )
@@ -172,14 +186,6 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
 
 def _bad_features(sentence: str) -> InputError:
     return InputError(sentence, parameter="action_features")
-
-
-def _feature(batch: CheckedBatch, name: str, numeric: bool) -> list[float | str | None]:
-    """Return the numbers or texts of a column; None for empty cells."""
-    if not numeric:
-        return [as_name(value) for value in batch.column(name).to_pylist()]
-    values = batch.numbers_or(name, np.nan)
-    return [None if np.isnan(value) else float(value) for value in values]
 
 
 def described_menu(menu: ActionSpec, features: Mapping[str, Any]) -> tuple[ActionSpec, list[str]]:
@@ -212,18 +218,16 @@ def without_repeats(
     """Remove, in place, rows whose id occurred in an earlier row, and count them as bad."""
     if names.id is None or "id" not in columns:
         return
-    identifier = columns.pop("id")
-    ordered = np.sort(identifier)
-    if not (ordered[1:] == ordered[:-1]).any():
+    identifier, row = columns.pop("id"), columns["row"]
+    _, kept = np.unique(identifier, return_index=True)
+    if len(kept) == len(identifier):
         return
-    order = np.argsort(identifier, kind="stable")
-    same = identifier[order[1:]] == identifier[order[:-1]]
-    repeated = np.zeros(len(order), dtype=bool)
-    repeated[order[1:]] = same
-    first, row = int(np.argmax(repeated)), columns["row"]
+    repeated = np.ones(len(identifier), dtype=bool)
+    repeated[kept] = False
+    first = int(np.argmax(repeated))
     before = int(np.argmax(identifier == identifier[first]))
-    bad.note_repeats(names.id, int(np.count_nonzero(repeated)), int(row[first]), int(row[before]))
-    _take(columns, np.flatnonzero(~repeated), folder)
+    bad.note_repeats(names.id, len(identifier) - len(kept), int(row[first]), int(row[before]))
+    _take(columns, np.sort(kept), folder)
 
 
 def in_order(
@@ -239,7 +243,10 @@ def in_order(
         return
     earlier = np.flatnonzero(order[1:] < order[:-1])
     if earlier.size:
-        first, rows = bad.row(int(row[earlier[0] + 1])), f"number of such rows: {earlier.size}"
+        first, rows = (
+            bad.source.row(int(row[earlier[0] + 1])),
+            f"number of such rows: {earlier.size}",
+        )
         if time is None:
             yield (
                 f"the ids in {names.id!r} are not in increasing order ({first} is below the row "
@@ -336,6 +343,360 @@ def _as_declared(names: ColumnNames, menu: ActionSpec | None) -> ColumnNames:
     return msgspec.structs.replace(names, actions={parts[0]: names.actions[ARMS]})
 
 
+SEPARATOR = "|"
+"""Separates the names of eligible choices in a cell of text."""
+MOST_UNDECLARED = 1000
+"""Most values of a category that is not declared: a column with more is probably an identifier."""
+MOST_DECISIONS = 2.0**53
+"""Whole numbers up to this one are exact as floating-point numbers."""
+EVERYTHING, UNREADABLE, OTHER = 0, -1, -2
+"""The number of the set of all choices; that of a cell that cannot be read; and that of a set that
+occurs only in bad rows."""
+
+
+def eligible_names(text: str) -> list[list[str]] | None:
+    """Return the names of eligible choices in a cell, for each slot; None if it has none.
+
+    A cell is a list of lists or a list (one slot), as JSON, or text such as ``A|B``.
+
+    >>> eligible_names("A|B"), eligible_names('[["A"], ["wide", "narrow"]]')
+    ([['A', 'B']], [['A'], ['wide', 'narrow']])
+    """
+    if not text.startswith("["):
+        return [text.split(SEPARATOR)]
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, list) or not value:
+        return None
+    nested = value if all(isinstance(one, list) for one in value) else [value]
+    if any(isinstance(one, (list, dict)) or one is None for one in chain(*nested)):
+        return None
+    return [[str(int(one) if one == int_of(one) else one) for one in slot] for slot in nested]
+
+
+def int_of(value: Any) -> int | None:
+    """Return a whole number that is stored as another number; None for other values."""
+    return int(value) if isinstance(value, float) and value.is_integer() else None
+
+
+class ActionColumns:
+    """The choice of every slot, then the real-valued parts, and the eligible choices of each row.
+
+    Without a ``menu`` the choices of a slot are the names that occur in good rows, sorted. A set of
+    eligible choices has a number; 0 is the set of all choices, for rows whose cell is empty.
+    """
+
+    def __init__(self, sql: CheckedColumns, names: ColumnNames, menu: ActionSpec | None) -> None:
+        self._sql, self._names, self.menu = sql, names.actions, menu
+        self._eligible, self._declared = names.eligible, menu is not None
+        self.ranges = () if menu is None else menu.ranges
+        self.slots: dict[str, list[str]] = {slot: [] for slot in names.actions}
+        if menu is not None:
+            wanted = [slot.name for slot in menu.slots] + [one.name for one in menu.ranges]
+            check_same("slot", wanted, names.actions)
+            self.slots = {one.name: [choice.name for choice in one.choices] for one in menu.slots}
+        self._texts = {
+            slot: sql.name(self._names[slot], "is missing: an action is needed")
+            for slot in self.slots
+        }
+        self._cell = None if names.eligible is None else sql.text(names.eligible)
+        self.wanted: dict[str, str] = {}
+        if menu is not None:
+            self._add_codes()
+        self._sets: dict[str, int] = {}
+        self.eligible_sets: tuple[ChoiceIndices, ...] = ()
+        self._allowed: list[Booleans] = []
+
+    def _add_codes(self) -> None:
+        sql = self._sql
+        for slot, text in self._texts.items():
+            code = self.wanted[f"action {slot}"] = sql.code(text, self.slots[slot])
+            if self._declared:
+                unknown = f"{text} is not null and {code} = {UNKNOWN}"
+                sql.check(self._names[slot], "is not one of the declared actions", unknown)
+        for interval in self.ranges:
+            column = self._names[interval.name]
+            value = self.wanted[f"action {interval.name}"] = sql.number(column)
+            outside = f"{value} < {interval.low!r} or {value} > {interval.high!r}"
+            sql.check(column, f"is not from {interval.low:g} to {interval.high:g}", outside)
+
+    def facts(self, where: str) -> dict[str, str]:
+        """Return the aggregates that ``finish`` needs: the names, and the sets, that occur."""
+        texts = {f"action {slot}": text for slot, text in self._texts.items()}
+        if self._cell is not None:
+            fields = ", ".join(f"{quoted(name)}: {one}" for name, one in texts.items())
+            row = f"{{{fields}{', ' * bool(fields)}'cell': {self._cell}}}"
+            return {
+                "eligible": f"list(distinct {row}) filter ({where})",
+                "cells": f"list(distinct {self._cell})",
+            }
+        if self._declared:
+            return {}
+        return {name: f"list(distinct {one}) filter ({where})" for name, one in texts.items()}
+
+    def finish(self, facts: Mapping[str, Any]) -> None:
+        """Take the names and sets that occur; after this the codes of actions are ``wanted``."""
+        found = {slot: set(facts.get(f"action {slot}") or ()) for slot in self.slots}
+        parsed = {cell: self._parsed(cell) for cell in facts.get("cells") or () if cell is not None}
+        good: list[str] = []
+        for row in facts.get("eligible") or ():
+            taken, cell = [row[f"action {slot}"] for slot in self.slots], row["cell"]
+            names = [[one] for one in taken] if cell is None else parsed[cell]
+            if names is None or any(a not in b for a, b in zip(taken, names, strict=True)):
+                continue
+            good += [] if cell is None else [cell]
+            for several, known in zip(found.values(), names, strict=True):
+                several.update(known)
+        if not self._declared:
+            for slot, names_of_slot in found.items():
+                if len(names_of_slot) > MOST_CHOICES:
+                    column = self._names[slot]
+                    raise InputError(
+                        f"column {column!r} has more than {MOST_CHOICES} different actions, which "
+                        "is the most that a slot may have: if they are real numbers, declare an "
+                        f"interval, {self._as_interval(column)}",
+                        parameter=column,
+                    )
+                self.slots[slot] = sorted(names_of_slot, key=rank)
+            self._add_codes()
+            if all(self.slots.values()):
+                self.menu = ActionSpec.of(self.slots.get(ARMS, self.slots))
+        if self.menu is not None:
+            self._number_sets(parsed, good)
+
+    def _parsed(self, cell: str) -> list[list[str]] | None:
+        """Return the names of a cell for each slot; None if they are not those of actions."""
+        if not self.slots:
+            return [] if cell == "[]" else None
+        names = eligible_names(cell)
+        if names is None or len(names) != len(self.slots):
+            return None
+        for several, known in zip(names, self.slots.values(), strict=True):
+            allowed = (one in known if self._declared else is_name(one) for one in several)
+            if not several or not all(allowed):
+                return None
+        return names
+
+    def _number_sets(self, parsed: Mapping[str, Any], good: Sequence[str]) -> None:
+        menu = self.menu or ActionSpec.of(self.slots)
+        everything = menu.revived.active if self._declared else menu.active
+        places = [{name: i for i, name in enumerate(names)} for names in self.slots.values()]
+
+        def indices(cell: str) -> ChoiceIndices:
+            pairs = zip(places, parsed[cell], strict=True)
+            return tuple(tuple(sorted({place[one] for one in names})) for place, names in pairs)
+
+        chosen = {cell: indices(cell) for cell in good}
+        sets = dict.fromkeys([everything, *sorted(set(chosen.values()))])
+        number = {one: place for place, one in enumerate(sets)}
+        self._sets = {
+            cell: UNREADABLE if names is None else number[chosen[cell]] if cell in chosen else OTHER
+            for cell, names in parsed.items()
+        }
+        self.eligible_sets = tuple(sets)
+        for slot, place in enumerate(places):
+            mask = np.zeros((len(sets), len(place)), dtype=bool)
+            for row, one in enumerate(sets):
+                mask[row, list(one[slot])] = True
+            self._allowed.append(mask)
+        if self._cell is not None:
+            self.wanted["eligible"] = self._sql.code(self._cell, list(self._sets))
+
+    def read(self, rows: Rows) -> tuple[NDArray[Any], NDArray[np.int32]]:
+        """Return the actions ``[n, S]`` and the number of each row's set of eligible choices."""
+        columns = [rows.columns[name] for name in self.wanted if name != "eligible"]
+        action = np.stack(columns, axis=1).astype(np.float64 if self.ranges else np.int32)
+        if self._eligible is None or "eligible" not in rows.columns:
+            return action, np.zeros(rows.total, dtype=np.int32)
+        of_cell = np.array([*self._sets.values(), EVERYTHING], dtype=np.int32)
+        found = of_cell[rows.columns["eligible"]]
+        unreadable, known = found == UNREADABLE, found >= 0
+        ineligible = found == OTHER
+        for slot, allowed in enumerate(self._allowed):
+            taken = action[:, slot].astype(np.int64)
+            ineligible |= known & (taken >= 0) & ~allowed[found * known, taken]
+        self._sql.note(rows, self._eligible, "is not a list of known actions", unreadable)
+        self._sql.note(
+            rows, self._eligible, "does not contain the action that was taken", ineligible
+        )
+        return action, found
+
+    def _as_interval(self, column: str) -> str:
+        """Return the argument that declares a column as real numbers."""
+        slot = next(name for name, one in self._names.items() if one == column)
+        if slot != ARMS:
+            return f"actions={{{slot!r}: (low, high)}}"
+        # Plain arms have no slot name, and an interval needs one: take that of the column.
+        return f"columns={{'action': [{column!r}]}}, actions={{{column!r}: (low, high)}}"
+
+    def notes(self, menu: ActionSpec, action: NDArray[Any]) -> Iterator[str]:
+        """Yield sentences about what may surprise in the actions."""
+        for slot in () if self._declared else menu.slots:
+            if not_whole(choice.name for choice in slot.choices):
+                column = self._names[slot.name]
+                yield (
+                    f"column {column!r} holds numbers that are not whole, and they were read as "
+                    f"{len(slot.choices)} names: if they are real-valued actions, declare an "
+                    f"interval, {self._as_interval(column)}"
+                )
+            spaced = [one.name for one in slot.choices if one.name != one.name.strip()]
+            if spaced:
+                yield (
+                    f"actions have spaces at their ends, such as {spaced[0]!r}: with and without "
+                    "them they are different actions"
+                )
+        inactive = [
+            choice.name if slot.name == ARMS else f"{slot.name}={choice.name}"
+            for place, slot in enumerate(menu.slots)
+            for index, choice in enumerate(slot.choices)
+            if choice.status != "active"
+            and any((one[:, place] == index).any() for one in in_pieces(action))
+        ]
+        if inactive:
+            names = ", ".join(inactive)[:200]
+            yield f"the log contains choices that are no longer active: {names}"
+
+
+class ContextColumns:
+    """One number for each field of the context; for a category it is the index of the value."""
+
+    def __init__(
+        self, sql: CheckedColumns, columns: Mapping[str, str], declared: ContextSchema | None
+    ) -> None:
+        self._sql, self._columns = sql, columns
+        self.fields: dict[str, Field | None] = dict.fromkeys(columns)
+        if declared is not None:
+            check_same("context field", declared.names, columns)
+            self.fields = dict(zip(declared.names, declared.fields, strict=True))
+        numeric = sql.numeric([columns[name] for name, one in self.fields.items() if one is None])
+        self._open: dict[str, str] = {}
+        self._defaults: dict[str, int] = {}
+        self.wanted: dict[str, str] = {}
+        for name, field in self.fields.items():
+            if isinstance(field, Category):
+                self._category(name, field)
+            elif field is not None or columns[name] in numeric:
+                self._number(name, field if isinstance(field, Number) else Number())
+            else:
+                missing = f"is missing, and {NO_DEFAULT}"
+                self._open[name] = sql.name(columns[name], missing)
+                self.wanted[name] = UNREAD
+
+    def _number(self, name: str, field: Number) -> None:
+        sql, column = self._sql, self._columns[name]
+        value = sql.number(column, required=field.default is None)
+        beyond = f"abs({value}) > {LARGEST!r}"
+        reason = f"is not from {-LARGEST:g} to {LARGEST:g}, as a number of the context must be"
+        sql.check(column, reason, beyond)
+        value = sql.value(f"case when {beyond} then 0 else {value} end")
+        self._add(name, value, f"{sql.source.cell(column)} is null", field.default)
+        self.fields[name] = field
+
+    def _category(self, name: str, field: Category) -> None:
+        sql, column = self._sql, self._columns[name]
+        text = sql.text(column)
+        code = sql.code(text, field.values)
+        unknown = f"{code} = {UNKNOWN}"
+        if field.default is None:
+            sql.check(column, f"is missing, and {NO_DEFAULT}", f"{text} is null")
+            reason = "is not one of the declared categories"
+            sql.check(column, reason, f"{text} is not null and {unknown}")
+        default = None if field.default is None else field.values.index(str(field.default))
+        self._add(name, code, unknown, default)
+
+    def _add(self, name: str, value: str, missing: str, default: Any) -> None:
+        self.wanted[name] = value
+        if default is not None:
+            filled = self._sql.value(missing)
+            self.wanted[name] = self._sql.value(
+                f"case when {filled} then {default!r} else {value} end"
+            )
+            self.wanted[f"{FILLED}{name}"], self._defaults[name] = filled, 0
+
+    def facts(self, where: str) -> dict[str, str]:
+        """Return the aggregates that ``finish`` needs: the values of undeclared categories."""
+        return {
+            f"context {name}": f"list(distinct {text}) filter ({where})"
+            for name, text in self._open.items()
+        }
+
+    def finish(self, facts: Mapping[str, Any]) -> None:
+        """Take the values that occur as categories, sorted."""
+        for name, text in self._open.items():
+            values, column = sorted(facts[f"context {name}"] or (), key=rank), self._columns[name]
+            if len(values) > MOST_UNDECLARED:
+                raise InputError(
+                    f"column {column!r} has more than {MOST_UNDECLARED} different values, too many "
+                    "for a category that is not declared: leave it out of the context, or declare "
+                    "its categories",
+                    parameter=column,
+                )
+            self.fields[name] = Category(tuple(values)) if values else None
+            self.wanted[name] = self._sql.code(text, values)
+
+    def read(self, rows: Rows, good: Booleans) -> NDArray[np.float32]:
+        """Return the contexts of the rows, ``[n, F]``, and count the defaults of good rows."""
+        for name in self._defaults:
+            filled = rows.columns[f"{FILLED}{name}"].astype(bool)
+            self._defaults[name] += int(np.count_nonzero(filled & good))
+        context = np.empty((rows.total, len(self.fields)), dtype=np.float32)
+        for place, name in enumerate(self.fields):
+            context[:, place] = rows.columns[name]
+        return context
+
+    @property
+    def schema(self) -> ContextSchema:
+        """The declared schema, or that of the values that occur."""
+        return ContextSchema.of({name: one for name, one in self.fields.items() if one is not None})
+
+    def notes(self) -> Iterator[str]:
+        """Yield sentences about defaults that replaced values, and about odd categories."""
+        for name, count in self._defaults.items():
+            field = self.fields[name]
+            if count and field is not None:
+                what = "missing" if isinstance(field, Number) else "missing or not declared"
+                yield (
+                    f"column {self._columns[name]!r}: {count} values are {what}, and were replaced "
+                    f"by the default {field.default!r}"
+                )
+        for name in self._open:
+            field = self.fields[name]
+            if isinstance(field, Category):
+                hint = hint_about(self._columns[name], field.values)
+                if hint is not None:
+                    yield f"{hint} It was read as {len(field.values)} categories"
+
+
+FILLED = "filled "
+"""Beginning of the value that says whether a default replaced that of a field."""
+UNREAD = "null"
+"""The value of a category before its values are known."""
+
+
+def off_scale(rewards: Mapping[str, Any], value: str) -> tuple[str, str]:
+    """Return why a reward is not possible, and the SQL condition."""
+    kind, reason = rewards["kind"], f"is not a reward of {scale_of(rewards)}"
+    if kind == "binary":
+        return "is neither 0 nor 1", f"{value} not in (0, 1)"
+    if kind == "counts":
+        return reason, f"{value} < 0 or {value} <> floor({value})"
+    if kind == "discrete":
+        return reason, f"{value} not in ({', '.join(map(repr, rewards['values']))})"
+    low, high = rewards.get("low"), rewards.get("high")
+    ends = [f"{value} {sign} {end!r}" for sign, end in (("<", low), (">", high)) if end is not None]
+    return reason, " or ".join(ends) or "false"
+
+
+class _Column(NamedTuple):
+    """The values of one or, as a table, of several columns of a log."""
+
+    values: Sequence[str]
+    table: bool = False
+    dtype: Any = np.float64
+
+
 class _LogReader:
     """Collects the columns of all batches, without rows that are bad or left out by status."""
 
@@ -350,150 +711,167 @@ class _LogReader:
         folder: TemporaryFolder | None,
     ) -> None:
         self._source, self._names, self._rewards = source, names, rewards
-        self._folder, self._columns = folder, ColumnWriter(folder)
-        self._features = features
-        self._scale: Scale | None = None if rewards is None else scale_of(rewards)
-        self._bad = BadRows()
-        self._left_out: Counter[str] = Counter()
-        self._actions = ActionColumns(names, menu)
-        self._context = ContextColumns(names, context, source.numeric)
-        slot_columns = [names.slot_propensities.get(slot) for slot in self._actions.slots]
-        self._slot_columns = [] if None in slot_columns else slot_columns
-        self._numbered = names.id is not None and names.time is None
-        self._rows_read = 0
-        self._reward_words = WordCount()
+        self._folder, self._features = folder, features
+        of_status = None if names.status is None else source.cell(names.status)
+        is_learned = f"coalesce({of_status} = {quoted(LEARNED)}, false)"
+        self._sql = CheckedColumns(source, "true" if of_status is None else is_learned)
+        self._status, self._left_out = of_status, dict[str, int]()
+        self._actions = ActionColumns(self._sql, names, menu)
+        self._context = ContextColumns(self._sql, names.context, context)
+        self._columns = self._declared_columns()
+
+    def _declared_columns(self) -> dict[str, _Column]:
+        """Return how each column of the log, but actions and context, is computed."""
+        sql, names, found = self._sql, self._names, dict[str, _Column]()
+        if names.count is not None:
+            found["count"] = _Column([self._count(names.count)])
+        if names.successes is not None:
+            found["successes"] = _Column([self._count(names.successes)])
+            count, successes = (found[one].values[0] for one in ("count", "successes"))
+            reason = "is above the number of decisions of its row"
+            sql.check(names.successes, reason, f"{successes} > {count}")
+            found["reward"] = _Column([sql.value("0.0")])
+        else:
+            found["reward"] = _Column([self._reward(names.reward)])
+        several = {
+            "outcomes": [self._reward(one) for one in names.outcomes.values()],
+            "covariates": [sql.number(one) for one in names.covariates.values()],
+            "probability": [sql.number(one) for one in names.probabilities.values()],
+        }
+        found |= {name: _Column(values, True) for name, values in several.items() if values}
+        found["propensity"] = _Column([self._propensity(names.propensity)])
+        slots = [names.slot_propensities.get(slot) for slot in self._actions.slots]
+        self._slot_columns = [] if None in slots else slots
+        if self._slot_columns:
+            of_slots = [self._propensity(one) for one in self._slot_columns]
+            found["slot_propensity"] = _Column(of_slots, True)
+        if names.weight is not None:
+            weight = sql.number(names.weight)
+            sql.check(names.weight, "must be greater than 0", f"{weight} <= 0")
+            found["sampling_weight"] = _Column([weight])
+        for name in ("cluster", "session", "id"):
+            column = getattr(names, name)
+            if column is not None:
+                found[name] = _Column([sql.identifier(column)], dtype=np.uint64)
+        if names.time is not None:
+            found["time"] = _Column([sql.time(names.time)])
+        elif names.id is not None:
+            text = sql.text(names.id)
+            whole = f"case when regexp_full_match({text}, '-?\\d+') then {text}::double end"
+            found["number"] = _Column([sql.value(whole)])
+        return found
+
+    def _count(self, column: str) -> str:
+        found = self._sql.number(column)
+        self._sql.check(column, "is below 0, as no number of decisions can be", f"{found} < 0")
+        whole = f"{found} <> round({found}) or {found} > {MOST_DECISIONS!r}"
+        self._sql.check(column, "is not a whole number of decisions", whole)
+        return found
+
+    def _reward(self, column: str) -> str:
+        found = self._sql.number(column)
+        if self._rewards is not None:
+            self._sql.check(column, *off_scale(self._rewards, found))
+        return found
+
+    def _propensity(self, column: str | None) -> str:
+        if column is None:
+            return self._sql.value("cast(null as double)")
+        found = self._sql.number(column, required=False)
+        self._sql.check(column, "must be greater than 0", f"{found} <= 0")
+        if self._actions.ranges:
+            return found
+        reason = "must be at most 1; if it is in percent, divide it by 100"
+        self._sql.check(column, reason, f"{found} > {1 + PROBABILITY_TOLERANCE!r}")
+        return self._sql.value(f"case when {found} > 1 then 1 else {found} end")
 
     def read(self, skip_bad_rows: bool) -> dict[str, Any]:
         """Read all batches and return the values of the fields of a ``Log``."""
-        for batch in self._source.batches(self._names.used, self._bad):
-            if batch.num_rows:
-                self._add(batch)
-        columns = self._columns.finished()
-        if not self._numbered:
-            columns.pop("number", None)
-        without_repeats(columns, self._names, self._bad, self._folder)
+        names, sql, bad = self._names, self._sql, self._sql.bad
+        some = "" if names.count is None else f" and {self._columns['count'].values[0]} > 0"
+        wanted = self._actions.facts(f"good{some}") | self._context.facts(f"good{some}")
+        facts = sql.facts(wanted | self._word_facts() | self._status_facts())
+        self._left_out = facts.get("status") or {}
+        self._actions.finish(facts)
+        self._context.finish(facts)
+        columns = self._collected()
+        if np.isnan(columns.get("number", np.zeros(0))).any():
+            del columns["number"]
+        without_repeats(columns, names, bad, self._folder)
         if not skip_bad_rows:
-            self._bad.refuse(self._source.name, self._rows_read)
+            sql.refuse()
         columns = with_rewards(columns)
-        if not columns or len(columns["reward"]) == 0:
+        if not columns or len(columns["reward"]) == 0 or self._actions.menu is None:
             raise InputError(self._no_rows())
-        return self._finished(columns)
+        return self._finished(columns, self._actions.menu, facts)
 
-    def _add(self, batch: Any) -> None:
-        first = self._rows_read + 1
-        self._rows_read += batch.num_rows
-        counted = self._counted(batch)
-        checked = CheckedBatch(batch, self._bad, first, counted)
-        kept = {**self._values(checked), **self._order(checked, first)}
-        good = counted & ~checked.bad
-        self._context.count_defaults(good)
-        self._bad.rows += int(np.count_nonzero(checked.bad))
-        self._columns.add({name: values[good] for name, values in kept.items()})
+    def _collected(self) -> Table:
+        """Return the columns of all rows that are good."""
+        sql, writer = self._sql, ColumnWriter(self._folder)
+        flat = [one for column in self._columns.values() for one in column.values]
+        wanted = {
+            **self._actions.wanted,
+            **self._context.wanted,
+            **dict(zip(flat, flat, strict=True)),
+        }
+        for rows in sql.batches(wanted):
+            action, eligible_set = self._actions.read(rows)
+            good = rows.totaled & ~rows.bad
+            sql.bad.rows += int(np.count_nonzero(rows.bad))
+            found: Table = {"action": action, "eligible_set": eligible_set}
+            found["context"] = self._context.read(rows, good)
+            for name, column in self._columns.items():
+                arrays = [rows.columns[one] for one in column.values]
+                values = np.stack(arrays, axis=1) if column.table else arrays[0]
+                found[name] = values.astype(column.dtype).view(
+                    "i8" if column.dtype == np.uint64 else column.dtype
+                )
+            if "id" in found or "time" in found:
+                found["row"] = np.arange(rows.first, rows.first + rows.total, dtype=np.int32)
+            writer.add({name: values[good] for name, values in found.items()})
+        return writer.finished()
 
-    def _counted(self, batch: Any) -> Booleans:
-        """Return which rows are not left out because of their status."""
-        counted = np.ones(batch.num_rows, dtype=bool)
-        if self._names.status is not None:
-            for place, status in enumerate(batch.column(self._names.status).to_pylist()):
-                if status != LEARNED:
-                    counted[place] = False
-                    self._left_out["without a status" if status is None else str(status)] += 1
-        return counted
+    def _word_facts(self) -> dict[str, str]:
+        """Return aggregates that count the words among rewards, and the numbers."""
+        names, words = self._names, f"in ({', '.join(map(quoted, TRUTH))})"
+        texts = [one for one in {names.reward, *names.outcomes.values()} if self._sql.is_text(one)]
+        cells = [self._source.cell(one) for one in texts]
+        are_words = [f"lower(trim({cell})) {words}" for cell in cells]
+        if not cells:
+            return {}
+        pairs = list(zip(cells, are_words, strict=True))
+        return {
+            "words": " + ".join(f"count(*) filter ({one})" for one in are_words),
+            "present": " + ".join(f"count({cell})" for cell in cells),
+            "word": "coalesce(" + ", ".join(f"first({a}) filter ({b})" for a, b in pairs) + ")",
+        }
 
-    def _values(self, batch: CheckedBatch) -> dict[str, NDArray[Any]]:
-        action, eligible_set = self._actions.read(batch)
-        found: dict[str, NDArray[Any]] = {"action": action, "eligible_set": eligible_set}
-        found["context"] = self._context.read(batch)
-        if self._names.count is not None:
-            found["count"] = read_counts(batch, self._names.count)
-        if self._names.successes is not None:
-            found["successes"] = read_counts(batch, self._names.successes)
-            more = found["successes"] > found["count"]
-            batch.note(self._names.successes, "is above the number of decisions of its row", more)
-            found["reward"] = np.zeros(batch.rows)
-        else:
-            found["reward"] = self._reward(batch, self._names.reward)
-        if self._names.outcomes:
-            rewards = [self._reward(batch, column) for column in self._names.outcomes.values()]
-            found["outcomes"] = np.stack(rewards, axis=1)
-        found["propensity"] = self._propensity(batch, self._names.propensity)
-        if self._names.cluster is not None:
-            found["cluster"] = batch.identifiers(self._names.cluster)
-        if self._names.weight is not None:
-            found["sampling_weight"] = batch.required_numbers(self._names.weight)
-            wrong = ~(found["sampling_weight"] > 0)
-            batch.note(self._names.weight, "must be greater than 0", wrong)
-        if self._names.session is not None:
-            found["session"] = batch.identifiers(self._names.session)
-        if self._names.covariates:
-            covariates = map(batch.required_numbers, self._names.covariates.values())
-            found["covariates"] = np.stack(list(covariates), axis=1)
-        if self._names.probabilities:
-            table = [batch.required_numbers(one) for one in self._names.probabilities.values()]
-            found["probability"] = np.stack(table, axis=1)
-        if self._slot_columns:
-            slots = [self._propensity(batch, column) for column in self._slot_columns]
-            found["slot_propensity"] = np.stack(slots, axis=1)
-        return found
-
-    def _order(self, batch: CheckedBatch, first: int) -> dict[str, NDArray[Any]]:
-        """Return times, ids and row numbers, by which rows are sorted and repeated ones found."""
-        names, found = self._names, dict[str, NDArray[Any]]()
-        if names.time is not None:
-            found["time"] = batch.required_numbers(names.time, times, "is not a time")
-        if names.id is not None:
-            found["id"] = batch.identifiers(names.id)
-            if names.time is None:
-                number = batch.whole_numbers(names.id)
-                self._numbered = self._numbered and number is not None
-                found["number"] = found["id"] if number is None else number
-        if found:
-            found["row"] = np.arange(first, first + batch.rows, dtype=np.int32)
-        return found
-
-    def _reward(self, batch: CheckedBatch, column: str) -> Floats:
-        values = batch.required_numbers(column)
-        self._reward_words.add(batch.column(column))
-        if self._scale is not None:
-            kind = self._rewards["kind"] if self._rewards else ""
-            reason = (
-                "is neither 0 nor 1" if kind == "binary" else f"is not a reward of {self._scale}"
-            )
-            batch.note(column, reason, ~self._scale.contains(values) & np.isfinite(values))
-        return values
-
-    def _propensity(self, batch: CheckedBatch, column: str | None) -> Floats:
-        if column is None:
-            return np.full(batch.rows, np.nan)
-        values = batch.numbers_or(column, np.nan)
-        batch.note(column, "must be greater than 0", values <= 0)
-        if self._actions.ranges:
-            return values
-        batch.note(
-            column,
-            "must be at most 1; if it is in percent, divide it by 100",
-            values > 1 + PROBABILITY_TOLERANCE,
-        )
-        return np.minimum(values, 1.0)
+    def _status_facts(self) -> dict[str, str]:
+        if self._status is None:
+            return {}
+        status = f"coalesce({self._status}, 'without a status')"
+        return {"status": f"histogram({status}) filter (not ({self._sql.counted}))"}
 
     def _no_rows(self) -> str:
         left_out = ", ".join(f"{count} {status}" for status, count in self._left_out.items())
         why = f"; left out because of their status: {left_out}" if left_out else ""
-        if self._left_out[PENDING]:
+        if self._left_out.get(PENDING):
             why += " (rewards of pending decisions may still come until reward_wait is over)"
-        if self._bad.count:
-            why += f"; bad rows: {self._bad.count}, " + "; ".join(self._bad.sentences())
+        bad = self._sql.bad
+        if bad.count:
+            why += f"; bad rows: {bad.count}, " + "; ".join(bad.sentences())
         why = why or ": give a log with at least one row"
         return f"{self._source.name} has no rows that can be used{why}"
 
-    def _finished(self, columns: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        notes = [*self._notes(columns), *in_order(columns, self._names, self._bad, self._folder)]
-        menu, eligible_sets = self._actions.finished(columns["action"], columns["eligible_set"])
+    def _finished(
+        self, columns: Table, menu: ActionSpec, facts: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        notes = [*self._notes(columns, facts)]
+        notes += in_order(columns, self._names, self._sql.bad, self._folder)
         notes += self._actions.notes(menu, columns["action"])
         if self._features is not None:
             menu, unused = described_menu(menu, self._features)
             notes += unused
-        context = self._context.finished(columns["context"])
         if "session" in columns:
             columns["session"] = numbered(columns["session"])
         if "cluster" in columns:
@@ -506,25 +884,33 @@ class _LogReader:
         release(columns.values())
         return {
             **columns,
-            "schema": Schema(menu=menu, context=context, rewards=rewards),
-            "eligible_sets": eligible_sets,
+            "schema": Schema(menu=menu, context=self._context.schema, rewards=rewards),
+            "eligible_sets": self._actions.eligible_sets,
             "estimated": np.broadcast_to(False, rows),
             "outcome_names": tuple(self._names.outcomes),
             "probability_names": tuple(self._names.probabilities.values()),
             "notes": tuple(notes),
         }
 
-    def _notes(self, columns: dict[str, NDArray[Any]]) -> Iterator[str]:
+    def _notes(self, columns: Table, facts: Mapping[str, Any]) -> Iterator[str]:
         """Yield sentences about what was left out, and about missing values."""
-        if self._bad.count:
-            yield f"{self._bad.count} bad rows were skipped: " + "; ".join(self._bad.sentences())
+        bad = self._sql.bad
+        if bad.count:
+            yield f"{bad.count} bad rows were skipped: " + "; ".join(bad.sentences())
         for status, count in self._left_out.items():
             yield f"{count} decisions were left out because of their status: {status}"
         column = columns["propensity"]
         missing = sum(np.count_nonzero(np.isnan(part)) for part in in_pieces(column))
         if missing:
             yield f"{missing} of {len(column)} rows have no propensity"
-        yield from self._reward_words.notes(self._names.reward)
+        words, reward = facts.get("words"), self._names.reward
+        if words and words == facts["present"]:
+            yield f"column {reward!r}: yes and true were read as 1, no and false as 0"
+        elif words:
+            yield (
+                f"column {reward!r} has {counted(words, 'word')} such as {facts['word']!r} among "
+                "numbers; yes and true were read as 1, no and false as 0: check where they are from"
+            )
         yield from self._context.notes()
         unused = self._unused_columns()
         if unused:
@@ -541,3 +927,21 @@ class _LogReader:
             return sorted(unread)
         used = set(names.used) - unread
         return [name or repr(name) for name in self._source.columns if name not in used]
+
+
+def with_rewards(columns: Table) -> Table:
+    """Return the columns with a row for each reward, 0 and 1, of rows that count successes.
+
+    The column ``successes`` is replaced by ``reward``, and ``count`` is the number of decisions
+    with this reward. Rows that stand for no decision are left out.
+    """
+    successes = columns.pop("successes", None)
+    if successes is not None:
+        failures = columns["count"] - successes
+        columns = {name: np.repeat(values, 2, axis=0) for name, values in columns.items()}
+        columns["reward"] = np.tile([1.0, 0.0], len(successes))
+        columns["count"] = np.stack([successes, failures], axis=1).ravel()
+    if "count" not in columns:
+        return columns
+    some = columns["count"] > 0
+    return {name: values[some] for name, values in columns.items()}

@@ -10,8 +10,9 @@ from pyarrow import csv
 from submax.core.arrays import Floats
 from submax.core.checks import one_of
 from submax.core.errors import InputError
-from submax.evaluation.cells import BadRows, CheckedBatch, eligible_names
-from submax.evaluation.columns import ColumnNames, ContextColumns, context_columns
+from submax.evaluation.cells import CheckedColumns
+from submax.evaluation.columns import context_columns
+from submax.evaluation.reading import ContextColumns, eligible_names
 from submax.evaluation.sources import PLAIN, TextFormat, open_source
 from submax.evaluation.targets import action_names
 from submax.schema.actions import ChoiceIndices
@@ -54,22 +55,16 @@ def scores(
         for name, column in context_columns(opened.columns, given).items()
         if name in fields
     }
-    names = ColumnNames(
-        actions={}, reward="", context=found, id=single["id"], eligible=single["eligible"]
-    )
-    used = [one for one in (*found.values(), *single.values()) if one]
-    reader, bad, rows = ContextColumns(names, learned.schema.context, opened.numeric), BadRows(), 0
-    for batch in opened.batches(used, bad):
-        checked = CheckedBatch(batch, bad, rows + 1, np.ones(batch.num_rows, dtype=bool))
-        context = learned.schema.context.encode_rows(reader.read(checked))
-        rows += batch.num_rows
-        bad.rows += int(np.count_nonzero(checked.bad))
-        bad.refuse(opened.name, rows)
-        eligible, ids = (
-            None if one is None else batch.column(one) for one in (names.eligible, names.id)
-        )
-        yield _scored(learned, context, eligible, ids)
-    bad.refuse(opened.name, rows)
+    sql = CheckedColumns(opened)
+    reader = ContextColumns(sql, found, learned.schema.context)
+    texts = {role: sql.text(name) for role, name in single.items() if name}
+    for rows in sql.batches({**reader.wanted, **texts}):
+        sql.bad.rows += int(np.count_nonzero(rows.bad))
+        if rows.bad.any():
+            sql.refuse()
+        context = learned.schema.context.encode_rows(reader.read(rows, ~rows.bad))
+        yield _scored(learned, context, rows.columns.get("eligible"), rows.columns.get("id"))
+    sql.refuse()
 
 
 def write_scores(
@@ -97,13 +92,9 @@ def _scored(learned: TrainedPolicy, context: Any, eligible: Any, ids: Any) -> An
     if eligible is None:
         probability[:] = learned.probabilities(context)
     else:
-        cells = eligible.to_pylist()
-        groups: dict[str, list[int]] = {}
-        for row, cell in enumerate(cells):
-            groups.setdefault(str(cell), []).append(row)
-        for several in groups.values():
-            among = _choices(cells[several[0]], names)
-            probability[several] = learned.probabilities(context[several], among)
+        for cell in dict.fromkeys(eligible):
+            several = np.array([one == cell for one in eligible])
+            probability[several] = learned.probabilities(context[several], _choices(cell, names))
     best = probability.argmax(axis=1)
     table: dict[str, Any] = {} if ids is None else {"id": ids}
     table["action"] = pa.array(names).take(pa.array(best))
@@ -111,12 +102,12 @@ def _scored(learned: TrainedPolicy, context: Any, eligible: Any, ids: Any) -> An
     return pa.RecordBatch.from_pydict(table)
 
 
-def _choices(cell: Any, names: list[str]) -> ChoiceIndices | None:
+def _choices(cell: str | None, names: list[str]) -> ChoiceIndices | None:
     """Return the indices of the eligible actions of a cell; None if all are eligible."""
-    if cell is None or cell == "":
+    if cell is None:
         return None
     found = eligible_names(cell)
-    known = [names.index(str(one)) for one in found[0] if str(one) in names] if found else []
+    known = [names.index(one) for one in found[0] if one in names] if found else []
     if not known:
         raise InputError(
             f"the eligible actions are {cell!r}; names of the policy's actions are allowed, such "

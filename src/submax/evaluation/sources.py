@@ -1,11 +1,11 @@
-"""Files and tables as batches of rows, which DuckDB reads."""
+"""Files and tables as one table of DuckDB, and where each of its rows is."""
 
 import csv
 import gzip
 import json
 import zlib
-from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from glob import has_magic
 from itertools import islice
 from pathlib import Path
@@ -13,21 +13,16 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 import duckdb
 import msgspec
-import numpy as np
 import pyarrow as pa
-from pyarrow import parquet
 
 from submax.core.decoding import known_type
 from submax.core.errors import InputError, one_line
-from submax.evaluation.cells import BadRows, FileRows, numbers
 from submax.schema.schema import METADATA, Schema
 
-TABLE_BATCH_ROWS = 1 << 17
+BATCH_ROWS = 1 << 17
 """Rows of a batch: enough for fast columns, few enough for little memory."""
-SAMPLED_ROWS = 10_000
-"""Rows of a text column that are looked at to find out whether it holds numbers."""
-MOST_NOT_NUMERIC = 0.1
-"""A text column holds numbers, with some mistakes, if at most this share is not numeric."""
+MOST_LINES = 1_000_000
+"""Rows whose line is found; nobody opens a longer file in an editor, and it would take seconds."""
 READ_ERRORS = (OSError, EOFError, zlib.error, pa.ArrowException, UnicodeDecodeError, duckdb.Error)
 """Errors of a file that cannot be read or is damaged."""
 
@@ -58,62 +53,117 @@ PLAIN = TextFormat()
 """The usual format: commas between values, and a point before a fraction."""
 
 
-class Source(NamedTuple):
-    """A log that can be read in batches.
+class Part(NamedTuple):
+    """A file, or a table, as a ``table`` of DuckDB with the columns c0, c1 and so on.
 
-    ``numeric`` are the columns that hold numbers, judged by the first rows. ``schema`` is the one
-    that the export of a bandit carries in its metadata; None for other logs. ``lines`` yields the
-    line at which each row begins, as an editor counts; None if rows are not lines of a file.
+    ``lines`` yields the line at which each row begins, as an editor counts; None if rows are not
+    lines of a file. ``rejected`` returns the numbers, among all rows, of those that DuckDB left
+    out, after the part was read. ``schema`` is the one that the export of a bandit carries. The
+    columns that are ``untyped`` are text because nothing said of which type they are.
     """
 
     name: str
     columns: list[str]
-    numeric: set[str]
-    batches: Callable[[list[str], BadRows], Iterator[Any]]
-    schema: Schema | None = None
+    table: str
     lines: Callable[[], Iterator[int]] | None = None
+    rejected: Callable[[], list[int]] = list
+    schema: Schema | None = None
+    untyped: Sequence[str] = ()
+
+
+class Source:
+    """A log that DuckDB reads, of one part or of several with the same columns.
+
+    ``table`` has the columns c0, c1 and so on, and ``types`` are those of DuckDB.
+    """
+
+    def __init__(self, name: str, connection: Any, parts: Sequence[Part]) -> None:
+        self.name, self.connection, self._parts = name, connection, parts
+        first, *others = parts
+        self.columns, self.schema, tables = first.columns, first.schema, [first.table]
+        self.untyped, self._several = first.untyped, bool(others)
+        for part in others:
+            _check_same(first, part)
+            places = (part.columns.index(column) for column in first.columns)
+            cells = ", ".join(f"c{place} as c{new}" for new, place in enumerate(places))
+            tables.append(f"(select {cells} from {part.table})")
+        self.table = f"({' union all '.join(f'select * from {one}' for one in tables)})"
+        described = self.rows(f"describe select * from {self.table}")
+        self.types = {name: one[1] for name, one in zip(self.columns, described, strict=True)}
+
+    def cell(self, column: str) -> str:
+        """Return the name of a column in SQL."""
+        return f"c{self.columns.index(column)}"
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a short result."""
+        try:
+            return cast(list[tuple[Any, ...]], self.connection.execute(query).fetchall())
+        except READ_ERRORS as error:
+            raise unreadable(self.name, error) from error
+
+    def batches(self, query: str) -> Iterator[Any]:
+        """Yield the rows of a long result as batches of pyarrow, in the order of the log."""
+        try:
+            yield from self.connection.sql(query).to_arrow_reader(BATCH_ROWS)
+        except READ_ERRORS as error:
+            raise unreadable(self.name, error) from error
+
+    @cached_property
+    def rejected(self) -> list[list[int]]:
+        """The rows of each part that are no rows, such as those with too few values."""
+        return [part.rejected() for part in self._parts]
+
+    def first_rejected(self) -> str:
+        """Return where the first row is that is no row."""
+        place = next(place for place, rows in enumerate(self.rejected) if rows)
+        return self._in_part(self._parts[place], self.rejected[place][0])
+
+    def row(self, number: int) -> str:
+        """Return where a row is: its number and line in its file, and which of several files.
+
+        The ``number`` does not count rows that DuckDB left out; the answer does.
+        """
+        for part, rejected in zip(self._parts, self.rejected, strict=True):
+            rows = (
+                self.rows(f"select count(*) from {part.table}")[0][0] if self._several else number
+            )
+            if number <= rows:
+                for one in rejected:
+                    number += one <= number
+                return self._in_part(part, number)
+            number -= rows
+        raise ValueError(f"the log has no row {number}")
+
+    def _in_part(self, part: Part, number: int) -> str:
+        line = None
+        if part.lines is not None and number <= MOST_LINES:
+            line = next(islice(part.lines(), number - 1, None), None)
+        where = f"row {number}" if line is None else f"row {number} (line {line})"
+        return f"{where} of {part.name}" if self._several else where
 
 
 def open_source(source: Any, text: TextFormat = PLAIN) -> Source:
     """Open a file, a folder or pattern of files, a data frame, or a table of columns.
 
     Files are Parquet, CSV or JSON lines; gzip may have compressed the last two. All files of a
-    folder need the same columns, in any order, and are opened one at a time.
+    folder need the same columns, in any order.
     """
+    connection = duckdb.connect()
+    connection.execute("set timezone = 'UTC'")
     if not isinstance(source, (str, Path)):
-        return _from_table(source)
-    files = files_of(source)
-    first = open_file(files[0], text)
-    name, numeric = first.name, set(first.numeric)
-    if len(files) > 1:
-        name = f"{source} ({len(files)} files)"
-    for path in files[1:]:
-        other = open_file(path, text)
-        _check_same(first, other)
-        # A column is a number only if it is one in every file.
-        numeric &= other.numeric
-
-    def batches(columns: list[str], bad: BadRows) -> Iterator[Any]:
-        before = 0
-        for path in files:
-            one = first if path == files[0] else open_file(path, text)
-            named = str(path) if len(files) > 1 else ""
-            bad.files.append(FileRows(before + 1, named, one.lines))
-            rows, of_file = 0, BadRows()
-            try:
-                for batch in one.batches(columns, of_file):
-                    rows += batch.num_rows
-                    yield batch
-            except READ_ERRORS as error:
-                raise _unreadable(path, error) from error
-            # Rows are counted over all files, as the reader counts them.
-            bad.lines.extend(array("q", (before + line for line in of_file.lines)))
-            before += rows + len(of_file.lines)
-
-    return Source(name, first.columns, numeric, batches, first.schema)
+        name, (table, as_text), schema = _table_of(source)
+        columns = table.column_names
+        connection.register("log", table.rename_columns([f"c{i}" for i in range(len(columns))]))
+        return Source(
+            name, connection, [Part(name, columns, "log", schema=schema, untyped=as_text)]
+        )
+    parts = [_opened(path, text, connection) for path in files_of(source)]
+    name = parts[0].name if len(parts) == 1 else f"{source} ({len(parts)} files)"
+    return Source(name, connection, parts)
 
 
-def open_file(path: Path, text: TextFormat = PLAIN) -> Source:
+def _opened(path: Path, text: TextFormat, connection: Any) -> Part:
     """Open a Parquet file, or a file of CSV or JSON lines, which gzip may have compressed."""
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}: check the path")
@@ -125,22 +175,25 @@ def open_file(path: Path, text: TextFormat = PLAIN) -> Source:
                 f"{str(path)!r} is empty, and a log must have a header and rows: check the file"
             )
         if start[:4] == b"PAR1":
-            return _from_parquet(path)
+            return _from_parquet(path, connection)
         if path.suffix.lower() == ".parquet":
             raise InputError(
                 f"{str(path)!r} is called .parquet and is not a Parquet file: if it is a CSV file, "
                 "give it the ending .csv"
             )
-        return _from_json(path) if start.lstrip().startswith(b"{") else _from_csv(path, text)
+        if start.lstrip().startswith(b"{"):
+            return _from_json(path, connection)
+        return _from_csv(path, text.check(), connection)
     except READ_ERRORS as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(str(path), error) from error
 
 
-def _unreadable(path: Path, error: Exception) -> InputError:
-    return InputError(f"cannot read {str(path)!r}: {one_line(error)}")
+def unreadable(name: str, error: Exception) -> InputError:
+    """Return the error about what cannot be read."""
+    return InputError(f"cannot read {name!r}: {one_line(error)}")
 
 
-def _check_same(first: Source, other: Source) -> None:
+def _check_same(first: Part, other: Part) -> None:
     """Refuse a file whose columns, or whose exported schema, differ from those of the first."""
     missing = sorted(set(first.columns) ^ set(other.columns))
     if missing:
@@ -156,59 +209,27 @@ def _check_same(first: Source, other: Source) -> None:
         )
 
 
-def _quoted(text: object, sign: str = "'") -> str:
+def quoted(text: object, sign: str = "'") -> str:
     """Return a text for SQL: a value, or a name with the sign of names."""
     return f"{sign}{str(text).replace(sign, 2 * sign)}{sign}"
-
-
-def _queried(connection: Any, query: str, columns: list[str]) -> Iterator[Any]:
-    """Yield the batches of a query under other names of columns."""
-    for batch in connection.sql(query).to_arrow_reader(TABLE_BATCH_ROWS):
-        yield pa.RecordBatch.from_arrays(batch.columns[: len(columns)], names=columns)
-
-
-def numeric_columns(schema: Any) -> set[str]:
-    """Return the columns that have a numeric type."""
-    kinds = pa.types
-    tests = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal, kinds.is_null)
-    return {field.name for field in schema if any(test(field.type) for test in tests)}
-
-
-def mostly_numbers(batch: Any) -> set[str]:
-    """Return the text columns whose values are numbers, except for a few mistakes."""
-    found = set()
-    for name, column in zip(batch.schema.names, batch.columns, strict=True) if batch else ():
-        if pa.types.is_string(column.type):
-            column = column[:SAMPLED_ROWS]
-            read = numbers(column)
-            # Text such as nan is no number of a log, but does not make a column one of names.
-            wrong = column.filter(pa.array(read.wrong)).to_pylist()
-            words = sum(one.lower() not in ("nan", "inf", "-inf") for one in wrong)
-            present = np.count_nonzero(~read.missing)
-            if present and words <= MOST_NOT_NUMERIC * present:
-                found.add(name)
-    return found
 
 
 # Parquet and JSON lines --------------------------------------------------------------------------
 
 
-def _from_parquet(path: Path) -> Source:
-    with parquet.ParquetFile(path) as file:
-        # What a writer adds at the end is in the metadata of the file, and not in the schema.
-        schema, metadata = file.schema_arrow, file.metadata.metadata
-
-    def batches(columns: list[str], bad: BadRows) -> Iterator[Any]:
-        wanted = ", ".join(_quoted(name, '"') for name in columns)
-        query = f"select {wanted} from read_parquet({_quoted(path)})"
-        yield from _queried(duckdb.connect(), query, columns)
-
-    known = _schema_in_metadata(metadata)
-    return Source(str(path), schema.names, numeric_columns(schema), batches, known)
+def _from_parquet(path: Path, connection: Any) -> Part:
+    file = quoted(path)
+    described = connection.execute(f"describe select * from read_parquet({file})").fetchall()
+    columns = [one[0] for one in described]
+    known = connection.execute(
+        f"select value from parquet_kv_metadata({file}) where decode(key) = {quoted(METADATA)}"
+    ).fetchone()
+    places = ", ".join(f"c{place}" for place in range(len(columns)))
+    table = f"read_parquet({file}) parquet({places})"
+    return Part(str(path), columns, table, schema=_schema_in(known and known[0]))
 
 
-def _schema_in_metadata(metadata: dict[bytes, bytes] | None) -> Schema | None:
-    text = (metadata or {}).get(METADATA.encode())
+def _schema_in(text: bytes | None) -> Schema | None:
     if text is None:
         return None
     try:
@@ -220,58 +241,54 @@ def _schema_in_metadata(metadata: dict[bytes, bytes] | None) -> Schema | None:
         ) from error
 
 
-def _from_json(path: Path) -> Source:
+def _from_json(path: Path, connection: Any) -> Part:
     """Open a file with one JSON object in each line; empty lines are ignored.
 
     The fields of an object inside of a row are columns, too: ``{"context": {"age": 40}}`` has the
     column ``context_age``. The columns are those of the first rows. All values are read as text.
     """
-    compression = "gzip" if is_compressed(path) else "uncompressed"
     lines = (
-        f"read_ndjson_objects({_quoted(path)}, ignore_errors=true, compression='{compression}', "
-        "maximum_object_size=16777216)"
+        f"(select json, coalesce(json_type(json) = 'OBJECT', false) as good from "
+        f"read_ndjson_objects({quoted(path)}, ignore_errors=true, "
+        f"compression='{'gzip' if is_compressed(path) else 'uncompressed'}', "
+        "maximum_object_size=16777216))"
     )
-    rows = f"(select json, json_type(json) = 'OBJECT' as good from {lines})"
-    structure = f"select json_group_structure(json) from (from {rows} where good limit 20000)"
-    found = duckdb.connect().execute(structure).fetchone()
+    structure = f"select json_group_structure(json) from (from {lines} where good limit 20000)"
+    found = connection.execute(structure).fetchone()
     fields = json.loads(found[0]) if found and found[0] else None
     if not isinstance(fields, dict) or not fields:
         raise InputError(
             f"{str(path)!r} begins with a brace and has no line that is a JSON object: give a "
             "file with one object in each line, or a CSV or Parquet file"
         )
-    table: dict[str, Any] = {}
-    places: dict[str, str] = {}
+    kinds: dict[str, Any] = {}
+    cells: dict[str, str] = {}
     for name, kind in fields.items():
         inner = list(kind) if isinstance(kind, dict) else []
-        table[name] = dict.fromkeys(inner, "VARCHAR") if inner else "VARCHAR"
-        of_row = f"row.{_quoted(name, chr(34))}"
-        places |= {f"{name}_{one}": f"{of_row}.{_quoted(one, chr(34))}" for one in inner}
-        places |= {} if inner else {name: of_row}
-    read = f"(select good, from_json(json, {_quoted(json.dumps(table))}) as row from {rows})"
+        kinds[name] = dict.fromkeys(inner, "VARCHAR") if inner else "VARCHAR"
+        of_row = f"row.{quoted(name, chr(34))}"
+        cells |= {f"{name}_{one}": f"{of_row}.{quoted(one, chr(34))}" for one in inner}
+        cells |= {} if inner else {name: of_row}
+    named = ", ".join(f"{cell} as c{place}" for place, cell in enumerate(cells.values()))
+    read = f"from_json(json, {quoted(json.dumps(kinds))}) as row from {lines} where good"
 
-    def selected(columns: list[str], limit: str = "") -> Iterator[Any]:
-        wanted = ", ".join([*(places[name] for name in columns), "coalesce(good, false)"])
-        query = f"select {wanted} from {read}{limit}"
-        yield from _queried(duckdb.connect(), query, [*columns, "good"])
+    def rejected() -> list[int]:
+        bad = f"select row from (select good, row_number() over () as row from {lines})"
+        return [row for (row,) in connection.execute(f"{bad} where not good").fetchall()]
 
-    def batches(columns: list[str], bad: BadRows) -> Iterator[Any]:
-        before = 1
-        for batch in selected(columns):
-            good = batch.column("good")
-            lines = np.flatnonzero(~np.asarray(good)) + before
-            bad.lines.extend(array("q", lines.tolist()))
-            before += batch.num_rows
-            yield batch.select(columns).filter(good)
+    def numbers() -> Iterator[int]:
+        with open_binary(path) as file:
+            yield from (number for number, line in enumerate(file, start=1) if line.strip())
 
-    first = next(selected([*places], f" limit {SAMPLED_ROWS}"), None)
-    return Source(str(path), [*places], mostly_numbers(first), batches, None, lambda: _lines(path))
-
-
-def _lines(path: Path) -> Iterator[int]:
-    """Yield the numbers of the lines that are not empty."""
-    with open_binary(path) as file:
-        yield from (number for number, line in enumerate(file, start=1) if line.strip())
+    return Part(
+        str(path),
+        [*cells],
+        f"(select {named} from (select {read}))",
+        numbers,
+        rejected,
+        None,
+        [*cells],
+    )
 
 
 # CSV ---------------------------------------------------------------------------------------------
@@ -286,8 +303,8 @@ OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+\s*)$"
 """A number with a decimal comma."""
 REJECTED = """
-select line_byte_position - 1 + cast(starts_with(csv_line, chr(10)) as integer), error_type
-from reject_errors
+select distinct line_byte_position - 1 + cast(starts_with(csv_line, chr(10)) as integer), error_type
+from reject_errors join reject_scans using (scan_id, file_id) where file_path = {} order by all
 """
 """Where rows begin that DuckDB cannot read; after a line end of Windows it is a byte early."""
 
@@ -303,41 +320,31 @@ def open_binary(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path, "rb")) if is_compressed(path) else path.open("rb")
 
 
-def _from_csv(path: Path, text: TextFormat) -> Source:
+def _from_csv(path: Path, text: TextFormat, connection: Any) -> Part:
     """Open a CSV file with a header. Rows are counted from 1 after it; empty lines are no rows.
 
-    All columns are read as text, so that our own checks find and name what is no number.
+    All columns are read as text, so that a check can name what is no number.
     """
-    columns, skip = _header(path, text.check())
+    columns, skip = _header(path, text)
     kinds = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(columns)))
-    compression = "gzip" if is_compressed(path) else "none"
-    file = (
-        f"read_csv({_quoted(path)}, auto_detect=false, columns={{{kinds}}}, header=true, "
-        f"skip={skip}, delim={_quoted(text.separator)}, quote='\"', escape='\"', "
-        f"compression='{compression}', ignore_errors=true, store_rejects=true)"
+    table = (
+        f"read_csv({quoted(path)}, auto_detect=false, columns={{{kinds}}}, header=true, "
+        f"skip={skip}, delim={quoted(text.separator)}, quote='\"', escape='\"', "
+        f"compression='{'gzip' if is_compressed(path) else 'none'}', ignore_errors=true, "
+        "store_rejects=true)"
     )
+    if text.decimal != PLAIN.decimal:
+        pointed = f"regexp_replace(columns(*), {quoted(DECIMAL_COMMA)}, '\\1.\\2')"
+        table = f"(select {pointed} from {table})"
 
-    def cell(name: str) -> str:
-        place = f"c{columns.index(name)}"
-        point = text.decimal == PLAIN.decimal
-        return place if point else f"regexp_replace({place}, {_quoted(DECIMAL_COMMA)}, '\\1.\\2')"
-
-    def selected(wanted: list[str], connection: Any, limit: str = "") -> Iterator[Any]:
-        cells = ", ".join(map(cell, wanted)) or "c0"
-        yield from _queried(connection, f"select {cells} from {file}{limit}", wanted)
-
-    def batches(wanted: list[str], bad: BadRows) -> Iterator[Any]:
-        connection = duckdb.connect()
-        yield from selected(wanted, connection)
-        rejected = dict(connection.execute(REJECTED).fetchall())
-        if rejected:
-            bad.lines.extend(array("q", _rejected_rows(path, text.separator, rejected)))
+    def rejected() -> list[int]:
+        found = connection.execute(REJECTED.format(quoted(path))).fetchall()
+        return _rejected_rows(path, text.separator, dict(found)) if found else []
 
     def lines() -> Iterator[int]:
         return (row.line for row in islice(_csv_rows(path, text.separator), 1, None))
 
-    first = next(selected(columns, duckdb.connect(), f" limit {SAMPLED_ROWS}"), None)
-    return Source(str(path), columns, mostly_numbers(first), batches, None, lines)
+    return Part(str(path), columns, table, lines, rejected, None, columns)
 
 
 def _header(path: Path, text: TextFormat) -> tuple[list[str], int]:
@@ -447,66 +454,27 @@ CONVERSION_ERRORS = (TypeError, ValueError, OverflowError, pa.ArrowException)
 """Errors of pyarrow if it cannot convert an object."""
 
 
-def _from_table(source: Any) -> Source:
-    """Open a data frame, a query that has not been run, or what pyarrow turns into a table."""
-    if hasattr(source, "collect_schema") and hasattr(source, "collect"):
-        # A lazy frame of polars.
-        return _from_query(source.head, source.select, lambda query: query.collect())
-    if hasattr(source, "to_arrow_table") and hasattr(source, "project"):
-        # A relation of DuckDB.
-        def project(columns: list[str]) -> Any:
-            return source.project(", ".join(_quoted(name, '"') for name in columns))
-
-        return _from_query(source.limit, project, lambda query: query.to_arrow_table())
-    if isinstance(getattr(source, "schema", None), pa.Schema) and not hasattr(source, "columns"):
-        return _from_batches(source)
-    table, as_text = arrow_table(source)
-    first = table.select(as_text).to_batches(TABLE_BATCH_ROWS)[:1]
-    numeric = numeric_columns(table.schema) | mostly_numbers(first[0] if first else None)
-
-    def batches(columns: list[str], bad: BadRows) -> Iterator[Any]:
-        yield from table.select(columns).to_batches(TABLE_BATCH_ROWS)
-
-    known = _schema_in_metadata(table.schema.metadata)
-    return Source("the table", table.column_names, numeric, batches, known)
-
-
-def _from_batches(source: Any) -> Source:
-    """Open what yields Arrow tables or batches and has their ``schema``."""
-
-    def batches(columns: list[str], bad: BadRows) -> Iterator[Any]:
-        for table in source:
-            for batch in pa.table(table).to_batches(TABLE_BATCH_ROWS):
-                yield batch.select(columns)
-
-    schema = source.schema
-    known = _schema_in_metadata(schema.metadata)
-    return Source("the log", schema.names, numeric_columns(schema), batches, known)
-
-
-def _from_query(
-    head: Callable[[int], Any], select: Callable[[list[str]], Any], run: Callable[[Any], Any]
-) -> Source:
-    """Open a query: it is run for its first rows now, and later for the columns of the log."""
-
-    def computed(query: Any) -> Any:
-        try:
-            return arrow_table(run(query))[0]
-        except Exception as error:
-            raise InputError(
-                f"the query of the log cannot be run ({one_line(error)}); one that can be is "
-                "allowed: run it by itself, and give its result"
-            ) from error
-
-    def batches(columns: list[str], bad: BadRows) -> Iterator[Any]:
-        yield from computed(select(columns)).to_batches(TABLE_BATCH_ROWS)
-
-    first = computed(head(TABLE_BATCH_ROWS))
-    return Source("the query", first.column_names, numeric_columns(first.schema), batches)
+def _table_of(source: Any) -> tuple[str, tuple[Any, list[str]], Schema | None]:
+    """Return the name, the pyarrow table with its untyped columns, and the exported schema."""
+    name, found = "the table", source
+    try:
+        if hasattr(source, "collect_schema") and hasattr(source, "collect"):
+            # A lazy frame of polars.
+            name, found = "the query", source.collect()
+        elif hasattr(source, "to_arrow_table") and hasattr(source, "project"):
+            # A relation of DuckDB.
+            name, found = "the query", source.to_arrow_table()
+    except Exception as error:
+        raise InputError(
+            f"the query of the log cannot be run ({one_line(error)}); one that can be is "
+            "allowed: run it by itself, and give its result"
+        ) from error
+    table, as_text = arrow_table(found)
+    return name, (table, as_text), _schema_in((table.schema.metadata or {}).get(METADATA.encode()))
 
 
 def arrow_table(source: Any) -> tuple[Any, list[str]]:
-    """Return the table, and the columns that became text because they hold several types."""
+    """Return a table of pyarrow, and the columns of several types, which became text."""
     try:
         # Polars and some other data frames have their own method.
         table = source.to_arrow() if hasattr(source, "to_arrow") else pa.table(source)

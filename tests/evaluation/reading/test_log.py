@@ -299,7 +299,8 @@ def test_eligible_sets_of_slots_are_lists_of_lists():
 def test_the_menu_has_what_was_eligible_in_rows_that_are_read():
     log = Log.read({"action": ["B", "B"], "reward": [1, 0], "eligible": ["B|D", "A|B"]})
     assert log.schema.menu.declaration == ["A", "B", "D"]
-    assert log.eligible_sets == (((0, 1, 2),), ((1, 2),), ((0, 1),))
+    assert log.eligible_sets == (((0, 1, 2),), ((0, 1),), ((1, 2),))
+    assert log.eligible_set.tolist() == [2, 1]
     assert log.action.tolist() == [[1], [1]]
     table = {"action": ["B", "B", "B"], "reward": ["x", 1, 0], "eligible": ["B|Z", "A|B", "Z|Q"]}
     log = Log.read(table, skip_bad_rows=True)

@@ -27,7 +27,7 @@ def written(tmp_path):
 @pytest.fixture(params=["whole", "in small parts"])
 def batches(request, monkeypatch):
     if request.param != "whole":
-        monkeypatch.setattr(sources, "TABLE_BATCH_ROWS", 2)
+        monkeypatch.setattr(sources, "BATCH_ROWS", 2)
 
 
 @pytest.fixture

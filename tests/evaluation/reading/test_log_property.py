@@ -112,7 +112,7 @@ def test_exactly_the_rows_that_are_good_are_kept_and_the_first_bad_one_is_named(
         kept = oracle(rows)
         lost = len(rows) - len(kept)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sources, "TABLE_BATCH_ROWS", 3)
+            patch.setattr(sources, "BATCH_ROWS", 3)
             if lost:
                 with raises_code("invalid-input") as refused:
                     Log.read(path, **DECLARED)

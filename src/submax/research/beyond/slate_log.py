@@ -12,7 +12,7 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.core.problem import PROBABILITY_TOLERANCE
-from submax.evaluation.cells import MISSING, NO_NAME, UNKNOWN, BadRows, CheckedBatch, Vocabulary
+from submax.evaluation.cells import CheckedColumns, rank
 from submax.evaluation.reading import numbered
 from submax.evaluation.sources import open_source
 
@@ -115,15 +115,29 @@ def read_slates(
         probabilities[f"given {name}"] = column
         if f"{column}{MARGINAL}" in opened.columns:
             probabilities[f"marginal {name}"] = f"{column}{MARGINAL}"
-    used = list(dict.fromkeys([*names.values(), *probabilities.values()]))
-    bad, items, parts, first = BadRows(), Vocabulary(), list[dict[str, NDArray[Any]]](), 1
-    for batch in opened.batches(used, bad):
-        checked = CheckedBatch(batch, bad, first, np.ones(batch.num_rows, dtype=bool))
-        parts.append(_read(checked, names, probabilities, items))
-        bad.rows += int(np.count_nonzero(checked.bad))
-        first += batch.num_rows
-    bad.refuse(opened.name, first - 1)
-    if first == 1:
+    sql = CheckedColumns(opened)
+    wanted = {"position": sql.number(names["position"])}
+    fraction = f"{wanted['position']} <> round({wanted['position']})"
+    sql.check(names["position"], "is not a whole number", fraction)
+    item = sql.name(names["action"], "is missing: an item is needed")
+    wanted["reward"] = sql.number(names["reward"])
+    for role in ("slate", "cluster"):
+        if role in names:
+            wanted[role] = sql.identifier(names[role])
+    for name, column in probabilities.items():
+        wanted[name] = value = sql.number(column)
+        low = "<" if name.startswith(("given", "marginal ")) else "<="
+        outside = f"{value} {low} 0 or {value} > {1 + PROBABILITY_TOLERANCE!r}"
+        sql.check(column, "is not a probability that is possible here", outside)
+    facts = sql.facts({"items": f"list(distinct {item}) filter (good)"})
+    items = sorted(facts["items"] or (), key=rank)
+    wanted["item"] = sql.code(item, items)
+    parts = list[dict[str, NDArray[Any]]]()
+    for rows in sql.batches(wanted):
+        sql.bad.rows += int(np.count_nonzero(rows.bad))
+        parts.append(rows.columns)
+    sql.refuse()
+    if not parts:
         raise InputError(f"{opened.name} has no rows: give a row for each position of a slate")
     read = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return _arranged(read, items, names, list(probabilities))
@@ -148,43 +162,14 @@ def _names(columns: list[str], given: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _read(
-    batch: CheckedBatch,
-    names: Mapping[str, str],
-    probabilities: Mapping[str, str],
-    items: Vocabulary,
-) -> dict[str, NDArray[Any]]:
-    position = batch.required_numbers(names["position"])
-    fraction = (position != np.round(position)) & np.isfinite(position)
-    batch.note(names["position"], "is not a whole number", fraction)
-    item = items.code(batch.column(names["action"]))
-    batch.note(names["action"], "is missing: an item is needed", item == MISSING)
-    batch.note(names["action"], NO_NAME, item == UNKNOWN)
-    found: dict[str, NDArray[Any]] = {
-        "slate": batch.identifiers(names["slate"]),
-        "position": position,
-        "item": item,
-        "reward": batch.required_numbers(names["reward"]),
-    }
-    if "cluster" in names:
-        found["cluster"] = batch.identifiers(names["cluster"])
-    for name, column in probabilities.items():
-        values = batch.required_numbers(column)
-        low = values < 0 if name.startswith(("given", "marginal ")) else values <= 0
-        outside = low | (values > 1 + PROBABILITY_TOLERANCE)
-        batch.note(column, "is not a probability that is possible here", outside)
-        found[name] = values
-    return found
-
-
 def _arranged(
     read: dict[str, NDArray[Any]],
-    items: Vocabulary,
+    items: list[str],
     names: Mapping[str, str],
     probabilities: list[str],
 ) -> dict[str, Any]:
     """Return the columns as arrays ``[n, K]``, a row for each slate."""
-    slate = numbered(read["slate"])
+    slate = numbered(read["slate"].view(np.int64))
     place, positions = _places(slate, read["position"], names)
     shape = (int(slate.max()) + 1, positions)
 
@@ -197,9 +182,9 @@ def _arranged(
     cluster: Integers | None = None
     if "cluster" in read:
         cluster = np.empty(shape[0], dtype=np.int64)
-        cluster[slate] = numbered(read["cluster"])
+        cluster[slate] = numbered(read["cluster"].view(np.int64))
     return {
-        "items": tuple(items.indices),
+        "items": tuple(items),
         "item": arranged(read["item"], EMPTY),
         "reward": arranged(read["reward"], 0.0),
         "propensity": filled["propensity"],
