@@ -1,7 +1,7 @@
 """Compares what several policies would have earned, by several off-policy estimators."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -348,15 +348,16 @@ def check_several(policies: Sequence[str]) -> None:
 
 
 def best_baseline(estimates: Sequence[Estimate]) -> str:
-    """Return the name of the policy with the highest recommended estimate."""
-    values = {
-        one.policy: one.value
-        for one in estimates
-        # A number that could not be computed is not equal to itself.
-        if one.recommended and one.policy != LOGGING_POLICY and one.value == one.value
-    }
-    check_several([*values])
-    return max(values, key=lambda name: values[name])
+    """Return the name of the policy that comes first ``in_order``."""
+    order = in_order(one for one in estimates if one.recommended and one.policy != LOGGING_POLICY)
+    names = [one.policy for one in order if not math.isnan(one.value)]
+    check_several(names)
+    return names[0]
+
+
+def in_order(estimates: Iterable[Estimate]) -> list[Estimate]:
+    """Return the highest value first; then those that cannot be judged, and last what is nan."""
+    return sorted(estimates, key=lambda one: (math.isnan(one.value), not one.judged, -one.value))
 
 
 def answer_of(found: "Comparison") -> str:
@@ -368,7 +369,9 @@ def answer_of(found: "Comparison") -> str:
     ``baseline="best"`` the paired differences from the best policy decide.
     """
     logged, *others = found.recommended()
-    known = sorted((one for one in others if one.value == one.value), key=lambda one: -one.value)
+    computed = in_order(one for one in others if not math.isnan(one.value))
+    # The best of those for which the log has enough rows; the others are counted.
+    known = [one for one in computed if one.judged] or computed
     log_earned = f"The log earned {logged} per {found.unit}"
     if not known:
         return f"{log_earned}; no other value could be computed."
@@ -376,7 +379,11 @@ def answer_of(found: "Comparison") -> str:
     ends = {one.policy: one.joint or one.interval for one in known}
     floor = max(one.low for one in ends.values())
     possible = [one.policy for one in known if ends[one.policy].high >= floor]
-    paired = [one for one in found.differences if one.recommended and one.baseline == best.policy]
+    paired = [
+        one
+        for one in found.differences
+        if one.recommended and one.baseline == best.policy and one.policy in ends
+    ]
     if len(paired) == len(known) - 1 and all(
         (1 - one.level) * len(paired) <= (1 - found.level) * (1 + 1e-9) for one in paired
     ):
@@ -397,6 +404,9 @@ def answer_of(found: "Comparison") -> str:
         first += f" (intervals of all policies hold together at {100 * found.level:g} %)"
     if ends[best.policy].low > logged.interval.high:
         log_earned = f"That is more than the log earned, {logged}"
+    if len(known) < len(computed):
+        left_out = counted(len(computed) - len(known), "more policy").replace("policys", "policies")
+        log_earned += f". For {left_out} the log has too few rows"
     warned = " See the warnings." if best.cautions else ""
     return f"{first}. {log_earned}.{warned}"
 
@@ -446,11 +456,11 @@ class Comparison(NamedTuple):
         return list(dict.fromkeys(one.policy for one in self.estimates))
 
     def ranked(self) -> list[str]:
-        """Return the names of the policies but that of the log, the highest estimate first."""
-        others = self.recommended()[1:]
-        # Values that are not a number come last.
-        others.sort(key=lambda one: (math.isnan(one.value), -one.value))
-        return [one.policy for one in others]
+        """Return the names of the policies but that of the log, the highest estimate first.
+
+        Policies for which the log has too few rows (``Estimate.judged``) come after all others.
+        """
+        return [one.policy for one in in_order(self.recommended()[1:])]
 
     def estimators(self) -> list[str]:
         """Return the labels of the estimators, that of the logging policy first."""

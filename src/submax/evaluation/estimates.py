@@ -11,6 +11,8 @@ from submax.core.checks import positive
 from submax.core.errors import InputError
 from submax.core.summary import number
 from submax.evaluation.diagnostics import (
+    FEWEST_REWARDS,
+    FEWEST_TAKEN,
     Caution,
     Diagnostics,
     LogSums,
@@ -71,6 +73,16 @@ class Estimate(NamedTuple):
     def within(self, interval: ConfidenceInterval) -> str:
         """Return the value with an interval, in words."""
         return f"{number(self.value)} [{number(interval.low)}, {number(interval.high)}]"
+
+    @property
+    def judged(self) -> bool:
+        """Whether the log has enough rows for the policy to be ranked.
+
+        The highest of many estimates is often one that stands on a few rows, or on a few rewards.
+        """
+        found = self.diagnostics
+        rewards = found.effective_rewards >= FEWEST_REWARDS or found.usual >= self.value
+        return found.effective >= FEWEST_TAKEN and rewards and not math.isnan(self.value)
 
     def rows_needed(self, half_width: float) -> float:
         """Return how many rows a log like this one needs for an interval of this half-width.

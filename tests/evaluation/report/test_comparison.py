@@ -318,3 +318,22 @@ def test_logs_and_comparisons_fit_one_screen_and_show_their_numbers(log, policie
         assert len(lines) <= 24
         assert max(map(len, lines)) <= 80
         assert one._repr_html_().startswith("<div>")
+
+
+def test_an_arm_with_a_few_lucky_rows_is_not_the_best():
+    # The mean of arm B is 1 in four rows; that of A is 0.5 in two thousand.
+    rows = 4000
+    action = np.where(np.arange(rows) % 2 == 0, "A", "C")
+    action[:4] = "B"
+    reward = (np.arange(rows) % 4 == 0) * 1.0
+    reward[:4] = 1.0
+    propensity = np.where(action == "B", 0.001, 0.4995)
+    log = Log.read(
+        {"action": action, "reward": reward, "propensity": propensity}, actions=ARMS, context={}
+    )
+    found = compare(log, ["always=*"], baseline="best", estimators=["snips"])
+    lucky = next(one for one in found.recommended() if one.policy == "always=B")
+    assert (lucky.value, lucky.judged) == (1.0, False)
+    assert found.ranked() == ["always=A", "always=C", "always=B"]
+    assert {one.baseline for one in found.differences} == {"always=A"}
+    assert "always=A is the best of 2 policies" in found.answer

@@ -105,7 +105,7 @@ def print_comparison(comparison: Comparison, options: PrintOptions | None = None
         (one for one in differences if one.policy in names), key=lambda one: names.index(one.policy)
     ):
         wide(_difference_line(one, units))
-    if left_out > 0 and differences:
+    if left_out > 0 and any(one.level <= comparison.level for one in differences):
         wide("Each difference is for one policy alone; --baseline best compares all together")
     if options.half_width is not None:
         for estimate in comparison.recommended():
@@ -257,8 +257,8 @@ def print_best(best: "BestPolicy", with_notes: bool = True) -> None:
         table = Table(box=None, pad_edge=False, header_style="")
         table.add_column("policy", overflow="fold", min_width=NAME_WIDTH)
         level = f"{best.report.level:.0%} interval"
-        lost = "loss against the winner (dr)"
-        for heading in ("value", level, "estimator", lost, "selection rows"):
+        lost = "behind (dr)"
+        for heading in ("value", level, "estimator", lost, "rows"):
             table.add_column(heading, justify="right")
         for one in rows:
             behind = "" if one["winner"] else f"{one['behind']:.4f} ± {one['behind_error']:.4f}"
