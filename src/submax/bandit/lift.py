@@ -391,7 +391,7 @@ def lift_reports(
     rails = settings.guard_rails
     if not rails.holdout and not rails.control_share:
         raise InputError(
-            "this bandit has neither a holdout nor a control, so that there is nothing to compare "
+            "this bandit has neither a holdout nor a control, so there is nothing to compare "
             "it with: set guard rails such as {'holdout': 0.1, 'baseline': 'A'}, and wait until "
             "decisions have matured"
         )
@@ -473,27 +473,27 @@ def _cautions(settings: Settings, tally: LiftTally, enough: bool) -> list[str]:
     found = []
     if not enough:
         found.append(
-            f"each group needs at least {FEWEST} units, or decisions without a unit, before there "
-            "is an interval"
+            f"there is no interval yet: each group needs at least {FEWEST} units (or decisions "
+            "without a unit)"
         )
     if settings.scale.bounds is None:
         found.append(
-            "rewards have no bounds, so that the interval holds for large samples of rewards that "
-            "have a variance: declare low and high if you know them"
+            "rewards have no bounds, so the interval is approximate in small samples: declare low "
+            "and high if you know them"
         )
     if tally.clusters is not None:
         found.append(
-            "decisions of one unit depend on each other, so that the interval is computed by "
-            "clusters of units, and holds for many units"
+            "the interval is clustered by unit, because decisions of one unit depend on each "
+            "other; it is approximate for few units"
         )
     if settings.reward_wait == 0:
         found.append(
-            "with reward_wait=0 decisions count when their reward comes, so that a group whose "
-            "rewards come later, or less often, is not compared fairly: set a reward_wait"
+            "with reward_wait=0 a decision counts when its reward comes, so a group whose rewards "
+            "come later or less often is not compared fairly: set a reward_wait"
         )
     elif settings.default_reward is None:
         found.append(
-            "decisions without a reward do not count, so that the lift is of those with one"
+            "decisions without a reward do not count: the lift is that of decisions with one"
         )
     return found
 
@@ -503,7 +503,7 @@ def _alarms(ratio: SampleRatioReport | None, aa_test: bool, alarm: bool) -> list
     if ratio is not None and ratio.alarm:
         found.append(
             f"the group has the share {ratio.observed:.4g} instead of {ratio.expected:.4g}, so "
-            "that decisions of one group are lost or counted twice: do not trust the lift"
+            "decisions of one group are lost or counted twice: do not trust the lift"
         )
     elif aa_test and alarm:
         found.append(

@@ -359,7 +359,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if self.reward_wait == 0 and self.combine != "first":
             raise InputError(
                 f"combine={self.combine!r} was given with reward_wait=0, with which a decision is "
-                "learned from at its first reward, so that only 'first' is allowed: leave combine "
+                "learned from at its first reward, so only 'first' is allowed: leave combine "
                 "out, or set a reward_wait in which all rewards of a decision come",
                 parameter="combine",
             )

@@ -816,7 +816,7 @@ class _LogReader:
         }
         for rows in sql.batches(wanted):
             action, eligible_set = self._actions.read(rows)
-            good = rows.totaled & ~rows.bad
+            good = rows.counted & ~rows.bad
             sql.bad.rows += int(np.count_nonzero(rows.bad))
             found: Table = {"action": action, "eligible_set": eligible_set}
             found["context"] = self._context.read(rows, good)

@@ -322,7 +322,7 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         return values
 
     def checked_weights(self, belief: Belief) -> ObservationWeights:
-        """Return the belief, or raise an InputError if it cannot say what it is worth."""
+        """Return the belief, or raise an InputError if it has no observation weights."""
         if not isinstance(belief, ObservationWeights):
             raise InputError(
                 f"the {type(self.strategy).__name__} strategy needs to know how many observations "

@@ -256,7 +256,7 @@ def _weights(given: object) -> dict[str, float]:
         finite(f"the weight of the reward {name!r}", weight)
     if not any(given.values()):
         raise InputError(
-            "all weights of named rewards are 0, so that nothing could be learned: give at least "
+            "all weights of named rewards are 0, so nothing could be learned: give at least "
             "one of them another weight"
         )
     return {name: float(weight) for name, weight in given.items()}

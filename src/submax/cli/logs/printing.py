@@ -257,7 +257,7 @@ def print_best(best: "BestPolicy", with_notes: bool = True) -> None:
         table = Table(box=None, pad_edge=False, header_style="")
         table.add_column("policy", overflow="fold", min_width=NAME_WIDTH)
         level = f"{best.report.level:.0%} interval"
-        lost = "behind (dr)"
+        lost = "loss vs. winner"
         for heading in ("value", level, "estimator", lost, "rows"):
             table.add_column(heading, justify="right")
         for one in rows:

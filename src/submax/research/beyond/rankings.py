@@ -789,8 +789,8 @@ def _cautions(estimator: RankingEstimator, evidence: RankingEvidence) -> Iterato
     found = Diagnostics.of_weights(weight, evidence.reward.sum(axis=1))
     if found.effective < FEWEST_EFFECTIVE:
         yield (
-            f"by their weights the {found.rows} slates are worth {found.effective:.0f} slates of "
-            "the policy itself, which is too few"
+            f"by the weights the effective sample size is {found.effective:.0f} of {found.rows} "
+            "slates, which is too small"
         )
     if found.largest_share > LARGEST_WEIGHT_SHARE:
         yield (
