@@ -175,6 +175,9 @@ def test_the_wait_can_be_changed_and_every_decision_matures_once(opened, clock):
     assert bandit.counts()["matured"] == 16
     bandit.summarize()
     bandit.set(reward_wait=1000)
+    with pytest.warns(LateRewardWarning):
+        assert bandit.reward("d0", 1.0).status == "late"
+    assert bandit.reward("d19", 1.0).status == "accepted"
     clock.now += 100
     assert bandit.counts()["matured"] == 16
     clock.now += 900

@@ -187,7 +187,9 @@ def declare(
 
         def changes_of(here: DeclaredBandit) -> Changes:
             decided = has_decisions(store, here)
-            columns, then = _new_settings(here, settings_again(here, declaration, custom, decided))
+            columns, then = _new_settings(
+                store, here, settings_again(here, declaration, custom, decided)
+            )
             audit = audit_statement(store, name, who, "declare", _detail(declaration))
             return columns, [*then, audit] if columns else []
 
@@ -328,14 +330,14 @@ def change_settings(
         settings = changed_settings(here.settings, changes, changeable(here.settings, decided))
         _check_wait(here.settings, settings, decided)
         settings = _checked(here, settings, custom, "policy" in changes)
-        columns, then = _new_settings(here, settings)
+        columns, then = _new_settings(store, here, settings)
         # Recorded even if the values are the same: somebody has set them.
         return columns, [*then, audit_statement(store, name, who, action, text)]
 
     return _change(store, name, changes_of)
 
 
-def _new_settings(here: DeclaredBandit, settings: Settings) -> Changes:
+def _new_settings(store: Store, here: DeclaredBandit, settings: Settings) -> Changes:
     if settings == here.settings:
         return {}, []
     columns: dict[str, Any] = {"settings": _json(settings)}
@@ -345,14 +347,24 @@ def _new_settings(here: DeclaredBandit, settings: Settings) -> Changes:
     longer = wait_of(settings) - wait_of(here.settings)
     if not math.isfinite(longer) or longer == 0:
         return columns, []
-    values = {"bandit": here.n, "longer": longer}
+    # Rewards of decisions that have matured are late, also within a longer time. A cursor of 0 is
+    # the beginning, before anything was read.
+    settled = store.now(here.n) - wait_of(here.settings)
+    values = {"bandit": here.n, "change": longer}
+    moved = (("version", "cursor"), ("learner", "cursor"), ("progress", "matured"))
     return columns, [
-        # 0 is the beginning, before anything was read.
         Statement(
-            f"update {table} set {time} = {time} + :longer where bandit = :bandit and {time} <> 0",
-            values,
-        )
-        for table, time in (("version", "cursor"), ("learner", "cursor"), ("progress", "matured"))
+            "update counts set settled = :change where bandit = :bandit and settled < :change",
+            {"bandit": here.n, "change": settled},
+        ),
+        *(
+            Statement(
+                f"update {table} set {time} = {time} + :change "
+                f"where bandit = :bandit and {time} <> 0",
+                values,
+            )
+            for table, time in moved
+        ),
     ]
 
 

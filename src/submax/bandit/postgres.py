@@ -18,41 +18,20 @@ from psycopg.pq import TransactionStatus
 from psycopg.types.string import TextBinaryLoader, TextLoader
 
 from submax.bandit.tables import (
-    ACTIVATED_FACTOR,
-    AT_FACTOR,
-    DECISION_COLUMNS,
-    DECISION_FACTOR,
-    LATE_FACTOR,
-    MAX_EARLY,
-    MAX_EARLY_OF_SOURCE,
-    N_FACTOR,
     OLD_TABLES,
-    PART,
     POSTGRES_TYPES,
-    REWARD_COLUMNS,
     SCHEMA_KEY,
     SCHEMA_VERSION,
     STORE_KEY,
     TABLES,
-    TICK,
-    TICKS,
-    WORD,
-    Activated,
     Query,
-    RewardRow,
-    RewardStatus,
     Statement,
-    UnitRow,
     Writes,
-    Written,
-    WrittenReward,
     check_version,
-    decision_row,
     migrations,
-    repeated_reward,
-    reward_content,
     with_percent,
 )
+from submax.bandit.writing import Dialect, Row, Rows, Step, rendered, write
 from submax.core.errors import ConflictError, InputError, StoreError
 
 KEEP_ALIVE = {
@@ -102,191 +81,43 @@ from unnest(%s::text[], %s::text[]) as given(name, value) join pg_settings using
 UNSETTLED = (TransactionStatus.ACTIVE, TransactionStatus.UNKNOWN)
 """Transaction states after an error in which it is not known whether the commit took place."""
 
-CLOCK = f"""floor(
-    coalesce(%(now)s::float8, extract(epoch from clock_timestamp())::float8) / {TICK!r}
-) * {TICK!r}"""
-LOCK = f"""insert into counts (bandit, n, at, decisions, rewards, late_rewards, orphans, dropped)
-values (%(bandit)s, 0, {CLOCK}, 0, 0, 0, 0, 0)
-on conflict (bandit) do update set at = greatest(counts.at, excluded.at)"""
-"""Lock a bandit until the transaction ends, and set the time of all that it writes."""
+GIVEN_TYPES = {"text": "text", "whole": "bigint", "real": "float8"}
 
 
-def _term(number: str, factor: int) -> str:
-    """A term of a checksum as SQL; see ``decision_checksum``. No sum of terms overflows."""
-    return f"({number}) %% {PART} * {factor} %% {WORD}"
-
-
-N_TERM, AT_TERM = _term("n", N_FACTOR), _term(f"floor(now * {TICKS})::bigint", AT_FACTOR)
-ACTIVATED_TERM = (
-    f"(1 + floor(activated * {TICKS})::bigint %% {PART}) * {ACTIVATED_FACTOR} %% {WORD}"
-)
-DECISIONS = f"""
-with fresh as (
-    insert into decision ({DECISION_COLUMNS})
-    select n, %(bandit)s, id, now, version, unit, action, propensity, context::json, eligible::json,
-        probabilities::json, activated, paused::int, assignment, assigned_since, holdout_share,
-        control_share,
-        (checksum + {N_TERM} + {AT_TERM} + coalesce({ACTIVATED_TERM}, 0)) %% {WORD} - {PART}
-    from (
-        select nextval('row_number') as n, counts.at as now, given.* from (
-            select * from rows from (json_to_recordset(%(rows)s::json) as (
-                id text, version bigint, unit text, action text, propensity float8, context text,
-                eligible text, probabilities text, activated float8, paused boolean,
-                assignment text, assigned_since bigint, holdout_share float8, control_share float8,
-                checksum bigint
-            )) with ordinality order by ordinality
-        ) as given, counts where counts.bandit = %(bandit)s
-    ) as numbered
-    on conflict (bandit, id) do nothing
-    returning n, id, at
-), counted as (
-    update counts set n = (select max(n) from fresh),
-        decisions = decisions + (select count(*) from fresh)
-    where bandit = %(bandit)s and exists (select from fresh)
-)
-select id, n, at from fresh
-"""
-"""Write decisions; return those that are new."""
-TAKE_EARLY = f"""
-with taken as (
-    delete from early_reward using decision
-    where early_reward.bandit = %(bandit)s and early_reward.id = any(%(ids)s)
-        and decision.bandit = %(bandit)s and decision.id = early_reward.id
-    returning early_reward.*, decision.n as decision, decision.at as now
-), moved as (
-    insert into reward ({REWARD_COLUMNS})
-    select n, bandit, decision, key, value, parts, now, 0, source,
-        (checksum + {N_TERM} + {AT_TERM} + {_term("decision", DECISION_FACTOR)}) %% {WORD} - {PART}
-    from (
-        select nextval('row_number') as n, bandit, decision, key, value, parts, now, source,
-            checksum
-        from (select * from taken where until > now order by n) as waiting
-    ) as numbered
-    returning n
-)
-update counts set n = coalesce((select max(n) from moved), n),
-    rewards = rewards + (select count(*) from moved),
-    orphans = orphans + (select count(*) from taken where until <= now)
-where bandit = %(bandit)s and exists (select from taken)
-"""
-"""Move the early rewards of new decisions; those that waited too long are gone."""
-REWARDS = f"""
-with known as (
-    select given.*, coalesce(counts.at - decision.at >= wait, false)::int as late,
-        counts.at as now, decision.n as decision
-    from rows from (json_to_recordset(%(rows)s::json) as (
-        id text, key text, value float8, parts text, source text, content bigint, wait float8,
-        quarantine float8
-    )) with ordinality as given(
-        id, key, value, parts, source, content, wait, quarantine, place
+def _given(columns: Mapping[str, str]) -> str:
+    """All rows, which are one parameter."""
+    types = ", ".join(f"{name} {GIVEN_TYPES[each]}" for name, each in columns.items())
+    return (
+        f"rows from (json_to_recordset(:rows::json) as ({types})) with ordinality "
+        f"as given({', '.join(columns)}, place)"
     )
-    join counts on counts.bandit = %(bandit)s
-    left join decision on decision.bandit = %(bandit)s and decision.id = given.id
-), fresh as (
-    insert into reward ({REWARD_COLUMNS})
-    select n, %(bandit)s, decision, key, value, parts::json, now, late, source,
-        (content + {N_TERM} + {AT_TERM} + {_term("decision", DECISION_FACTOR)}
-        + late * {LATE_FACTOR}) %% {WORD} - {PART}
-    from (
-        select nextval('row_number') as n, * from (
-            select * from known where decision is not null order by place
-        ) as ordered
-    ) as numbered
-    on conflict (decision, key) do nothing
-    returning n, decision, key, late
-), early as (
-    insert into early_reward (bandit, id, key, value, parts, at, until, source, checksum)
-    select %(bandit)s, id, key, value, parts::json, now, now + quarantine, source, content
-    from (select * from known where decision is null order by place) as unknown
-    on conflict (bandit, id, key) do nothing
-    returning id, key
-), counted as (
-    update counts set n = (select max(n) from fresh),
-        rewards = rewards + (select count(*) from fresh),
-        late_rewards = late_rewards + (select coalesce(sum(late), 0) from fresh)
-    where bandit = %(bandit)s and exists (select from fresh)
+
+
+DIALECT = Dialect(
+    "nextval('row_number')",
+    "coalesce(:now::float8, extract(epoch from clock_timestamp())::float8)",
+    "json",
+    _given,
 )
-select fresh.late, early.id is not null, stored.value, stored.parts, stored.late,
-    waiting.value, waiting.parts
-from known
-left join fresh on fresh.decision = known.decision and fresh.key = known.key
-left join early on early.id = known.id and early.key = known.key
-left join reward as stored on stored.decision = known.decision and stored.key = known.key
-left join early_reward as waiting on waiting.bandit = %(bandit)s
-    and waiting.id = known.id and waiting.key = known.key
-order by place
-"""
-"""Write rewards; return for each whether it is new, and what was stored before the statement."""
-EXPIRE_EARLY = """
-with expired as (
-    delete from early_reward using counts
-    where early_reward.bandit = %(bandit)s and counts.bandit = %(bandit)s and until <= counts.at
-    returning 1
-)
-update counts set orphans = orphans + (select count(*) from expired)
-where bandit = %(bandit)s and exists (select from expired)
-"""
-LIMIT_EARLY = """
-with crowded as (
-    delete from early_reward where bandit = %(bandit)s and n in (
-        select n from (
-            select n, row_number() over (order by until desc, n desc) as place,
-                row_number() over (partition by source order by until desc, n desc) as of_source
-            from early_reward where bandit = %(bandit)s
-        ) as ranked
-        where place > %(most)s or of_source > %(most_of_source)s
+
+
+def _counted(step_sql: str, columns: Sequence[tuple[str, str | None]]) -> str:
+    """A statement that also adds what it returns to columns of ``counts``."""
+    sums = ", ".join(
+        f"{name} = {name} + (select coalesce(sum({of or 1}), 0) from fresh)" for name, of in columns
     )
-    returning 1
-)
-update counts set dropped = dropped + (select count(*) from crowded)
-where bandit = %(bandit)s
-"""
-COUNT_EARLY = "select count(*) from early_reward where bandit = %(bandit)s"
-ACTIVATE = f"""
-with known as (
-    select given.place, decision.n, decision.activated as before, counts.at - decision.at as after,
-        coalesce(counts.at - decision.at < wait, true) as in_time
-    from rows from (json_to_recordset(%(rows)s::json) as (id text, wait float8))
-        with ordinality as given(id, wait, place)
-    join counts on counts.bandit = %(bandit)s
-    left join decision on decision.bandit = %(bandit)s and decision.id = given.id
-), changed as (
-    update decision set activated = after,
-        checksum = (checksum + {PART} + {ACTIVATED_TERM.replace("activated", "after")}) %% {WORD}
-            - {PART}
-    from (select distinct on (n) * from known order by n, place) as first
-    where decision.n = first.n and before is null and in_time
-    returning decision.n
-)
-select known.n, before is not null, changed.n is not null
-from known left join changed on changed.n = known.n order by place
-"""
-NUMBERED = ("bandit", "early_reward", "publication", "audit")
+    return (
+        f"with fresh as ({step_sql}), counted as (update counts set {sums} "
+        "where bandit = :bandit and exists (select from fresh)) select * from fresh"
+    )
+
+
+NUMBERED = ("bandit", "publication", "audit")
 """Tables whose rows the database numbers."""
 SET_NUMBERS = "select setval('row_number', 1 + coalesce((select max(n) from counts), 0))"
 SET_IDENTITY = """select setval(
     pg_get_serial_sequence('{table}', 'n'), 1 + coalesce((select max(n) from {table}), 0)
 )"""
-GIVEN_UNITS = """rows from (json_to_recordset(%(rows)s::json) as (
-    unit text, period text, version bigint, action text, propensity float8, eligible text,
-    probabilities text
-)) with ordinality as given(
-    unit, period, version, action, propensity, eligible, probabilities, place
-)"""
-PIN = f"""
-insert into unit (bandit, unit, period, version, action, propensity, eligible, probabilities, at)
-select %(bandit)s, unit, period, version, action, propensity, eligible::json, probabilities::json,
-    (select at from counts where bandit = %(bandit)s)
-from {GIVEN_UNITS} order by place
-on conflict (bandit, unit, period) do nothing
-"""
-PINNED = f"""
-select unit.unit, unit.period, unit.version, unit.action, unit.propensity, unit.eligible,
-    unit.probabilities, unit.at
-from {GIVEN_UNITS}
-join unit on unit.bandit = %(bandit)s and unit.unit = given.unit and unit.period = given.period
-order by place
-"""
 
 
 class PostgresDatabase:
@@ -306,6 +137,7 @@ class PostgresDatabase:
         host = self._parameters.get("host") or "the local socket"
         self.where = f"the database {self._parameters.get('dbname')!r} at {host}"
         self._closed = False
+        self._rendered: dict[str, str] = {}
         self._writing: list[Session] = []
         self._reading: list[Session] = []
         self._read_slots = BoundedSemaphore(READERS)
@@ -346,70 +178,29 @@ class PostgresDatabase:
             return bool(session.execute(END_FROZEN).fetchall())
 
     def _write(self, session: "Session", group: Writes) -> None:
-        common = {"bandit": group.bandit, "now": None if self._clock is None else self._clock()}
-        run = session.execute
-        with session.pipeline():
-            run("begin")
-            run(LOCK, common)
-            if group.decisions:
-                rows = msgspec.json.encode(group.decisions).decode()
-                decisions = run(DECISIONS, {**common, "rows": rows}, binary=True)
-                run(TAKE_EARLY, {**common, "ids": [row.id for row in group.decisions]})
-            if group.rewards:
-                run(EXPIRE_EARLY, common)
-                rewards = run(REWARDS, {**common, "rows": _reward_rows(group)})
-                early = run(COUNT_EARLY, common)
-            if group.activations:
-                given = [
-                    {"id": identifier, "wait": _finite(wait)}
-                    for identifier, wait in group.activations
-                ]
-                rows = msgspec.json.encode(given).decode()
-                activated = run(ACTIVATE, {**common, "rows": rows})
-            if group.pins:
-                rows = msgspec.json.encode(group.pins).decode()
-                run(PIN, {**common, "rows": rows})
-                pinned = run(PINNED, {**common, "rows": rows})
-            run("commit")
-        if group.decisions:
-            group.written = self._written(group, decisions.fetchall())
-        if group.rewards:
-            group.rewarded = _rewarded(group, rewards.fetchall())
-            if any(outcome.status == "quarantined" for outcome in group.rewarded):
-                self._limit_early(session, common, early.fetchall()[0][0])
-        if group.activations:
-            group.activated = _activated(group, activated.fetchall())
-        if group.pins:
-            group.pinned = [UnitRow(*row) for row in pinned.fetchall()]
+        def run(step: Step, rows: Sequence[Row] = (), **values: Any) -> Rows:
+            sql, values, _ = self.statement(step, group.bandit, **values)
+            if step.given:
+                columns = [{name: row[name] for name in step.given} for row in rows]
+                values = {**values, "rows": msgspec.json.encode(columns).decode()}
+            return session.execute(with_percent(sql), values).fetchall
 
-    def _written(self, group: Writes, fresh: list[Any]) -> list[Written]:
-        numbers = {identifier: (n, at) for identifier, n, at in fresh}
-        written: list[Written | None] = []
-        for row in group.decisions:
-            new = numbers.pop(row.id, None)
-            if new is not None:
-                row.n, row.at = new
-            written.append(None if new is None else Written(row, True))
-        if None not in written:
-            return [each for each in written if each is not None]
-        ids = [row.id for row, each in zip(group.decisions, written, strict=True) if each is None]
-        sql = f"select {DECISION_COLUMNS} from decision where bandit = :bandit and id = any(:ids)"
-        stored = {row[2]: row for row in self.select(sql, {"bandit": group.bandit, "ids": ids})}
-        return [
-            each or Written(decision_row(stored[row.id]), False)
-            for row, each in zip(group.decisions, written, strict=True)
-        ]
-
-    def _limit_early(self, session: "Session", common: dict[str, Any], waiting: int) -> None:
-        """Delete the oldest early rewards above the limits."""
-        if waiting <= MAX_EARLY_OF_SOURCE:
-            return
         with session.pipeline():
             session.execute("begin")
-            session.execute(LOCK, common)
-            limits = {"most": MAX_EARLY, "most_of_source": MAX_EARLY_OF_SOURCE}
-            session.execute(LIMIT_EARLY, {**common, **limits})
+            finish = write(run, group, self.select)
             session.execute("commit")
+        finish()
+
+    def statement(self, step: Step, bandit: int, **values: Any) -> Statement:
+        """A step for a bandit, as a statement."""
+        sql = self._rendered.get(step.sql)
+        if sql is None:
+            sql = rendered(step, DIALECT)
+            if step.counts:
+                sql = _counted(sql, tuple(step.counts.items()))
+            self._rendered[step.sql] = sql
+        now = None if self._clock is None else self._clock()
+        return Statement(sql, {"bandit": bandit, "now": now, **values})
 
     def execute(self, statements: Sequence[Statement]) -> list[tuple[int, list[Any]]]:
         """Run statements in one durable transaction: how many rows each changed, and returned."""
@@ -466,14 +257,6 @@ class PostgresDatabase:
             session.execute(SET_NUMBERS)
             for table in NUMBERED:
                 session.execute(SET_IDENTITY.format(table=table))
-
-    def now(self, bandit: int) -> float:
-        """The time that a row would have that is written now."""
-        sql = f"select greatest({CLOCK}, (select at from counts where bandit = %(bandit)s))"
-        now = None if self._clock is None else self._clock()
-        with self._reader() as session:
-            found = session.execute(sql, {"bandit": bandit, "now": now}).fetchone()
-        return float(found[0]) if found else 0.0
 
     # Leading
 
@@ -715,65 +498,6 @@ def _batches(session: Session, sql: str, values: Mapping[str, Any]) -> Iterator[
         cursor.execute(with_percent(sql), _values(values))
         while rows := cursor.fetchmany(BATCH):
             yield rows
-
-
-def _reward_rows(group: Writes) -> str:
-    rows = [
-        {
-            "id": row.id,
-            "key": row.key,
-            "value": row.value,
-            "parts": row.parts,
-            "source": row.source,
-            "content": reward_content(group.bandit, row),
-            "wait": _finite(wait),
-            "quarantine": min(quarantine, FOREVER),
-        }
-        for row, wait, quarantine in group.rewards
-    ]
-    return msgspec.json.encode(rows).decode()
-
-
-FOREVER = 1e15
-"""Seconds that stand for infinity, which JSON does not have."""
-
-
-def _finite(seconds: float) -> float | None:
-    return seconds if math.isfinite(seconds) else None
-
-
-def _rewarded(group: Writes, answers: list[Any]) -> list[WrittenReward]:
-    """The outcomes of rewards; the same id and key may come twice in one transaction."""
-    first: dict[tuple[str, str], RewardRow] = {}
-    outcomes = []
-    for (row, _, _), (late, early, *stored) in zip(group.rewards, answers, strict=True):
-        before = first.setdefault((row.id, row.key), row)
-        value, parts, was_late, early_value, early_parts = stored
-        if value is not None:
-            outcomes.append(repeated_reward(row, value, parts, "late" if was_late else "accepted"))
-        elif early_value is not None:
-            outcomes.append(repeated_reward(row, early_value, early_parts, "quarantined"))
-        else:
-            status: RewardStatus = "quarantined" if early else "late" if late else "accepted"
-            if before is row:
-                outcomes.append(WrittenReward(status, False, row.value, row.parts))
-            else:
-                outcomes.append(repeated_reward(row, before.value, before.parts, status))
-    return outcomes
-
-
-def _activated(group: Writes, answers: list[Any]) -> list[Activated]:
-    done: set[str] = set()
-    outcomes = []
-    for (identifier, _), (n, before, changed) in zip(group.activations, answers, strict=True):
-        if n is None:
-            outcomes.append(Activated("unknown", False))
-        elif before or changed:
-            outcomes.append(Activated("accepted", before or identifier in done))
-            done.add(identifier)
-        else:
-            outcomes.append(Activated("late", False))
-    return outcomes
 
 
 def _translated(statement: Statement) -> str:

@@ -294,8 +294,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         except msgspec.ValidationError as error:
             raise refused_setting(error, given) from error
         except (msgspec.MsgspecError, TypeError, OverflowError, UnicodeError) as error:
+            large = (one for one, each in given.items() if isinstance(each, int) and each >> 63)
             raise InputError(
-                f"the declaration cannot be written down ({error}): give plain values"
+                f"the declaration cannot be written down ({error}): give plain values",
+                parameter=next(large, None),
             ) from error
 
     @property

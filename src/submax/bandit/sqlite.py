@@ -1,5 +1,6 @@
 """A store's tables in one SQLite file: one process writes, any number of processes read."""
 
+import math
 import os
 import sqlite3
 import sys
@@ -8,42 +9,24 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, Self
 from uuid import uuid4
 
-import msgspec
-
 from submax.bandit.tables import (
-    DECISION_COLUMNS,
-    MAX_EARLY,
-    MAX_EARLY_OF_SOURCE,
-    PART,
     SCHEMA_KEY,
     SCHEMA_VERSION,
     SQLITE_TYPES,
     STORE_KEY,
-    WORD,
-    Activated,
-    DecisionRow,
     Query,
-    RewardRow,
     Statement,
-    UnitRow,
     Writes,
-    Written,
-    WrittenReward,
     check_version,
-    decision_checksum,
-    decision_row,
     migrations,
-    repeated_reward,
-    reward_checksum,
-    reward_content,
-    whole_ticks,
 )
+from submax.bandit.writing import Dialect, Row, Rows, Step, rendered, write
 from submax.core.errors import ConflictError, InputError, StoreError
 
 BUSY_SECONDS = 10.0
@@ -51,42 +34,13 @@ BUSY_SECONDS = 10.0
 BATCH = 10_000
 """Rows that a stream reads at once."""
 
-INSERT_DECISION = f"""insert into decision ({DECISION_COLUMNS})
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (bandit, id) do nothing"""
-FIND_DECISION = f"select {DECISION_COLUMNS} from decision where bandit = ? and id = ?"
-FIND_DECISIONS = """select decision.id, decision.n, decision.at from json_each(?) as given
-cross join decision on decision.bandit = ? and decision.id = given.value"""
-INSERT_REWARD = """insert into reward
-(n, bandit, decision, key, value, parts, at, late, source, checksum)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (decision, key) do nothing"""
-FIND_REWARD = "select n, value, parts, late from reward where decision = ? and key = ?"
-INSERT_EARLY = """insert into early_reward
-(bandit, id, key, value, parts, at, until, source, checksum)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (bandit, id, key) do nothing"""
-FIND_EARLY = "select value, parts from early_reward where bandit = ? and id = ? and key = ?"
-TAKE_EARLY = """delete from early_reward where bandit = ? and id = ?
-returning n, key, value, parts, until, source, checksum"""
-EXPIRE_EARLY = "delete from early_reward where bandit = ? and until <= ?"
-LIMIT_SOURCE = """delete from early_reward where bandit = ?1 and source = ?2 and (until, n) <= (
-    select until, n from early_reward where bandit = ?1 and source = ?2
-    order by until desc, n desc limit 1 offset ?3
-)"""
-LIMIT_BANDIT = """delete from early_reward where bandit = ?1 and (until, n) <= (
-    select until, n from early_reward where bandit = ?1
-    order by until desc, n desc limit 1 offset ?2
-)"""
-ACTIVATE = "update decision set activated = ?, checksum = ? where n = ?"
-PIN = """insert into unit
-(bandit, unit, period, version, action, propensity, eligible, probabilities, at)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (bandit, unit, period) do nothing"""
-FIND_PIN = """select unit, period, version, action, propensity, eligible, probabilities, at
-from unit where bandit = ? and unit = ? and period = ?"""
-COUNT = """insert into counts
-(bandit, n, at, decisions, rewards, late_rewards, orphans, dropped)
-values (?, ?, ?, ?, ?, ?, ?, ?) on conflict (bandit) do update set
-n = excluded.n, at = excluded.at, decisions = decisions + excluded.decisions,
-rewards = rewards + excluded.rewards, late_rewards = late_rewards + excluded.late_rewards,
-orphans = orphans + excluded.orphans, dropped = dropped + excluded.dropped"""
+
+def _given(columns: Mapping[str, str]) -> str:
+    """One row, whose values are parameters."""
+    return f"(select {', '.join(f':{name} as {name}' for name in columns)}, 0 as place) as given"
+
+
+DIALECT = Dialect("next_number()", ":now", "text", _given)
 
 
 class SQLiteDatabase:
@@ -106,17 +60,18 @@ class SQLiteDatabase:
         self._clock = clock or time.time
         self._closed = False
         self._readers: list[sqlite3.Connection] = []
-        self._last_at: dict[int, float] = {}
-        self._n: int | None = None
-        self._early: set[int] | None = None
+        self._rendered: dict[str, str] = {}
+        self._n = 0
         with ExitStack() as opened:
             if not read_only:
                 opened.enter_context(WriterLock(self.path))
             opened.enter_context(opened_here(self.path))
             if not read_only:
                 self._writer = opened.enter_context(closing(connected(self.path, "rw")))
+                self._writer.create_function("next_number", 0, self._next_number)
                 with self.errors():
                     self._prepare()
+                    self._read_number()
                 self._files = {file: _identity(file) for file in self._paths()}
             reader = opened.enter_context(closing(connected(self.path, "ro")))
             with self.errors():
@@ -133,15 +88,41 @@ class SQLiteDatabase:
     def transact(self, groups: Sequence[Writes]) -> None:
         """Write all groups in one durable transaction and set their outcomes, or write nothing."""
         with self._transaction():
-            for group in groups:
-                self._write(group)
+            finish = [
+                write(partial(self._run, group.bandit), group, self.select) for group in groups
+            ]
+        for each in finish:
+            each()
+
+    def _run(self, bandit: int, step: Step, rows: Sequence[Row] = (), **values: Any) -> Rows:
+        """Execute a step, for each of the rows; see ``writing.Run``."""
+        execute, found = self._writer.execute, []
+        sql, values = self.statement(step, bandit, **values)[:2]
+        if not step.only_if or execute(step.only_if, values).fetchone():
+            for row in rows if step.given else ({},):
+                found += execute(sql, {**values, **row}).fetchall()
+        if found and step.counts:
+            added = {
+                name: len(found)
+                if of is None
+                else sum(row[step.returning.index(of)] for row in found)
+                for name, of in step.counts.items()
+            }
+            sets = ", ".join(f"{name} = {name} + :{name}" for name in added)
+            execute(f"update counts set {sets} where bandit = :bandit", {**values, **added})
+        return lambda: found
+
+    def statement(self, step: Step, bandit: int, **values: Any) -> Statement:
+        """A step for a bandit, as a statement."""
+        sql = self._rendered.get(step.sql)
+        if sql is None:
+            sql = self._rendered[step.sql] = rendered(step, DIALECT)
+        return Statement(sql, {"bandit": bandit, "now": self._clock(), **values})
 
     def execute(self, statements: Sequence[Statement]) -> list[tuple[int, list[Any]]]:
         """Run statements in one durable transaction: how many rows each changed, and returned."""
         answers = []
         with self._transaction():
-            # A statement may change what is remembered of the tables.
-            self._forget()
             for sql, values, required in statements:
                 cursor = self._writer.execute(sql, values)
                 rows = cursor.fetchall()
@@ -159,189 +140,19 @@ class SQLiteDatabase:
                 yield
                 self._writer.execute("commit")
             except BaseException:
-                self._forget()
                 # A failed commit may have ended the transaction itself.
                 if self._writer.in_transaction:
                     self._writer.execute("rollback")
                 raise
             self._check_files()
 
-    def _forget(self) -> None:
-        self._last_at.clear()
-        self._n = self._early = None
-
-    def _write(self, group: Writes) -> None:
-        bandit, new = group.bandit, NewRows()
-        at, before = self._time(bandit), self._writer.total_changes
-        if group.decisions:
-            group.written = self._write_decisions(bandit, group.decisions, at)
-            new.decisions = sum(written.new for written in group.written)
-            if bandit in self._early_bandits():
-                self._take_early(group, at, new)
-        if group.rewards:
-            if bandit in self._early_bandits():
-                new.orphans += self._writer.execute(EXPIRE_EARLY, (bandit, at)).rowcount
-            group.rewarded = self._write_rewards(group, at, new)
-        if group.activations:
-            group.activated = [self._activate(bandit, *each, at) for each in group.activations]
-        if group.pins:
-            group.pinned = self._write_pins(bandit, group.pins, at)
-        if self._writer.total_changes != before:
-            self._writer.execute(COUNT, (bandit, self._next_n() - 1, at, *astuple(new)))
-        self._last_at[bandit] = at
-
-    def _time(self, bandit: int) -> float:
-        """The time of a write: that of the clock, but never before the last write."""
-        if bandit not in self._last_at:
-            found = self._writer.execute("select at from counts where bandit = ?", (bandit,))
-            self._last_at[bandit] = (found.fetchone() or (0.0,))[0]
-        return max(whole_ticks(self._clock()), self._last_at[bandit])
-
-    def _next_n(self) -> int:
-        if self._n is None:
-            (last,) = self._writer.execute("select coalesce(max(n), 0) from counts").fetchone()
-            self._n = last + 1
+    def _next_number(self) -> int:
+        self._n += 1
         return self._n
 
-    def _write_decisions(self, bandit: int, rows: list[DecisionRow], at: float) -> list[Written]:
-        n = first = self._next_n()
-        values = []
-        for row in rows:
-            row.n, row.at = n, at
-            checksum = decision_checksum(row.checksum, n, at, row.activated)
-            values.append(
-                (
-                    n, bandit, row.id, at, row.version, row.unit, row.action, row.propensity,
-                    row.context, row.eligible, row.probabilities, row.activated, row.paused,
-                    row.assignment, row.assigned_since, row.holdout_share, row.control_share,
-                    checksum,
-                )
-            )  # fmt: skip
-            n += 1
-        self._n = n
-        if self._writer.executemany(INSERT_DECISION, values).rowcount == len(rows):
-            return [Written(row, True) for row in rows]
-        written = []
-        for number, row in enumerate(rows, first):
-            found = self._writer.execute(FIND_DECISION, (bandit, row.id)).fetchone()
-            new = found[0] == number
-            written.append(Written(row if new else decision_row(found), new))
-        return written
-
-    def _take_early(self, group: Writes, at: float, new: "NewRows") -> None:
-        """Move the early rewards of new decisions; those that waited too long are gone."""
-        for row, is_new in group.written:
-            if not is_new:
-                continue
-            taken = self._writer.execute(TAKE_EARLY, (group.bandit, row.id)).fetchall()
-            for _, key, value, parts, until, source, content in sorted(taken):
-                if until <= at:
-                    new.orphans += 1
-                    continue
-                n = self._next_n()
-                self._n = n + 1
-                checksum = reward_checksum(content, n, row.n, at, False)
-                values = (n, group.bandit, row.n, key, value, parts, at, False, source, checksum)
-                self._writer.execute(INSERT_REWARD, values)
-                new.rewards += 1
-
-    def _early_bandits(self) -> set[int]:
-        """The bandits that may have early rewards."""
-        if self._early is None:
-            found = self._writer.execute("select distinct bandit from early_reward").fetchall()
-            self._early = {bandit for (bandit,) in found}
-        return self._early
-
-    def _write_rewards(self, group: Writes, at: float, new: "NewRows") -> list[WrittenReward]:
-        bandit, n = group.bandit, self._next_n()
-        ids = msgspec.json.encode([row.id for row, _, _ in group.rewards]).decode()
-        found = self._writer.execute(FIND_DECISIONS, (ids, bandit)).fetchall()
-        decisions = {identifier: (number, decided) for identifier, number, decided in found}
-        values, early = [], []
-        for row, wait, quarantine in group.rewards:
-            decision = decisions.get(row.id)
-            if decision is None:
-                early.append((row, at + quarantine))
-                continue
-            late = at - decision[1] >= wait
-            checksum = reward_checksum(reward_content(bandit, row), n, decision[0], at, late)
-            values.append(
-                (n, bandit, decision[0], row.key, row.value, row.parts, at, late, row.source,
-                 checksum)
-            )  # fmt: skip
-            n += 1
-        self._n = n
-        all_new = self._writer.executemany(INSERT_REWARD, values).rowcount == len(values)
-        waiting = iter(self._write_early(bandit, early, at, new) if early else ())
-        written = iter(values)
-        return [
-            self._rewarded(row, next(written), all_new, new)
-            if row.id in decisions
-            else next(waiting)
-            for row, _, _ in group.rewards
-        ]
-
-    def _rewarded(
-        self, row: RewardRow, values: tuple[Any, ...], all_new: bool, new: "NewRows"
-    ) -> WrittenReward:
-        """The outcome of a reward of a known decision, for which these values were inserted."""
-        n, late = values[0], values[7]
-        if not all_new:
-            found = self._writer.execute(FIND_REWARD, (values[2], row.key)).fetchone()
-            if found[0] != n:
-                _, value, parts, was_late = found
-                return repeated_reward(row, value, parts, "late" if was_late else "accepted")
-        new.rewards += 1
-        new.late_rewards += late
-        return WrittenReward("late" if late else "accepted", False, row.value, row.parts)
-
-    def _write_early(
-        self, bandit: int, rewards: list[tuple[RewardRow, float]], at: float, new: "NewRows"
-    ) -> list[WrittenReward]:
-        """Write rewards of unknown decisions, and drop the oldest ones above the limits."""
-        execute, outcomes = self._writer.execute, []
-        for row, until in rewards:
-            content = reward_content(bandit, row)
-            values = (bandit, row.id, row.key, row.value, row.parts, at, until, row.source, content)
-            if execute(INSERT_EARLY, values).rowcount:
-                outcomes.append(WrittenReward("quarantined", False, row.value, row.parts))
-            else:
-                value, parts = execute(FIND_EARLY, (bandit, row.id, row.key)).fetchone()
-                outcomes.append(repeated_reward(row, value, parts, "quarantined"))
-        for source in {row.source for row, _ in rewards}:
-            new.dropped += execute(LIMIT_SOURCE, (bandit, source, MAX_EARLY_OF_SOURCE)).rowcount
-        new.dropped += execute(LIMIT_BANDIT, (bandit, MAX_EARLY)).rowcount
-        self._early_bandits().add(bandit)
-        return outcomes
-
-    def _activate(self, bandit: int, identifier: str, wait: float, at: float) -> Activated:
-        found = self._writer.execute(FIND_DECISION, (bandit, identifier)).fetchone()
-        if found is None:
-            return Activated("unknown", False)
-        row = decision_row(found)
-        if row.activated is not None:
-            return Activated("accepted", True)
-        if at - row.at >= wait:
-            return Activated("late", False)
-        after = at - row.at
-        none, some = (decision_checksum(0, row.n, row.at, when) for when in (None, after))
-        checksum = (row.checksum + PART + some - none) % WORD - PART
-        self._writer.execute(ACTIVATE, (after, checksum, row.n))
-        return Activated("accepted", False)
-
-    def _write_pins(self, bandit: int, rows: list[UnitRow], at: float) -> list[UnitRow]:
-        self._writer.executemany(
-            PIN,
-            [
-                (bandit, row.unit, row.period, row.version, row.action, row.propensity,
-                 row.eligible, row.probabilities, at)
-                for row in rows
-            ],
-        )  # fmt: skip
-        return [
-            UnitRow(*self._writer.execute(FIND_PIN, (bandit, row.unit, row.period)).fetchone())
-            for row in rows
-        ]
+    def _read_number(self) -> None:
+        """Read the last number that was used; numbers of a transaction that failed are left out."""
+        (self._n,) = self._writer.execute("select coalesce(max(n), 0) from counts").fetchone()
 
     # Reading
 
@@ -382,14 +193,6 @@ class SQLiteDatabase:
                 if self._closed:
                     self.close()
 
-    def now(self, bandit: int) -> float:
-        """The time that a row would have that is written now."""
-        last = self._last_at.get(bandit)
-        if last is None:
-            found = self.select("select at from counts where bandit = :bandit", {"bandit": bandit})
-            last = found[0][0] if found else 0.0
-        return max(whole_ticks(self._clock()), last)
-
     def lead(self, task: str) -> bool:
         """Whether this process may write: the one process that may leads every task."""
         return not self.read_only
@@ -416,7 +219,7 @@ class SQLiteDatabase:
                 sql = f"insert or replace into {table} ({columns}) values ({marks})"
                 for rows in batches:
                     self._writer.executemany(sql, rows)
-            self._forget()
+            self._read_number()
 
     def close(self) -> None:
         """Close all connections and release the lock."""
@@ -482,23 +285,16 @@ class SQLiteDatabase:
         return store_errors(self.path)
 
 
-@dataclass
-class NewRows:
-    """What a transaction adds to the counts of a bandit, in the order of ``COUNT``."""
-
-    decisions: int = 0
-    rewards: int = 0
-    late_rewards: int = 0
-    orphans: int = 0
-    dropped: int = 0
-
-
 def _batches(
     connection: sqlite3.Connection, sql: str, values: Mapping[str, Any]
 ) -> Iterator[list[Any]]:
     with closing(connection.execute(sql, values)) as cursor:
         while rows := cursor.fetchmany(BATCH):
             yield rows
+
+
+def _floor(number: float | None) -> float | None:
+    return None if number is None else float(math.floor(number))
 
 
 def _lenient_text(data: bytes) -> str:
@@ -520,13 +316,16 @@ def connected(path: Path, mode: str) -> sqlite3.Connection:
             f"there is no store {str(path)!r}: check the name, or make it by submax.open"
         )
     with store_errors(path):
-        return sqlite3.connect(
+        connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}",
             uri=True,
             timeout=BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,
         )
+        # SQLite may have been built without it.
+        connection.create_function("floor", 1, _floor, deterministic=True)
+        return connection
 
 
 OPENED: Counter[tuple[int, int]] = Counter()

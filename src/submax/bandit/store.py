@@ -17,7 +17,6 @@ from submax.bandit.tables import (
     DECISION_COLUMNS,
     REWARD_COLUMNS,
     TABLES,
-    TICK,
     Activated,
     DecisionRow,
     Query,
@@ -31,6 +30,7 @@ from submax.bandit.tables import (
     damaged_rewards,
     decision_content,
 )
+from submax.bandit.writing import AFTER_TICK, LOCK, NOW
 from submax.core.errors import ConflictError, InputError, StoreError
 from submax.core.optional import SPANS, require_extra
 
@@ -47,12 +47,6 @@ MAX_ROWS = 4096
 """About as many rows are written in one transaction, so no caller waits for a very long one."""
 POSTGRES = ("postgresql://", "postgres://")
 """How the address of a store in PostgreSQL begins."""
-NEXT_TICK = f"""insert into counts
-(bandit, n, at, decisions, rewards, late_rewards, orphans, dropped)
-values (:bandit, 0, :at, 0, 0, 0, 0, 0) on conflict (bandit) do update set
-at = case when counts.at < excluded.at then excluded.at else counts.at + {TICK!r} end
-returning at"""
-"""Moves the time of the last write on, so later writes have a later time."""
 Answer = TypeVar("Answer")
 
 
@@ -322,15 +316,16 @@ class Store:
     def now(self, bandit: int) -> float:
         """The time that a row of a bandit would have that is written now.
 
-        It never falls: if the clock is set back, it is the time of the last write.
+        It never falls: if the clock was set back, it goes on at half of the clock's speed until
+        the clock has caught up.
         """
-        return self._database.now(bandit)
+        sql, values, _ = self._database.statement(NOW, bandit)
+        return float(self.select(sql, **values)[0][0])
 
     def tick(self, bandit: int) -> float:
         """A time after which all further rows of a bandit are written: those up to it are final."""
-        at = self.now(bandit) + TICK
-        (_, ((after,),)) = self.execute([Statement(NEXT_TICK, {"bandit": bandit, "at": at})])[0]
-        return float(after - TICK)
+        steps = [self._database.statement(step, bandit) for step in (LOCK, AFTER_TICK)]
+        return float(self.execute(steps)[1][1][0][0])
 
     def lead(self, task: str) -> bool:
         """Become the leader of a task if no other process leads it; whether this one does now."""

@@ -63,14 +63,18 @@ MIGRATIONS: Sequence[Sequence[str]] = (
             revision {whole} not null default 1, groups_since {whole} not null default 0,
             deleted {whole} not null default 0, started_from {json}
         )""",
-        # n and at are those of the last write. decisions and rewards are all that were ever
-        # written; what was deleted on purpose is counted too, so rows that are lost are noticed.
-        # orphans: early rewards whose decision never came. dropped: early rewards above the limit.
+        # at: the time of the last write, at which the clock showed clock; n: all rows that were
+        # written have lower numbers. decisions and rewards are all that were ever written; what
+        # was deleted on purpose is counted too, so rows that are lost are noticed. orphans: early
+        # rewards whose decision never came. dropped: early rewards above the limit. settled:
+        # decisions up to this time had matured when reward_wait grew, so their rewards are late.
         """create table counts (
             bandit {whole} primary key, n {whole} not null, at {real} not null,
-            decisions {whole} not null, rewards {whole} not null, late_rewards {whole} not null,
-            orphans {whole} not null, dropped {whole} not null,
-            deleted_decisions {whole} not null default 0, deleted_rewards {whole} not null default 0
+            clock {real} not null, settled {real} not null default -1,
+            decisions {whole} not null default 0, rewards {whole} not null default 0,
+            late_rewards {whole} not null default 0, orphans {whole} not null default 0,
+            dropped {whole} not null default 0, deleted_decisions {whole} not null default 0,
+            deleted_rewards {whole} not null default 0
         )""",
         # action: the name, or a JSON object of slots. eligible: null if all active ones were.
         # activated: seconds after the decision, 0 at once, null not yet. assignment: the group,
@@ -97,7 +101,7 @@ MIGRATIONS: Sequence[Sequence[str]] = (
         "create index reward_time on reward (bandit, at)",
         # Rewards whose decision is not known yet. They wait for it until a time.
         """create table early_reward (
-            n {number}, bandit {whole} not null, id text not null, key text not null,
+            n {whole} primary key, bandit {whole} not null, id text not null, key text not null,
             value {real} not null, parts {json}, at {real} not null, until {real} not null,
             source text not null, checksum {whole} not null, unique (bandit, id, key)
         )""",
@@ -239,7 +243,7 @@ TABLES = {
     "setting": "name, value",
     "bandit": "n, name, created, settings, actions, ramps, published, held, revision, "
     "groups_since, deleted",
-    "counts": "bandit, n, at, decisions, rewards, late_rewards, orphans, dropped, "
+    "counts": "bandit, n, at, clock, settled, decisions, rewards, late_rewards, orphans, dropped, "
     "deleted_decisions, deleted_rewards",
     "decision": DECISION_COLUMNS,
     "reward": REWARD_COLUMNS,

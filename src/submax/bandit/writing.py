@@ -1,0 +1,425 @@
+"""What a transaction writes: the same statements for SQLite and PostgreSQL, and their outcomes.
+
+Nothing is read between two statements, so a database may be sent all of them at once. The first one
+locks the bandit and sets the time of everything that follows. ``before`` is the last number of an
+earlier transaction, so a row with a higher number is new.
+
+A statement may read the table ``given``: the rows that callers gave. PostgreSQL gets all of them at
+once; SQLite executes the statement for each row, which costs less there than a list as JSON.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from submax.bandit.tables import (
+    ACTIVATED_FACTOR,
+    AT_FACTOR,
+    DECISION_COLUMNS,
+    DECISION_FACTOR,
+    LATE_FACTOR,
+    MAX_EARLY,
+    MAX_EARLY_OF_SOURCE,
+    N_FACTOR,
+    PART,
+    REWARD_COLUMNS,
+    TICK,
+    TICKS,
+    WORD,
+    Activated,
+    RewardStatus,
+    UnitRow,
+    Writes,
+    Written,
+    WrittenReward,
+    decision_row,
+    repeated_reward,
+    reward_content,
+)
+
+Row = Mapping[str, Any]
+Rows = Callable[[], list[tuple[Any, ...]]]
+"""Gives the rows of a statement, after the transaction was committed."""
+
+
+class Dialect(NamedTuple):
+    """What differs between the databases in statements that write.
+
+    ``number`` is the next number of a row, and ``json`` the type of JSON. ``clock`` is the time of
+    a clock in seconds, which ``:now`` may be. ``given`` makes the table of given rows from the
+    types of its columns; it has a column ``place`` for their order.
+    """
+
+    number: str
+    clock: str
+    json: str
+    given: Callable[[Mapping[str, str]], str]
+
+
+class Step(NamedTuple):
+    """A statement of a transaction.
+
+    ``sql`` may have fields of ``Dialect`` in braces. ``given`` are the columns of the given rows,
+    if it reads any, and ``returning`` those that it returns of the rows that it changes. Columns of
+    the table ``counts`` grow by ``counts``: the number of these rows, or the sum of one of their
+    columns. The statement changes nothing if ``only_if`` selects nothing.
+    """
+
+    sql: str
+    given: Mapping[str, str] = {}
+    returning: Sequence[str] = ()
+    counts: Mapping[str, str | None] = {}
+    only_if: str = ""
+
+
+def rendered(step: Step, dialect: Dialect) -> str:
+    """The SQL of a step, with ``:name`` parameters."""
+    sql = step.sql.format(
+        number=dialect.number,
+        clock=dialect.clock,
+        json=dialect.json,
+        given=dialect.given(step.given) if step.given else "",
+    )
+    return f"{sql} returning {', '.join(step.returning)}" if step.returning else sql
+
+
+class Run(Protocol):
+    """Executes a step for the bandit of the transaction and the given rows."""
+
+    def __call__(self, step: Step, rows: Sequence[Row] = (), **values: Any) -> Rows:
+        """The rows that it returns, once the transaction is committed."""
+
+
+def time_sql(clock: str, at: str, shown: str) -> str:
+    """The time of a write, after one at the time ``at`` when the clock showed ``shown``.
+
+    It is the clock's, in whole ticks. If the clock was set back, time goes on at half of its speed
+    until the clock has caught up: it never falls and never stands still.
+    """
+    half = f"floor(({clock} - {shown}) * {0.5 / TICK}) * {TICK!r}"
+    return (
+        f"case when {clock} >= {at} then {clock} when {clock} > {shown} then {at} + {half} "
+        f"else {at} end"
+    )
+
+
+READING = f"floor(({{clock}}) / {TICK!r}) * {TICK!r}"
+"""SQL for the time of the clock, in whole ticks."""
+NOW = Step(f"""select coalesce(
+    (select {time_sql("shown.now", "at", "clock")} from counts where bandit = :bandit), shown.now
+) from (select {READING} as now) as shown""")
+"""The time that a row of a bandit would have that is written now."""
+LOCK = Step(
+    f"""insert into counts (bandit, n, at, clock) select :bandit, 0, now, now
+    from (select {READING} as now) as shown where true
+    on conflict (bandit) do update set
+        at = {time_sql("excluded.clock", "counts.at", "counts.clock")}, clock = excluded.clock
+    returning n"""
+)
+"""Locks a bandit until the transaction ends, and sets the time of all that it writes."""
+AFTER_TICK = Step(
+    f"update counts set at = at + {TICK!r} where bandit = :bandit returning at - {TICK!r}"
+)
+NUMBERED = Step("update counts set n = {number} where bandit = :bandit")
+"""Notes that all rows that were written have lower numbers."""
+
+
+def _term(number: str, factor: int) -> str:
+    """A term of a checksum as SQL; see ``decision_checksum``. No sum of terms overflows."""
+    return f"({number}) % {PART} * {factor} % {WORD}"
+
+
+def _ticks(seconds: str) -> str:
+    return f"cast(floor(({seconds}) * {TICKS!r}) as bigint)"
+
+
+def _activated(after: str) -> str:
+    return f"(1 + {_ticks(after)} % {PART}) * {ACTIVATED_FACTOR} % {WORD}"
+
+
+N_TERM, AT_TERM, OF_TERM = (
+    _term("n", N_FACTOR),
+    _term(_ticks("now"), AT_FACTOR),
+    _term("decision", DECISION_FACTOR),
+)
+DECISIONS = Step(
+    f"""insert into decision ({DECISION_COLUMNS})
+    with numbered as materialized (
+        select {{number}} as n, counts.at as now, given.*
+        from (select * from {{given}} order by place) as given, counts
+        where counts.bandit = :bandit
+    )
+    select n, :bandit, id, now, version, unit, action, propensity, cast(context as {{json}}),
+        cast(eligible as {{json}}), cast(probabilities as {{json}}), activated, paused, assignment,
+        assigned_since, holdout_share, control_share,
+        (checksum + {N_TERM} + {AT_TERM} + coalesce({_activated("activated")}, 0)) % {WORD} - {PART}
+    from numbered where true
+    on conflict (bandit, id) do nothing""",
+    {
+        "id": "text", "version": "whole", "unit": "text", "action": "text", "propensity": "real",
+        "context": "text", "eligible": "text", "probabilities": "text", "activated": "real",
+        "paused": "whole", "assignment": "text", "assigned_since": "whole",
+        "holdout_share": "real", "control_share": "real", "checksum": "whole",
+    },
+    ("id", "n", "at"),
+    {"decisions": None},
+)  # fmt: skip
+IDS = {"id": "text"}
+ANY_EARLY = "select 1 from early_reward where bandit = :bandit limit 1"
+EXPIRE_EARLY = Step(
+    """delete from early_reward where bandit = :bandit
+    and until <= (select at from counts where bandit = :bandit)""",
+    returning=("n",),
+    counts={"orphans": None},
+    only_if=ANY_EARLY,
+)
+EARLY_OF_DECISION = """{given}
+    join decision on decision.bandit = :bandit and decision.id = given.id
+    join early_reward on early_reward.bandit = :bandit and early_reward.id = given.id"""
+REWARD_CHECKSUM = (
+    f"(checksum + {N_TERM} + {AT_TERM} + {OF_TERM} + late * {LATE_FACTOR}) % {WORD} - {PART}"
+)
+TAKE_EARLY = Step(
+    f"""insert into reward ({REWARD_COLUMNS})
+    with numbered as materialized (
+        select {{number}} as n, 0 as late, waiting.* from (
+            select decision.n as decision, decision.at as now, key, value, parts, source,
+                early_reward.checksum
+            from {EARLY_OF_DECISION} order by early_reward.n
+        ) as waiting
+    )
+    select n, :bandit, decision, key, value, parts, now, late, source, {REWARD_CHECKSUM}
+    from numbered where true on conflict (decision, key) do nothing""",
+    IDS,
+    ("n",),
+    {"rewards": None},
+    ANY_EARLY,
+)
+FORGET_EARLY = Step(
+    f"""delete from early_reward where bandit = :bandit and n in (
+        select early_reward.n from {EARLY_OF_DECISION}
+    )""",
+    IDS,
+    only_if=ANY_EARLY,
+)
+GIVEN_REWARD = {
+    "id": "text", "key": "text", "value": "real", "parts": "text", "source": "text",
+    "checksum": "whole", "wait": "real", "quarantine": "real",
+}  # fmt: skip
+REWARDS = Step(
+    f"""insert into reward ({REWARD_COLUMNS})
+    with numbered as materialized (
+        select {{number}} as n, known.* from (
+            select given.*, decision.n as decision, counts.at as now,
+                case when counts.at - decision.at >= wait or decision.at <= counts.settled
+                then 1 else 0 end as late
+            from {{given}} join counts on counts.bandit = :bandit
+            join decision on decision.bandit = :bandit and decision.id = given.id
+            order by place
+        ) as known
+    )
+    select n, :bandit, decision, key, value, cast(parts as {{json}}), now, late, source,
+        {REWARD_CHECKSUM}
+    from numbered where true on conflict (decision, key) do nothing""",
+    GIVEN_REWARD,
+    ("n", "late"),
+    {"rewards": None, "late_rewards": "late"},
+)
+EARLY = Step(
+    """insert into early_reward (n, bandit, id, key, value, parts, at, until, source, checksum)
+    with numbered as materialized (
+        select {number} as n, unknown.* from (
+            select given.*, counts.at as now
+            from {given} join counts on counts.bandit = :bandit
+            left join decision on decision.bandit = :bandit and decision.id = given.id
+            where decision.n is null order by place
+        ) as unknown
+    )
+    select n, :bandit, id, key, value, cast(parts as {json}), now, now + quarantine, source,
+        checksum
+    from numbered where true on conflict (bandit, id, key) do nothing""",
+    GIVEN_REWARD,
+)
+
+
+def _limit(of: str, most: int) -> Step:
+    """Deletes the oldest early rewards above a limit."""
+    return Step(
+        f"""delete from early_reward where {of} and (until, n) <= (
+            select until, n from early_reward where {of}
+            order by until desc, n desc limit 1 offset {most}
+        )""",
+        returning=("n",),
+        counts={"dropped": None},
+        only_if=ANY_EARLY,
+    )
+
+
+LIMIT_BANDIT = _limit("bandit = :bandit", MAX_EARLY)
+LIMIT_SOURCE = _limit("bandit = :bandit and source = :source", MAX_EARLY_OF_SOURCE)
+REWARDED = Step(
+    """select stored.n, stored.value, stored.parts, stored.late, waiting.n, waiting.value,
+        waiting.parts
+    from {given}
+    left join decision on decision.bandit = :bandit and decision.id = given.id
+    left join reward as stored on stored.decision = decision.n and stored.key = given.key
+    left join early_reward as waiting on waiting.bandit = :bandit
+        and waiting.id = given.id and waiting.key = given.key
+    order by place""",
+    {"id": "text", "key": "text"},
+)
+"""What is stored under each id and key."""
+ACTIVATE = Step(
+    f"""update decision set activated = counts.at - decision.at,
+        checksum = (checksum + {PART} + {_activated("counts.at - decision.at")}) % {WORD} - {PART}
+    from {{given}}, counts where counts.bandit = :bandit and decision.bandit = :bandit
+        and decision.id = given.id and decision.activated is null
+        and (wait is null or counts.at - decision.at < wait)""",
+    {"id": "text", "wait": "real"},
+    ("decision.id",),
+)
+ACTIVATED = Step(
+    """select decision.n, decision.activated from {given}
+    left join decision on decision.bandit = :bandit and decision.id = given.id order by place""",
+    IDS,
+)
+GIVEN_UNIT = {
+    "unit": "text", "period": "text", "version": "whole", "action": "text", "propensity": "real",
+    "eligible": "text", "probabilities": "text",
+}  # fmt: skip
+PIN = Step(
+    """insert into unit
+    (bandit, unit, period, version, action, propensity, eligible, probabilities, at)
+    select :bandit, unit, period, version, action, propensity, cast(eligible as {json}),
+        cast(probabilities as {json}), counts.at
+    from {given}, counts where counts.bandit = :bandit
+    on conflict (bandit, unit, period) do nothing""",
+    GIVEN_UNIT,
+)
+PINNED = Step(
+    """select unit.unit, unit.period, unit.version, unit.action, unit.propensity, unit.eligible,
+        unit.probabilities, unit.at
+    from {given}
+    join unit on unit.bandit = :bandit and unit.unit = given.unit and unit.period = given.period
+    order by place""",
+    GIVEN_UNIT,
+)
+FIND_DECISION = f"select {DECISION_COLUMNS} from decision where bandit = :bandit and id = :id"
+
+
+def write(
+    run: Run, group: Writes, select: Callable[..., Sequence[Sequence[Any]]]
+) -> Callable[[], None]:
+    """Execute the steps of what is written to a bandit.
+
+    Return a function that sets the outcomes, to be called after the transaction was committed.
+    ``select`` reads what is stored then.
+    """
+    before = run(LOCK)
+    outcomes: list[Callable[[int], None]] = []
+    if group.decisions:
+        outcomes.append(_write_decisions(run, group, select))
+    if group.rewards:
+        outcomes.append(_write_rewards(run, group))
+    if group.activations:
+        outcomes.append(_activate(run, group))
+    if group.pins:
+        rows = [msgspec.structs.asdict(row) for row in group.pins]
+        run(PIN, rows)
+        pinned = run(PINNED, rows)
+        outcomes.append(lambda _: group.pinned.extend(UnitRow(*row) for row in pinned()))
+    run(NUMBERED)
+
+    def finish() -> None:
+        ((last,),) = before()
+        for outcome in outcomes:
+            outcome(last)
+
+    return finish
+
+
+def _write_decisions(
+    run: Run, group: Writes, select: Callable[..., Sequence[Sequence[Any]]]
+) -> Callable[[int], None]:
+    rows = [{**msgspec.structs.asdict(row), "paused": int(row.paused)} for row in group.decisions]
+    fresh = run(DECISIONS, rows)
+    run(EXPIRE_EARLY)
+    run(TAKE_EARLY, rows)
+    run(FORGET_EARLY, rows)
+
+    def finish(_: int) -> None:
+        numbers = {identifier: (n, at) for identifier, n, at in fresh()}
+        for row in group.decisions:
+            new = numbers.pop(row.id, None)
+            if new is not None:
+                row.n, row.at = new
+                group.written.append(Written(row, True))
+                continue
+            (stored,) = select(FIND_DECISION, {"bandit": group.bandit, "id": row.id})
+            group.written.append(Written(decision_row(stored), False))
+
+    return finish
+
+
+def _write_rewards(run: Run, group: Writes) -> Callable[[int], None]:
+    """Write rewards; the same id and key may come twice in one transaction."""
+    different: dict[tuple[str, str], Row] = {}
+    for row, wait, quarantine in group.rewards:
+        if (row.id, row.key) not in different:
+            different[row.id, row.key] = {
+                **msgspec.structs.asdict(row),
+                "checksum": reward_content(group.bandit, row),
+                "wait": wait if math.isfinite(wait) else None,
+                "quarantine": min(quarantine, FOREVER),
+            }
+    rows = list(different.values())
+    run(EXPIRE_EARLY)
+    run(REWARDS, rows)
+    run(EARLY, rows)
+    stored = run(REWARDED, rows)
+    for source in {row.source for row, _, _ in group.rewards}:
+        run(LIMIT_SOURCE, source=source)
+    run(LIMIT_BANDIT)
+
+    def finish(last: int) -> None:
+        found = dict(zip(different, stored(), strict=True))
+        seen = set()
+        for row, _, _ in group.rewards:
+            place = row.id, row.key
+            n, value, parts, late, early, early_value, early_parts = found[place]
+            status: RewardStatus = "late" if late else "accepted"
+            if n is None:
+                n, value, parts, status = early, early_value, early_parts, "quarantined"
+            if n > last and place not in seen:
+                group.rewarded.append(WrittenReward(status, False, value, parts))
+            else:
+                group.rewarded.append(repeated_reward(row, value, parts, status))
+            seen.add(place)
+
+    return finish
+
+
+def _activate(run: Run, group: Writes) -> Callable[[int], None]:
+    rows = [
+        {"id": identifier, "wait": wait if math.isfinite(wait) else None}
+        for identifier, wait in dict(group.activations).items()
+    ]
+    fresh, found = run(ACTIVATE, rows), run(ACTIVATED, rows)
+
+    def finish(_: int) -> None:
+        new = {identifier for (identifier,) in fresh()}
+        stored = {row["id"]: each for row, each in zip(rows, found(), strict=True)}
+        for identifier, _ in group.activations:
+            n, activated = stored[identifier]
+            status = "unknown" if n is None else "late" if activated is None else "accepted"
+            repeated = status == "accepted" and identifier not in new
+            group.activated.append(Activated(status, repeated))
+            new.discard(identifier)
+
+    return finish
+
+
+FOREVER = 1e15
+"""Seconds that stand for infinity, which JSON does not have."""
