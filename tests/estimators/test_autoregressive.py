@@ -52,19 +52,6 @@ def test_numpy_and_jax_agree_and_probabilities_sum_to_one(injection, seed):
         assert found == pytest.approx(float(log_prob(model, *given)), abs=1e-4)
 
 
-def test_an_accelerator_gives_the_same_probabilities(monkeypatch, seed):
-    rng = np.random.default_rng(seed)
-    estimator = Autoregressive(hidden=5)
-    params = some_network(estimator, rng)[2]
-    context, action = rng.normal(size=(3, 300, 2)), LISTING[None, None]
-    expected = estimator.belief(params, context).prob(action)
-    monkeypatch.setattr("jax.default_backend", lambda: "gpu")
-    found = estimator.belief(params, context).prob(action)
-    # Evaluated by JAX: the same but for rounding in single precision.
-    assert not np.array_equal(found, expected)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
-
-
 def feedback_of(rng, rows):
     """Reward 1 if both slots have the same choice: neither slot alone tells anything."""
     problem = Problem(Slots((2, 2)))

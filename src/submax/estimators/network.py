@@ -157,10 +157,17 @@ class NetworkBelief(ObservationWeights):
 
     def _outputs(self) -> NDArray[np.float32]:
         """Return the outputs of the network, ``[R, L, n, Z, O]``."""
-        params, context = self._params, self._context
-        scaled = context if params.scaling is None else params.scaling.scaled(context)
-        assert isinstance(params.network, SlotNetwork), "other networks have a belief of their own"
-        return params.network.logits(scaled.astype(np.float64))
+        network = self._params.network
+        assert isinstance(network, SlotNetwork), "other networks have a belief of their own"
+        return network.logits(self._scaled_context)
+
+    @property
+    def _scaled_context(self) -> Floats:
+        """The contexts as inputs of the network, standardized if it was trained so."""
+        scaling = self._params.scaling
+        return (self._context if scaling is None else scaling.scaled(self._context)).astype(
+            np.float64
+        )
 
 
 class NetworkEstimator(Estimator[NetworkParams]):

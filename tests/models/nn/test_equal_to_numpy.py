@@ -70,7 +70,7 @@ def test_the_decoder_of_a_cvae(form, shared, width, reals, seed):
     context = some_context(seed, width)
 
     def decode(decoder, latent, context, level):
-        return decoder(latent, context, level)
+        return decoder(jnp.concatenate([latent, context]), level)
 
     # Replicas, levels, rows and draws.
     axes = [(0, 0, 0, 0), (None, 0, None, 0), (None, None, 0, None), (None, 0, None, None)]

@@ -1,7 +1,8 @@
 """Designs of the networks: softmax and CVAE in JAX."""
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -20,7 +21,7 @@ from submax.models.networks.densities import (
     first_locations,
     outputs,
 )
-from submax.models.nn.layers import Dense, Trunk
+from submax.models.nn.layers import Dense, Network, Trunk
 
 
 def features(action: jax.Array, sizes: tuple[int, ...]) -> jax.Array:
@@ -69,9 +70,12 @@ def log_prob_together(logits: jax.Array, chosen: jax.Array, sizes: tuple[int, ..
     return (logits[:count] * chosen).sum() - jax.nn.logsumexp(masked, axis=1).sum()
 
 
-def slot_network(
-    trunk: Trunk, head: Dense, levels: NDArray[np.float32], latent: ArrayLike
-) -> SlotNetwork:
+def contiguous(arrays: Iterable[ArrayLike]) -> Iterator[NDArray[np.float32]]:
+    """Yield arrays of float32 in the order in which numpy reads them."""
+    return (np.ascontiguousarray(array, dtype=np.float32) for array in arrays)
+
+
+def slot_network(network: Network, levels: NDArray[np.float32], latent: ArrayLike) -> SlotNetwork:
     """Return the network at fixed reward levels and latent draws.
 
     Each injection becomes a plain layer per level, and the latent draws become part of the first
@@ -79,18 +83,8 @@ def slot_network(
     [R, L or 1, Z, J]`` are the draws of z.
     """
     draws = np.asarray(latent, dtype=np.float32)
-    first, second = trunk.first.folded(levels), trunk.second.folded(levels)
-    from_latent, from_context = np.split(first.weight, [draws.shape[-1]], axis=-1)
-    bias = first.bias[:, :, None] + draws @ from_latent.swapaxes(-1, -2)
-    arrays = (
-        from_context.swapaxes(-1, -2),
-        bias,
-        second.weight.swapaxes(-1, -2),
-        second.bias[:, :, None],
-        np.asarray(head.weight).swapaxes(-1, -2)[:, None],
-        np.asarray(head.bias)[:, None, None],
-    )
-    return SlotNetwork(*(np.ascontiguousarray(array, dtype=np.float32) for array in arrays))
+    from_latent, from_context, bias, *rest = network.folded(levels, [draws.shape[-1]])
+    return SlotNetwork(*contiguous([from_context, bias + draws @ from_latent, *rest]))
 
 
 def log_density(output: jax.Array, numbers: jax.Array, components: int) -> jax.Array:
@@ -204,19 +198,28 @@ def reward_losses(
     return jax.vmap(loss)(batch)
 
 
-class SoftmaxModel(eqx.Module):
-    """A network from context and reward to the logits of the choices."""
+class LikelihoodDesign(Design[Network]):
+    """π(a | c, r) by a network of context and reward, trained by maximum likelihood."""
 
-    trunk: Trunk
-    head: Dense
+    @abstractmethod
+    def log_prob(self, model: Network, example: Example, reward: jax.Array) -> jax.Array:
+        """Return the log-probability of an example's action at an encoded reward: a scalar."""
 
-    def __call__(self, context: jax.Array, reward: jax.Array) -> jax.Array:
-        """Return the logits ``[C]`` for a context ``[D]`` and an encoded reward ``[E]``."""
-        return self.head(self.trunk(context, reward))
+    def losses(self, model: Network, batch: Example, key: jax.Array) -> jax.Array:
+        """Return minus the log-likelihood of the choices."""
+        return jax.vmap(lambda example: -self.log_prob(model, example, example.reward))(batch)
+
+    def held_out_losses(
+        self, model: Network, batch: Example, share: jax.Array, key: jax.Array
+    ) -> jax.Array:
+        """Return the training loss plus the loss of predicting the reward from the choices."""
+        log_prob_at = functools.partial(self.log_prob, model)
+        losses = self.losses(model, batch, key) + reward_losses(log_prob_at, batch, share)
+        return losses[:, None]
 
 
 @dataclass(frozen=True)
-class SoftmaxDesign(Design[SoftmaxModel]):
+class SoftmaxDesign(LikelihoodDesign):
     """π(a | c, r) = Π_s softmax(h_s(c, r)), trained by maximum likelihood."""
 
     sizes: tuple[int, ...]
@@ -226,38 +229,19 @@ class SoftmaxDesign(Design[SoftmaxModel]):
     injection: str
     reals: int = 0
 
-    def drawn(self, rng: np.random.Generator) -> SoftmaxModel:
-        return SoftmaxModel(
-            Trunk.drawn(self.context_width, self.hidden, self.reward_width, self.injection, rng),
-            Dense.drawn(self.hidden, sum(self.sizes), rng),
-        )
+    def drawn(self, rng: np.random.Generator) -> Network:
+        shape = (self.hidden, self.reward_width, self.injection)
+        return Network.drawn(self.context_width, sum(self.sizes), *shape, rng)
 
-    def losses(self, model: SoftmaxModel, batch: Example, key: jax.Array) -> jax.Array:
-        """Return minus the log-likelihood of the choices."""
-
-        def loss(example: Example) -> jax.Array:
-            logits = model(example.context, example.reward)
-            return -log_prob(logits, one_hot(example.action, self.sizes), self.sizes)
-
-        return jax.vmap(loss)(batch)
-
-    def held_out_losses(
-        self, model: SoftmaxModel, batch: Example, share: jax.Array, key: jax.Array
-    ) -> jax.Array:
-        """Return the training loss plus the loss of predicting the reward from the choices."""
-
-        def log_prob_at(example: Example, reward: jax.Array) -> jax.Array:
-            logits = model(example.context, reward)
-            return log_prob(logits, one_hot(example.action, self.sizes), self.sizes)
-
-        losses = self.losses(model, batch, key) + reward_losses(log_prob_at, batch, share)
-        return losses[:, None]
+    def log_prob(self, model: Network, example: Example, reward: jax.Array) -> jax.Array:
+        logits = model(example.context, reward)
+        return log_prob(logits, one_hot(example.action, self.sizes), self.sizes)
 
     def exported(
-        self, model: SoftmaxModel, levels: NDArray[np.float32], latent: ArrayLike
+        self, model: Network, levels: NDArray[np.float32], latent: ArrayLike
     ) -> SlotNetwork:
         """Return the network in numpy at levels ``[R, L, E]``; the latent variable has width 0."""
-        return slot_network(model.trunk, model.head, levels, latent)
+        return slot_network(model, levels, latent)
 
 
 LEAST_STEPS = 300
@@ -286,22 +270,18 @@ class Encoder(eqx.Module):
         return self.mean(hidden), _bounded(self.log_deviation(hidden))
 
 
-class Decoder(eqx.Module):
-    """p(a | c, r, z): one trunk for a softmax in each slot and a mixture density over numbers."""
-
-    trunk: Trunk
-    head: Dense
-
-    def __call__(self, latent: jax.Array, context: jax.Array, reward: jax.Array) -> jax.Array:
-        """Return the outputs ``[O]`` for a latent ``[J]``, context ``[D]`` and reward ``[E]``."""
-        return self.head(self.trunk(jnp.concatenate([latent, context]), reward))
-
-
 class CVAEModel(eqx.Module):
-    """Both networks of the autoencoder."""
+    """Both networks of the autoencoder; the decoder of p(a | c, r, z) has the inputs (z ⊕ c)."""
 
     encoder: Encoder
-    decoder: Decoder
+    decoder: Network
+
+    def decoded(self, latent: jax.Array, context: jax.Array, reward: jax.Array) -> jax.Array:
+        """Return the outputs ``[O]`` for a latent ``[J]``, context ``[D]`` and reward ``[E]``.
+
+        They are the logits of all choices, then the parameters of a mixture density of numbers.
+        """
+        return self.decoder(jnp.concatenate([latent, context]), reward)
 
 
 @dataclass(frozen=True)
@@ -333,9 +313,8 @@ class CVAEDesign(Design[CVAEModel]):
                 Dense.drawn(self.hidden, self.latent, rng),
                 Dense.drawn(self.hidden, self.latent, rng),
             ),
-            Decoder(
-                Trunk.drawn(self.latent + width, *shape, rng),
-                Dense.drawn(self.hidden, outputs(choices, self.reals, self.components), rng),
+            Network.drawn(
+                self.latent + width, outputs(choices, self.reals, self.components), *shape, rng
             ),
         )
 
@@ -360,7 +339,7 @@ class CVAEDesign(Design[CVAEModel]):
 
         def log_prob_at(example: Example, reward: jax.Array) -> jax.Array:
             def log_prob_given(one: jax.Array) -> jax.Array:
-                return self._log_prob(model.decoder(one, example.context, reward), example.action)
+                return self._log_prob(model.decoded(one, example.context, reward), example.action)
 
             return jax.nn.logsumexp(jax.vmap(log_prob_given)(latent)) - jnp.log(HELD_OUT_DRAWS)
 
@@ -372,7 +351,7 @@ class CVAEDesign(Design[CVAEModel]):
         mean, log_deviation = model.encoder(action, example.context, example.reward)
         deviation = jnp.exp(log_deviation)
         latent = mean + deviation * noise
-        output = model.decoder(latent, example.context, example.reward)
+        output = model.decoded(latent, example.context, example.reward)
         divergence = jnp.sum((mean**2 + deviation**2 - 1) / 2 - log_deviation)
         return self.kl_weight * divergence - self._log_prob(output, example.action)
 
@@ -387,7 +366,7 @@ class CVAEDesign(Design[CVAEModel]):
         self, model: CVAEModel, levels: NDArray[np.float32], latent: ArrayLike
     ) -> SlotNetwork:
         """Return the decoder in numpy, at levels ``[R, L, E]`` and draws ``[R, L or 1, Z, J]``."""
-        return slot_network(model.decoder.trunk, model.decoder.head, levels, latent)
+        return slot_network(model.decoder, levels, latent)
 
 
 def _bounded(log_deviation: jax.Array) -> jax.Array:

@@ -1,13 +1,13 @@
 """Layers of networks, and the ways in which the reward enters them."""
 
-from typing import NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Parameter: TypeAlias = jax.Array | NDArray[np.float32]
 """A parameter of a layer: of numpy when it is drawn, of JAX in training."""
@@ -148,3 +148,44 @@ class Trunk(eqx.Module):
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
         """Apply both layers: ``[I]`` and an encoded reward ``[E] -> [H]``."""
         return self.second(self.first(x, reward), reward)
+
+
+class Network(eqx.Module):
+    """A trunk and a linear head: the outputs for inputs and an encoded reward."""
+
+    trunk: Trunk
+    head: Dense
+
+    @classmethod
+    def drawn(
+        cls,
+        inputs: int,
+        outputs: int,
+        hidden: int,
+        reward_width: int,
+        injection: str,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Return a network with random initial parameters."""
+        trunk = Trunk.drawn(inputs, hidden, reward_width, injection, rng)
+        return cls(trunk, Dense.drawn(hidden, outputs, rng))
+
+    def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
+        """Return the outputs ``[O]`` for inputs ``[I]`` and an encoded reward ``[E]``."""
+        return self.head(self.trunk(x, reward))
+
+    def folded(self, levels: NDArray[np.float32], ends: ArrayLike) -> list[NDArray[Any]]:
+        """Return the network at encoded levels ``[R, L, E]``, as plain layers in numpy.
+
+        They are the first layer's weights ``[R, L, I, H]``, split at the ``ends`` of inputs, its
+        biases ``[R, L, 1, H]``, and the weights and biases of the second layer and the head.
+        """
+        first, second = self.trunk.first.folded(levels), self.trunk.second.folded(levels)
+        return [
+            *np.split(first.weight.swapaxes(-1, -2), np.asarray(ends), axis=2),
+            first.bias[:, :, None],
+            second.weight.swapaxes(-1, -2),
+            second.bias[:, :, None],
+            np.asarray(self.head.weight).swapaxes(-1, -2)[:, None],
+            np.asarray(self.head.bias)[:, None, None],
+        ]

@@ -175,11 +175,9 @@ class DenoisedBelief(NetworkBelief):
     @cached_property
     def _ends(self) -> NDArray[np.float32]:
         """The ends of all paths, on the scale from 0 to 1: ``[R, L, n, K, W]``."""
-        params, context = self._params, self._context
-        if params.scaling is not None:
-            context = params.scaling.scaled(context).astype(np.float64)
-        assert isinstance(params.network, DenoisingNetwork)
-        ends = (params.network.denoised(context, self._guidance) + 1) / 2
+        network = self._params.network
+        assert isinstance(network, DenoisingNetwork)
+        ends = (network.denoised(self._scaled_context, self._guidance) + 1) / 2
         # A prediction far outside of the range would overflow nothing, but means the same.
         return np.clip(ends, -1.0, 2.0)
 

@@ -2,7 +2,7 @@
 
 import functools
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,9 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from submax.core.arrays import Floats, Integers
-from submax.core.conditioning import ConditionalDistribution
-from submax.models.networks.choices import SlotNetwork, first_choices
+from submax.models.networks.choices import SlotNetwork
 from submax.models.networks.densities import outputs
 from submax.models.nn.designs import (
     LEAST_STEPS,
@@ -20,32 +18,47 @@ from submax.models.nn.designs import (
     CVAEModel,
     Design,
     Example,
+    LikelihoodDesign,
+    contiguous,
     features,
     log_density,
     log_prob,
     one_hot,
-    reward_losses,
     slot_network,
 )
-from submax.models.nn.layers import Dense, Trunk
+from submax.models.nn.layers import Dense, Network
 from submax.research.rivals.denoising import DenoisingNetwork, signal_shares
 from submax.research.rivals.sequences import AutoregressiveNetwork
 from submax.research.rivals.value_networks import ValueNetwork
 
 
-class PolicyModel(eqx.Module):
-    """A network from a latent variable and the context to the outputs of a policy."""
+class PolicyNetworkDesign(Design[Network]):
+    """The network of a policy: its inputs are a latent variable, if any, and the context."""
 
-    trunk: Trunk
-    head: Dense
+    hidden: int
 
-    def __call__(self, latent: jax.Array, context: jax.Array) -> jax.Array:
+    def output(self, model: Network, latent: jax.Array, context: jax.Array) -> jax.Array:
         """Return the outputs ``[O]`` for a latent ``[J]`` and a context ``[D]``."""
-        return self.head(self.trunk(jnp.concatenate([latent, context]), jnp.zeros(0)))
+        return model(jnp.concatenate([latent, context]), jnp.zeros(0))
+
+    def drawn_with(self, latent: int, outputs: int, rng: np.random.Generator) -> Network:
+        """Return a network with a latent variable of this width, and so many outputs."""
+        return Network.drawn(latent + self.context_width, outputs, self.hidden, 0, "plain", rng)
+
+    def informed(self, model: Network, share: NDArray[np.float32]) -> Network:
+        """Return the model with a head of zeros, so that training begins at a uniform policy."""
+        head = Dense(np.zeros_like(model.head.weight), np.zeros_like(model.head.bias))
+        return Network(model.trunk, head)
+
+    def exported(
+        self, model: Network, levels: NDArray[np.float32], latent: ArrayLike
+    ) -> SlotNetwork:
+        """Return the network in numpy; ``levels [R, 1, 0]`` are empty, ``latent [R, 1, Z, J]``."""
+        return slot_network(model, levels, latent)
 
 
 @dataclass(frozen=True)
-class PolicyDesign(Design[PolicyModel]):
+class PolicyDesign(PolicyNetworkDesign):
     """The network of a policy π(a | c) = (1/Z) Σ_z p(a | c, z), with z ~ N(0, 1).
 
     Without a latent variable (``latent`` 0 and ``draws`` 1) π is p, a softmax in each slot. Z is
@@ -80,18 +93,11 @@ class PolicyDesign(Design[PolicyModel]):
         """The advantage, the logged log-probability, and the values of listed actions."""
         return 2 + self.listed
 
-    def drawn(self, rng: np.random.Generator) -> PolicyModel:
-        return PolicyModel(
-            Trunk.drawn(self.latent + self.context_width, self.hidden, 0, "plain", rng),
-            Dense.drawn(self.hidden, outputs(sum(self.sizes), self.reals, self.components), rng),
-        )
+    def drawn(self, rng: np.random.Generator) -> Network:
+        width = outputs(sum(self.sizes), self.reals, self.components)
+        return self.drawn_with(self.latent, width, rng)
 
-    def informed(self, model: PolicyModel, share: NDArray[np.float32]) -> PolicyModel:
-        """Return the model with a head of zeros, so that training begins at a uniform policy."""
-        head = Dense(np.zeros_like(model.head.weight), np.zeros_like(model.head.bias))
-        return PolicyModel(model.trunk, head)
-
-    def losses(self, model: PolicyModel, batch: Example, key: jax.Array) -> jax.Array:
+    def losses(self, model: Network, batch: Example, key: jax.Array) -> jax.Array:
         """Return the loss of each row, with draws of z and u of its own."""
         keys = jax.random.split(key, 2)
         rows = batch.reward.shape[0]
@@ -99,20 +105,20 @@ class PolicyDesign(Design[PolicyModel]):
         uniform = jax.random.uniform(keys[1], (rows, len(self.sizes) + self.reals))
 
         def loss(example: Example, latent: jax.Array, uniform: jax.Array) -> jax.Array:
-            output = jax.vmap(model, in_axes=(0, None))(latent, example.context)
+            output = self._output_of_draws(model, latent, example)
             spread = self.log_prob(output, self._uniform_action(uniform))
             return self.surrogate(output, example) - self.regularization * spread
 
         return jax.vmap(loss)(batch, latent, uniform)
 
     def held_out_losses(
-        self, model: PolicyModel, batch: Example, share: jax.Array, key: jax.Array
+        self, model: Network, batch: Example, share: jax.Array, key: jax.Array
     ) -> jax.Array:
         """Return minus the estimated reward of the policy, A w + Σ_b π(b) G(b), and no λ."""
         latent = jax.random.normal(key, (self.draws, self.latent))
 
         def loss(example: Example) -> jax.Array:
-            output = jax.vmap(model, in_axes=(0, None))(latent, example.context)
+            output = self._output_of_draws(model, latent, example)
             weight = self._weight(self.log_prob(output, example.action), example)
             return -example.reward[0] * weight - self._listed_value(output, example)
 
@@ -123,6 +129,10 @@ class PolicyDesign(Design[PolicyModel]):
         log_prob = self.log_prob(output, example.action)
         weight = jax.lax.stop_gradient(self._weight(log_prob, example))
         return -example.reward[0] * weight * log_prob - self._listed_value(output, example)
+
+    def _output_of_draws(self, model: Network, latent: jax.Array, example: Example) -> jax.Array:
+        """Return the outputs for each latent draw in the context of a row: ``[Z, J] -> [Z, O]``."""
+        return jax.vmap(lambda one: self.output(model, one, example.context))(latent)
 
     def log_prob(self, output: jax.Array, action: jax.Array) -> jax.Array:
         """Return log π of an action ``[S]``, averaged over the draws of z: ``[Z, O] -> []``."""
@@ -135,12 +145,6 @@ class PolicyDesign(Design[PolicyModel]):
             return chosen + log_density(one[sum(self.sizes) :], numbers, self.components)
 
         return jax.nn.logsumexp(jax.vmap(given)(output)) - jnp.log(self.draws)
-
-    def exported(
-        self, model: PolicyModel, levels: NDArray[np.float32], latent: ArrayLike
-    ) -> SlotNetwork:
-        """Return the network in numpy; ``levels [R, 1, 0]`` are empty, ``latent [R, 1, Z, J]``."""
-        return slot_network(model.trunk, model.head, levels, latent)
 
     def _weight(self, log_prob: jax.Array, example: Example) -> jax.Array:
         """Return min(π / q, W)."""
@@ -174,7 +178,7 @@ def _listed_choices(sizes: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 @dataclass(frozen=True)
-class PreferenceDesign(Design[PolicyModel]):
+class PreferenceDesign(PolicyNetworkDesign):
     """The network of a policy p(a | c), a softmax in each slot, that is trained on pairs.
 
     The loss of a pair is −log σ(±β (log p(a | c) / q − log p(a′ | c′) / q′)), with + if the first
@@ -196,18 +200,10 @@ class PreferenceDesign(Design[PolicyModel]):
         """The other context, the other action, the difference of log-probabilities, the sign."""
         return self.context_width + len(self.sizes) + 2
 
-    def drawn(self, rng: np.random.Generator) -> PolicyModel:
-        return PolicyModel(
-            Trunk.drawn(self.context_width, self.hidden, 0, "plain", rng),
-            Dense.drawn(self.hidden, sum(self.sizes), rng),
-        )
+    def drawn(self, rng: np.random.Generator) -> Network:
+        return self.drawn_with(0, sum(self.sizes), rng)
 
-    def informed(self, model: PolicyModel, share: NDArray[np.float32]) -> PolicyModel:
-        """Return the model with a head of zeros, so that training begins at a uniform policy."""
-        head = Dense(np.zeros_like(model.head.weight), np.zeros_like(model.head.bias))
-        return PolicyModel(model.trunk, head)
-
-    def losses(self, model: PolicyModel, batch: Example, key: jax.Array) -> jax.Array:
+    def losses(self, model: Network, batch: Example, key: jax.Array) -> jax.Array:
         """Return the loss of each pair."""
 
         def loss(example: Example) -> jax.Array:
@@ -215,8 +211,8 @@ class PreferenceDesign(Design[PolicyModel]):
                 example.reward, [self.context_width, self.context_width + len(self.sizes)]
             )
             none = jnp.zeros(0)
-            first = model(none, example.context)
-            return self.pair_loss(first, model(none, context), example, action)
+            first, second = (self.output(model, none, one) for one in (example.context, context))
+            return self.pair_loss(first, second, example, action)
 
         return jax.vmap(loss)(batch)
 
@@ -231,15 +227,9 @@ class PreferenceDesign(Design[PolicyModel]):
         return jnp.abs(sign) * jax.nn.softplus(-self.strength * sign * margin)
 
     def held_out_losses(
-        self, model: PolicyModel, batch: Example, share: jax.Array, key: jax.Array
+        self, model: Network, batch: Example, share: jax.Array, key: jax.Array
     ) -> jax.Array:
         return self.losses(model, batch, key)[:, None]
-
-    def exported(
-        self, model: PolicyModel, levels: NDArray[np.float32], latent: ArrayLike
-    ) -> SlotNetwork:
-        """Return the network in numpy; ``levels`` and ``latent`` have width 0."""
-        return slot_network(model.trunk, model.head, levels, latent)
 
 
 @dataclass(frozen=True)
@@ -374,19 +364,8 @@ UNCONDITIONED = 0.2
 action without a reward; between the 0.1 and 0.25 that are common."""
 
 
-class DenoisingModel(eqx.Module):
-    """A network from a noisy action, the step, the context and the reward to the action."""
-
-    trunk: Trunk
-    head: Dense
-
-    def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
-        """Return the prediction ``[W]`` for inputs ``[W + T + D]`` and an encoded reward."""
-        return self.head(self.trunk(x, reward))
-
-
 @dataclass(frozen=True)
-class DenoisingDesign(Design[DenoisingModel]):
+class DenoisingDesign(Design[Network]):
     """The network x̂ that minimizes E ‖x̂(x_t, t, c, r) − x‖², x_t = √ᾱ_t x + √(1 − ᾱ_t) ε.
 
     x are the numbers of an action between −1 and 1, the one-hot choices among them. t is uniform
@@ -409,14 +388,12 @@ class DenoisingDesign(Design[DenoisingModel]):
         """Number of numbers that describe an action (W)."""
         return sum(self.sizes) + self.reals
 
-    def drawn(self, rng: np.random.Generator) -> DenoisingModel:
+    def drawn(self, rng: np.random.Generator) -> Network:
         inputs = self.action_width + self.steps + self.context_width
-        return DenoisingModel(
-            Trunk.drawn(inputs, self.hidden, self.reward_width, self.injection, rng),
-            Dense.drawn(self.hidden, self.action_width, rng),
-        )
+        shape = (self.hidden, self.reward_width, self.injection)
+        return Network.drawn(inputs, self.action_width, *shape, rng)
 
-    def losses(self, model: DenoisingModel, batch: Example, key: jax.Array) -> jax.Array:
+    def losses(self, model: Network, batch: Example, key: jax.Array) -> jax.Array:
         """Return the squared error of each row, for a step and a noise of its own."""
         keys = jax.random.split(key, 3)
         rows = batch.reward.shape[0]
@@ -427,7 +404,7 @@ class DenoisingDesign(Design[DenoisingModel]):
         return jax.vmap(self.loss, in_axes=(None, 0, 0, 0))(model, masked, step, noise)
 
     def loss(
-        self, model: DenoisingModel, example: Example, step: jax.Array, noise: jax.Array
+        self, model: Network, example: Example, step: jax.Array, noise: jax.Array
     ) -> jax.Array:
         """Return the squared error of one row at a given step and noise: a scalar."""
         clean = self.numbers(example.action)
@@ -443,49 +420,23 @@ class DenoisingDesign(Design[DenoisingModel]):
         return jnp.concatenate([2 * found[:choices] - 1, found[choices:]])
 
     def held_out_losses(
-        self, model: DenoisingModel, batch: Example, share: jax.Array, key: jax.Array
+        self, model: Network, batch: Example, share: jax.Array, key: jax.Array
     ) -> jax.Array:
         return self.losses(model, batch, key)[:, None]
 
     def exported(
-        self, model: DenoisingModel, levels: NDArray[np.float32], latent: ArrayLike
+        self, model: Network, levels: NDArray[np.float32], latent: ArrayLike
     ) -> DenoisingNetwork:
         """Return the network in numpy at levels ``[R, L, E]``; ``latent [R, 1, K, W]`` is noise."""
         none = np.zeros((len(levels), 1, levels.shape[2]), dtype=np.float32)
         conditions = np.concatenate([levels, none], axis=1)
-        first, second = (
-            layer.folded(conditions) for layer in (model.trunk.first, model.trunk.second)
-        )
         ends = np.cumsum([self.action_width, self.steps])
-        noise, step, context = np.split(first.weight.swapaxes(-1, -2), ends, axis=2)
-        arrays = (
-            noise,
-            step + first.bias[:, :, None],
-            context,
-            second.weight.swapaxes(-1, -2),
-            second.bias[:, :, None],
-            np.asarray(model.head.weight).swapaxes(-1, -2)[:, None],
-            np.asarray(model.head.bias)[:, None, None],
-            np.asarray(latent),
-        )
-        return DenoisingNetwork(
-            *(np.ascontiguousarray(array, dtype=np.float32) for array in arrays)
-        )
-
-
-class AutoregressiveModel(eqx.Module):
-    """A network from earlier choices, slot, context and reward to the logits of all choices."""
-
-    trunk: Trunk
-    head: Dense
-
-    def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
-        """Return the logits ``[C]`` for inputs ``[C + S + D]`` and an encoded reward ``[E]``."""
-        return self.head(self.trunk(x, reward))
+        noise, step, context, bias, *rest = model.folded(conditions, ends)
+        return DenoisingNetwork(*contiguous([noise, step + bias, context, *rest, latent]))
 
 
 @dataclass(frozen=True)
-class AutoregressiveDesign(Design[AutoregressiveModel]):
+class AutoregressiveDesign(LikelihoodDesign):
     """π(a | c, r) = Π_s p(a_s | a_1 … a_{s−1}, c, r), trained by maximum likelihood.
 
     For every slot s the network reads the one-hot choices of the slots before s (zeros for the
@@ -499,32 +450,12 @@ class AutoregressiveDesign(Design[AutoregressiveModel]):
     injection: str
     reals: int = 0
 
-    def drawn(self, rng: np.random.Generator) -> AutoregressiveModel:
+    def drawn(self, rng: np.random.Generator) -> Network:
         inputs = sum(self.sizes) + len(self.sizes) + self.context_width
-        return AutoregressiveModel(
-            Trunk.drawn(inputs, self.hidden, self.reward_width, self.injection, rng),
-            Dense.drawn(self.hidden, sum(self.sizes), rng),
-        )
+        shape = (self.hidden, self.reward_width, self.injection)
+        return Network.drawn(inputs, sum(self.sizes), *shape, rng)
 
-    def losses(self, model: AutoregressiveModel, batch: Example, key: jax.Array) -> jax.Array:
-        """Return minus the log-likelihood of the choices."""
-        return jax.vmap(lambda example: -self.log_prob(model, example, example.reward))(batch)
-
-    def held_out_losses(
-        self, model: AutoregressiveModel, batch: Example, share: jax.Array, key: jax.Array
-    ) -> jax.Array:
-        """Return the training loss plus the loss of predicting the reward from the choices."""
-
-        def log_prob_at(example: Example, reward: jax.Array) -> jax.Array:
-            return self.log_prob(model, example, reward)
-
-        losses = self.losses(model, batch, key) + reward_losses(log_prob_at, batch, share)
-        return losses[:, None]
-
-    def log_prob(
-        self, model: AutoregressiveModel, example: Example, reward: jax.Array
-    ) -> jax.Array:
-        """Return the log-probability of an example's action at an encoded reward: a scalar."""
+    def log_prob(self, model: Network, example: Example, reward: jax.Array) -> jax.Array:
         slot_of = jnp.asarray(np.repeat(np.arange(len(self.sizes)), self.sizes))
         slots = jnp.arange(len(self.sizes))[:, None]
         chosen = one_hot(example.action, self.sizes)
@@ -537,180 +468,12 @@ class AutoregressiveDesign(Design[AutoregressiveModel]):
         return picked.sum() - jax.nn.logsumexp(own, axis=1).sum()
 
     def exported(
-        self, model: AutoregressiveModel, levels: NDArray[np.float32], latent: ArrayLike
+        self, model: Network, levels: NDArray[np.float32], latent: ArrayLike
     ) -> AutoregressiveNetwork:
         """Return the network in numpy at levels ``[R, L, E]``; ``latent`` has width 0."""
-        first, second = model.trunk.first.folded(levels), model.trunk.second.folded(levels)
         ends = np.cumsum([sum(self.sizes), len(self.sizes)])
-        choices, slots, context = np.split(first.weight.swapaxes(-1, -2), ends, axis=2)
-        arrays = (
-            choices,
-            slots + first.bias[:, :, None],
-            context,
-            second.weight.swapaxes(-1, -2),
-            second.bias[:, :, None],
-            np.asarray(model.head.weight).swapaxes(-1, -2)[:, None],
-            np.asarray(model.head.bias)[:, None, None],
-        )
-        return AutoregressiveNetwork(
-            *(np.ascontiguousarray(array, dtype=np.float32) for array in arrays)
-        )
-
-
-ACTIVATIONS_AT_ONCE = 2**24
-"""About how many activations are held in the memory of the device, 64 MB of float32; more actions
-are processed in parts, all of the same size, so that one program is compiled for all of them."""
-BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
-"""The largest uniform number: numbers of float64 next to 1 would be rounded up to 1."""
-FEWEST_AT_ONCE = 2**12
-"""Fewer actions than these, in each replica, are filled up, so that few programs are compiled."""
-
-
-@dataclass(frozen=True)
-class DeviceSequence(ConditionalDistribution):
-    """The distribution of `DecodedSequence`, for many actions at a time on an accelerator.
-
-    All actions are evaluated alone, in float32. ``given [R, L, N, H]`` is what the contexts add to
-    the first layer of the ``network``, and ``row [R, n]`` are the places of the rows among its N.
-    The same random numbers give the same draws as `DecodedSequence`, up to rounding.
-    """
-
-    network: AutoregressiveNetwork
-    given: Any
-    row: Integers
-    sizes: tuple[int, ...]
-
-    @classmethod
-    def of(cls, network: AutoregressiveNetwork, given: Floats, sizes: tuple[int, ...]) -> Self:
-        """Return the distribution of a network, whose arrays are copied to the device."""
-        replicas, levels, rows, hidden = given.shape
-        # Rows are filled up to a power of two, so that few programs are compiled.
-        filled = np.zeros((replicas, levels, _next_power(rows), hidden))
-        filled[:, :, :rows] = given
-        copied = jax.tree.map(jnp.asarray, network)
-        row = np.broadcast_to(np.arange(rows), (replicas, rows))
-        return cls(copied, jnp.asarray(filled, dtype=jnp.float32), row, sizes)
-
-    def prob(self, action: Integers) -> Floats:
-        replicas, rows = self.row.shape
-        count, slots = action.shape[2:]
-        every = np.broadcast_to(action, (replicas, rows, count, slots)).astype(np.int32)
-        flat = np.moveaxis(every.reshape(replicas, rows * count, slots), 2, 0)
-        program = functools.partial(_probabilities, self.network, self.given, sizes=self.sizes)
-        found = self._in_parts(program, flat, count)
-        shaped = found.reshape(replicas, found.shape[1], rows, count)
-        return shaped.swapaxes(1, 2).astype(np.float64)
-
-    def sample(self, level: int, count: int, rng: np.random.Generator) -> Integers:
-        replicas, rows = self.row.shape
-        uniform = rng.random((len(self.sizes), replicas, rows, count))
-        flat = uniform.reshape(len(self.sizes), replicas, rows * count).astype(np.float32)
-        flat = np.minimum(flat, BELOW_ONE)
-        program = functools.partial(
-            _draws, self.network, self.given, np.int32(level), sizes=self.sizes
-        )
-        found = self._in_parts(program, flat, count)
-        drawn = found.swapaxes(1, 2).reshape(replicas, rows, count, len(self.sizes))
-        return drawn.astype(np.int64)
-
-    def rows(self, row: Integers) -> "DeviceSequence":
-        chosen = np.take_along_axis(self.row, row, axis=1)
-        return DeviceSequence(self.network, self.given, chosen, self.sizes)
-
-    def _in_parts(self, program: Any, numbers: NDArray[Any], count: int) -> NDArray[Any]:
-        """Apply a program to ``numbers [S, R, m]`` of ``count`` actions in each row.
-
-        The program has results ``[R, any, part]`` for parts of the m actions, which are joined.
-        """
-        replicas, levels, _, hidden = self.given.shape
-        length = numbers.shape[2]
-        widest = max(hidden, *self.sizes)
-        most = max(1, ACTIVATIONS_AT_ONCE // (replicas * levels * widest))
-        together = min(_next_power(most + 1) // 2, _next_power(max(length, FEWEST_AT_ONCE)))
-        row = np.repeat(self.row.astype(np.int32), count, axis=1)
-        parts = []
-        for begin in range(0, length or 1, together):
-            place = slice(begin, begin + together)
-            missing = together - row[:, place].shape[1]
-            found = program(
-                np.pad(row[:, place], ((0, 0), (0, missing))),
-                np.pad(numbers[:, :, place], ((0, 0), (0, 0), (0, missing))),
-            )
-            parts.append(found)
-        return np.concatenate(jax.device_get(parts), axis=2)[..., :length]
-
-
-def _next_power(number: int) -> int:
-    """Return the smallest power of two that is not below a number."""
-    return 1 << max(number - 1, 0).bit_length()
-
-
-@functools.partial(jax.jit, static_argnames="sizes")
-def _probabilities(
-    network: Any, given: jax.Array, row: jax.Array, action: jax.Array, *, sizes: tuple[int, ...]
-) -> jax.Array:
-    """Return the probability of an action for each row: ``[R, m]``, ``[S, R, m] -> [R, L, m]``."""
-    reached = jnp.take_along_axis(given, row[:, None, :, None], axis=2)
-    found = jnp.ones(reached.shape[:3])
-    for slot in range(len(sizes)):
-        choice = action[slot][:, None, :, None]
-        chances = _chances(network, reached, slot, sizes)
-        found *= jnp.take_along_axis(chances, choice, axis=3)[..., 0]
-        reached += _of_choices(network, choice, slot, sizes)
-    return found
-
-
-@functools.partial(jax.jit, static_argnames="sizes")
-def _draws(
-    network: Any,
-    given: jax.Array,
-    level: jax.Array,
-    row: jax.Array,
-    uniform: jax.Array,
-    *,
-    sizes: tuple[int, ...],
-) -> jax.Array:
-    """Draw an action at a level for uniform numbers: ``[R, m]``, ``[S, R, m] -> [R, S, m]``."""
-    one = jax.tree.map(lambda part: _at_level(part, level), network)
-    reached = jnp.take_along_axis(_at_level(given, level), row[:, None, :, None], axis=2)
-    chosen = []
-    for slot, size in enumerate(sizes):
-        rising = jnp.cumsum(_chances(one, reached, slot, sizes)[:, 0], axis=-1)
-        before, total = rising[..., : size - 1], rising[..., -1:]
-        # A product that is rounded up to the total draws the last choice that has a probability.
-        passed = (before <= uniform[slot][..., None] * total) & (before < total)
-        chosen.append(passed.sum(axis=-1))
-        reached += _of_choices(one, chosen[-1][:, None, :, None], slot, sizes)
-    return jnp.stack(chosen, axis=1)
-
-
-def _at_level(part: jax.Array, level: jax.Array) -> jax.Array:
-    """Return an array at one level, which keeps its axis; the head is the same at every level."""
-    if part.shape[1] == 1:
-        return part
-    return jax.lax.dynamic_slice_in_dim(part, level, 1, axis=1)
-
-
-def _chances(
-    network: AutoregressiveNetwork, reached: jax.Array, slot: int, sizes: tuple[int, ...]
-) -> jax.Array:
-    """Return the probabilities of a slot's choices: ``[R, L, m, H] -> [R, L, m, K]``."""
-    begin = int(first_choices(sizes)[slot])
-    own = slice(begin, begin + sizes[slot])
-    # Without this precision, a GPU would round the factors to 10 bits.
-    product = functools.partial(jnp.matmul, precision="highest")
-    hidden = jax.nn.relu(reached + network.slot_bias[:, :, slot : slot + 1])
-    hidden = jax.nn.relu(product(hidden, network.second_weight) + network.second_bias)
-    logits = product(hidden, network.head_weight[..., own]) + network.head_bias[..., own]
-    return jax.nn.softmax(logits, axis=-1)
-
-
-def _of_choices(
-    network: AutoregressiveNetwork, choice: jax.Array, slot: int, sizes: tuple[int, ...]
-) -> jax.Array:
-    """Return what choices ``[R, 1, m, 1]`` of a slot add to the first layer: ``[R, L, m, H]``."""
-    place = choice + int(first_choices(sizes)[slot])
-    return jnp.take_along_axis(jnp.asarray(network.choice_weight), place, axis=2)
+        choices, slots, context, bias, *rest = model.folded(levels, ends)
+        return AutoregressiveNetwork(*contiguous([choices, slots + bias, context, *rest]))
 
 
 CONFIDENCE = (1.0, 0.5, 0.25, 0.125)
@@ -823,4 +586,4 @@ class ValueDesign(Design[ValueModel]):
             model.head.weight[:, 0],
             model.head.bias[:, 0],
         )
-        return ValueNetwork(*(np.ascontiguousarray(array, dtype=np.float32) for array in arrays))
+        return ValueNetwork(*contiguous(arrays))

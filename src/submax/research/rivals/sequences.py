@@ -1,7 +1,6 @@
 """Conditioned probabilities by a network that chooses one slot after the other."""
 
 import math
-import sys
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.core.arrays import Actions, Booleans, Floats, Integers
+from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import Allowed, Count, one_of
 from submax.core.conditioning import ConditionalDistribution, sums_by_slot
 from submax.core.problem import Problem
@@ -70,7 +69,7 @@ class AutoregressiveNetwork(NamedTuple):
         The result, and all that follows from it, is float64: a product of matrices rounds
         differently for different numbers of rows, and in float32 the difference would be seen.
         """
-        return context.astype(np.float64)[:, None] @ self.context_weight
+        return context[:, None] @ self.context_weight
 
     def slot_probabilities(self, reached: Floats, slot: int, sizes: tuple[int, ...]) -> Floats:
         """Return the probabilities of a slot's choices: ``[R, L, m, H] -> [R, L, m, K]``.
@@ -274,51 +273,24 @@ class DecodedSequence(ConditionalDistribution):
         return DecodedSequence(self.network, given, self.sizes)
 
 
-MANY_CONTEXTS = 256
-"""With fewer contexts, the processor answers before an accelerator has received the network."""
-
-
 class SequenceBelief(NetworkBelief):
     """The belief that an autoregressive network gives; slots depend on the slots before them.
 
     The probabilities of a slot's choices are sums over joint actions, which are listed for them.
     """
 
-    def prob(self, action: Actions) -> Floats:
-        return self._distribution.prob(action)
-
     def prob_of_all(self) -> Floats:
-        return self._sequence.prob_of_all()
+        return self._decoded.prob_of_all()
 
     def prob_of_choices(self) -> list[Floats]:
         self.space.check_listable("the belief of an autoregressive network", "take a CVAE")
         return sums_by_slot(self.prob_of_all(), self.space.choices)
 
-    def sample(self, level: int, count: int, rng: np.random.Generator) -> Actions:
-        return self._distribution.sample(level, count, rng)
-
-    def rows(self, row: Integers) -> ConditionalDistribution:
-        return self._distribution.rows(row)
-
     @cached_property
-    def _distribution(self) -> ConditionalDistribution:
-        """The distribution of single actions, on an accelerator if it has trained the network."""
-        sequence = self._sequence
-        jax = sys.modules.get("jax")
-        many = sequence.given[:, 0, :, 0].size >= MANY_CONTEXTS
-        if jax is None or not many or jax.default_backend() == "cpu":
-            return sequence
-        from submax.research.rivals.designs import DeviceSequence
-
-        return DeviceSequence.of(sequence.network, sequence.given, sequence.sizes)
-
-    @cached_property
-    def _sequence(self) -> DecodedSequence:
-        params, context = self._params, self._context
-        if params.scaling is not None:
-            context = params.scaling.scaled(context).astype(np.float64)
-        assert isinstance(params.network, AutoregressiveNetwork)
-        return DecodedSequence(params.network, params.network.given(context), self.space.choices)
+    def _decoded(self) -> DecodedSequence:
+        network = self._params.network
+        assert isinstance(network, AutoregressiveNetwork)
+        return DecodedSequence(network, network.given(self._scaled_context), self.space.choices)
 
 
 @dataclass(frozen=True)
