@@ -1,6 +1,6 @@
 """Value networks with dropout masks, and climbing over joint choices."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -10,13 +10,19 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import BelowOne, Count, Probability
 from submax.core.errors import InputError
 from submax.core.numerics import highest
-from submax.core.policy import Policy, PolicyTraits
+from submax.core.policy import TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices, Space
 from submax.models.networks.choices import first_choices, where_chosen
-from submax.models.training import Training
-from submax.research.rivals.value_networks import Numbers, ValueBelief, ValueNetwork, Weights
+from submax.research.rivals.value_networks import (
+    Numbers,
+    ValueBelief,
+    ValueNetwork,
+    ValueNetworkPolicy,
+    Weights,
+    highest_at_random,
+)
 
 Mask: TypeAlias = NDArray[np.float32]
 
@@ -53,7 +59,7 @@ class DropoutState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DropoutThompson(Policy[DropoutState]):
+class DropoutThompson(ValueNetworkPolicy[DropoutState], TabularPolicy[DropoutState]):
     """Apply a random dropout mask to a value network and take the action with the highest value.
 
     π(a | c) = Σ_m 1[a = argmax_b f(b, c; mask m)] / P. f is the logit of a value network with two
@@ -67,12 +73,6 @@ class DropoutThompson(Policy[DropoutState]):
 
     dropout: BelowOne = 0.1
     masks: Count = 100
-    hidden: Count = 32
-    training: Training = field(default_factory=Training)
-
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(trains_models=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> DropoutState:
         belief = ValueBelief.empty(problem, replicas, self.hidden)
@@ -85,17 +85,8 @@ class DropoutThompson(Policy[DropoutState]):
             np.take_along_axis(state.first, picked, axis=1),
             np.take_along_axis(state.second, picked, axis=1),
         )
-        # Ties are broken at random.
-        best = highest(state.belief.logits(context, masks)) > 0
-        index = np.where(best, rng.random(best.shape), -1.0).argmax(axis=-1)
+        index = highest_at_random(state.belief.logits(context, masks), rng)
         return ChosenActions(state.problem.space.action(index), None)
-
-    def log_prob(self, state: DropoutState, context: Floats, action: Integers) -> Floats:
-        state.problem.check_action(action)
-        index = state.problem.space.index(action)[..., None]
-        found = self.probabilities(state, context)
-        with np.errstate(divide="ignore"):
-            return np.log(np.take_along_axis(found, index, axis=-1)[..., 0])
 
     def probabilities(self, state: DropoutState, context: Floats) -> Floats:
         total = np.zeros((*context.shape[:2], state.problem.space.size))
@@ -246,8 +237,44 @@ class ClimbingState(NamedTuple):
         return self._replace(belief=self.belief.restricted(choices), starts=self.starts % sizes)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ClimbingPolicy(ValueNetworkPolicy[ClimbingState]):
+    """A policy on a value network that climbs from ``climbs`` random joint actions.
+
+    They are drawn at every update. From each of them coordinate ascent sets one slot after the
+    other to its best choice, at most ``sweeps`` times. No joint action is listed. Before the first
+    feedback the policy is uniform.
+    """
+
+    dropout: BelowOne = 0.1
+    climbs: Count = 4
+    sweeps: Count = 4
+
+    def drawn_masks(self, replicas: int, rng: np.random.Generator) -> tuple[Mask, ...]:
+        """Draw the dropout masks of decisions until the next update; none by default."""
+        return ()
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ClimbingState:
+        check_choices(problem.space, f"the {type(self).__name__} policy")
+        belief = ValueBelief.unlisted(problem, replicas, self.hidden)
+        masks = self.drawn_masks(replicas, rng)
+        return ClimbingState(belief, problem.space.uniform((replicas, self.climbs), rng), masks)
+
+    def update(
+        self, state: ClimbingState, feedback: Feedback, rng: np.random.Generator
+    ) -> ClimbingState:
+        belief = state.belief.trained(feedback, self.training, self.dropout, rng)
+        if belief is state.belief:
+            return state
+        new = np.any(feedback.weight > 0, axis=1)
+        masks = self.drawn_masks(len(new), rng)
+        starts = state.problem.space.uniform(state.starts.shape[:2], rng)
+        starts = np.where(new[:, None, None], starts, state.starts)
+        return ClimbingState(belief, starts, tuple(where_chosen(new, masks, state.masks)))
+
+
 @dataclass(frozen=True)
-class ClimbingDropoutThompson(Policy[ClimbingState]):
+class ClimbingDropoutThompson(ClimbingPolicy):
     """Apply a random dropout mask to a value network and take the best action that climbing finds.
 
     π(a | c) = Σ_m 1[a = climb(c; mask m)] / P. P = ``masks`` masks are drawn at each update, and a
@@ -260,21 +287,10 @@ class ClimbingDropoutThompson(Policy[ClimbingState]):
     Reference: Gal and Ghahramani (2016); Hill et al. (2017) on climbing over slots.
     """
 
-    dropout: BelowOne = 0.1
     masks: Count = 20
-    climbs: Count = 4
-    sweeps: Count = 4
-    hidden: Count = 32
-    training: Training = field(default_factory=Training)
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(trains_models=True)
-
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ClimbingState:
-        check_choices(problem.space, "the climbing-dropout-thompson policy")
-        belief = ValueBelief.unlisted(problem, replicas, self.hidden)
-        return ClimbingState(belief, *self._drawn(problem, replicas, rng))
+    def drawn_masks(self, replicas: int, rng: np.random.Generator) -> tuple[Mask, ...]:
+        return dropout_masks((replicas, self.masks, self.hidden), self.dropout, rng)
 
     def act(self, state: ClimbingState, context: Floats, rng: np.random.Generator) -> ChosenActions:
         picked = rng.integers(self.masks, size=context.shape[:2])
@@ -292,34 +308,15 @@ class ClimbingDropoutThompson(Policy[ClimbingState]):
         with np.errstate(divide="ignore"):
             return np.log(np.where(state.learned, share, uniform))
 
-    def update(
-        self, state: ClimbingState, feedback: Feedback, rng: np.random.Generator
-    ) -> ClimbingState:
-        belief = state.belief.trained(feedback, self.training, self.dropout, rng)
-        if belief is state.belief:
-            return state
-        new = np.any(feedback.weight > 0, axis=1)
-        starts, masks = self._drawn(state.problem, len(new), rng)
-        starts = np.where(new[:, None, None], starts, state.starts)
-        return ClimbingState(belief, starts, tuple(where_chosen(new, masks, state.masks)))
-
     def _climbed(self, state: ClimbingState, context: Floats, picked: Integers) -> Integers:
         """Climb under the masks with the indices ``picked [R, n]``."""
         index = picked[..., None]
         first, second = (np.take_along_axis(one, index, axis=1) for one in state.masks)
         return climbed_actions(state.belief, context, state.starts, self.sweeps, (first, second))
 
-    def _drawn(
-        self, problem: Problem, replicas: int, rng: np.random.Generator
-    ) -> tuple[Integers, Masks]:
-        """Draw the actions at which climbs begin, and the dropout masks."""
-        shape = (replicas, self.masks, self.hidden)
-        masks = dropout_masks(shape, self.dropout, rng)
-        return problem.space.uniform((replicas, self.climbs), rng), masks
-
 
 @dataclass(frozen=True)
-class ClimbingEpsilonGreedy(Policy[ClimbingState]):
+class ClimbingEpsilonGreedy(ClimbingPolicy):
     """Explore uniformly with probability ε, else take the best action that climbing finds.
 
     π(a | c) = ε / M + (1 − ε) 1[a = climb(c)], with M joint actions. The value of (action ⊕
@@ -332,20 +329,6 @@ class ClimbingEpsilonGreedy(Policy[ClimbingState]):
     """
 
     epsilon: Probability = 0.1
-    climbs: Count = 4
-    sweeps: Count = 4
-    hidden: Count = 32
-    dropout: BelowOne = 0.1
-    training: Training = field(default_factory=Training)
-
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(trains_models=True)
-
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ClimbingState:
-        check_choices(problem.space, "the climbing-epsilon-greedy policy")
-        belief = ValueBelief.unlisted(problem, replicas, self.hidden)
-        return ClimbingState(belief, problem.space.uniform((replicas, self.climbs), rng))
 
     def act(self, state: ClimbingState, context: Floats, rng: np.random.Generator) -> ChosenActions:
         greedy = climbed_actions(state.belief, context, state.starts, self.sweeps)
@@ -358,16 +341,6 @@ class ClimbingEpsilonGreedy(Policy[ClimbingState]):
         state.problem.check_action(action)
         greedy = climbed_actions(state.belief, context, state.starts, self.sweeps)
         return self._log_prob(state, greedy, action)
-
-    def update(
-        self, state: ClimbingState, feedback: Feedback, rng: np.random.Generator
-    ) -> ClimbingState:
-        belief = state.belief.trained(feedback, self.training, self.dropout, rng)
-        if belief is state.belief:
-            return state
-        new = np.any(feedback.weight > 0, axis=1)[:, None, None]
-        drawn = state.problem.space.uniform(state.starts.shape[:2], rng)
-        return ClimbingState(belief, np.where(new, drawn, state.starts))
 
     def _log_prob(self, state: ClimbingState, greedy: Integers, action: Integers) -> Floats:
         uniform = np.exp(-state.problem.space.log_measure)

@@ -23,7 +23,9 @@ from submax.research.rivals.value_networks import (
     Numbers,
     ValueBelief,
     ValueNetwork,
+    ValueNetworkPolicy,
     Weights,
+    highest_at_random,
 )
 
 REACH = 7.5
@@ -162,7 +164,7 @@ def _rule(panels: int) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True)
-class NeuralEpsilonGreedy(TabularPolicy[ValueBelief]):
+class NeuralEpsilonGreedy(ValueNetworkPolicy[ValueBelief], TabularPolicy[ValueBelief]):
     """Explore uniformly with probability ε, otherwise take the highest value in this context.
 
     π(a | c) = ε / M + (1 − ε) / T if a is one of the T actions with the highest f(a, c), otherwise
@@ -174,23 +176,11 @@ class NeuralEpsilonGreedy(TabularPolicy[ValueBelief]):
     """
 
     epsilon: Probability = 0.1
-    hidden: Count = 32
     dropout: BelowOne = 0.1
-    training: Training = field(default_factory=Training)
-
-    traits = PolicyTraits(trains_models=True)
-
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ValueBelief:
-        return ValueBelief.empty(problem, replicas, self.hidden)
 
     def probabilities(self, state: ValueBelief, context: Floats) -> Floats:
         greedy = highest(state.logits(context))
         return self.epsilon / greedy.shape[-1] + (1 - self.epsilon) * greedy
-
-    def update(
-        self, state: ValueBelief, feedback: Feedback, rng: np.random.Generator
-    ) -> ValueBelief:
-        return state.trained(feedback, self.training, self.dropout, rng)
 
 
 GRADIENTS_AT_ONCE = 2**22
@@ -380,9 +370,8 @@ class NeuralThompson(GradientFeaturePolicy):
     ) -> ChosenActions:
         logit, deviation = state.scores(context)
         score = logit + self.scale * deviation * rng.normal(size=logit.shape)
-        # Ties, as between all actions before the first feedback, are broken at random.
-        best = score == score.max(axis=-1, keepdims=True)
-        index = np.where(best, rng.random(best.shape), -1.0).argmax(axis=-1)
+        # Ties occur between all actions before the first feedback.
+        index = highest_at_random(score, rng)
         return ChosenActions(state.problem.space.action(index), None)
 
     def probabilities(self, state: GradientBelief, context: Floats) -> Floats:

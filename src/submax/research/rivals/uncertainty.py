@@ -1,14 +1,14 @@
 """Value networks with an uncertainty of their own: sample averages and a network for residuals."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
-from submax.core.checks import BelowOne, Count, NonNegative
-from submax.core.numerics import highest, log_prob_of
-from submax.core.policy import Policy, PolicyTraits, TabularPolicy
+from submax.core.arrays import Floats
+from submax.core.checks import NonNegative
+from submax.core.numerics import highest
+from submax.core.policy import TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.serialization import serializable
@@ -16,7 +16,12 @@ from submax.core.spaces import Choices
 from submax.models.networks.choices import parameters_where
 from submax.models.training import Training
 from submax.research.rivals.neural import largest_normal
-from submax.research.rivals.value_networks import ValueBelief, reward_shares
+from submax.research.rivals.value_networks import (
+    ValueBelief,
+    ValueNetworkPolicy,
+    highest_at_random,
+    reward_shares,
+)
 
 FIRST_SQUARE = 1.0
 """The sum of squared residuals of an action begins with this, the largest squared residual of
@@ -87,30 +92,10 @@ class ResidualBelief(NamedTuple):
         return self.belief.values(context), np.sqrt(self.squares / counts**2)[:, None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SampleAveragePolicy(Policy[ResidualBelief]):
-    """A policy that decides by the values and standard errors that a `ResidualBelief` gives.
+class SampleAveragePolicy(ValueNetworkPolicy[ResidualBelief], TabularPolicy[ResidualBelief]):
+    """A policy that decides by the values and standard errors that a `ResidualBelief` gives."""
 
-    ``hidden`` is the number of units in each of the value network's two layers, ``training`` says
-    how the network is trained at each update, and ``dropout`` is the probability of leaving out a
-    unit in training.
-    """
-
-    hidden: Count = 32
-    dropout: BelowOne = 0.0
-    training: Training = field(default_factory=Training)
-
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(trains_models=True)
-
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ResidualBelief:
-        return ResidualBelief.empty(problem, replicas, self.hidden)
-
-    def update(
-        self, state: ResidualBelief, feedback: Feedback, rng: np.random.Generator
-    ) -> ResidualBelief:
-        return state.trained(feedback, self.training, self.dropout, rng)
+    belief = ResidualBelief
 
 
 @dataclass(frozen=True)
@@ -131,15 +116,9 @@ class SampleAverageSampling(SampleAveragePolicy):
     ) -> ChosenActions:
         value, error = state.scores(context)
         score = value + self.scale * error * rng.normal(size=value.shape)
-        # Ties, which occur if the scale is 0, are broken at random.
-        best = score == score.max(axis=-1, keepdims=True)
-        index = np.where(best, rng.random(best.shape), -1.0).argmax(axis=-1)
+        # Ties occur if the scale is 0.
+        index = highest_at_random(score, rng)
         return ChosenActions(state.problem.space.action(index), None)
-
-    def log_prob(self, state: ResidualBelief, context: Floats, action: Integers) -> Floats:
-        state.problem.check_action(action)
-        index = state.problem.space.index(action)
-        return log_prob_of(self.probabilities(state, context), index)
 
     def probabilities(self, state: ResidualBelief, context: Floats) -> Floats:
         value, error = state.scores(context)
@@ -147,7 +126,7 @@ class SampleAverageSampling(SampleAveragePolicy):
 
 
 @dataclass(frozen=True)
-class SampleAverageUCB(SampleAveragePolicy, TabularPolicy[ResidualBelief]):
+class SampleAverageUCB(SampleAveragePolicy):
     """Take the action with the highest upper confidence bound, v(a, c) + γ τ_a √(ln n / n_a).
 
     v is the value network, τ_a² the mean squared residual of action a, n_a the number of its
@@ -239,7 +218,7 @@ class VarianceBelief(NamedTuple):
 
 
 @dataclass(frozen=True)
-class VarianceNetworkUCB(TabularPolicy[VarianceBelief]):
+class VarianceNetworkUCB(ValueNetworkPolicy[VarianceBelief], TabularPolicy[VarianceBelief]):
     """Take the action with the highest upper confidence bound, v(a, c) + γ s(a, c).
 
     v is a value network with two layers of ``hidden`` units, trained as ``training`` says, with the
@@ -251,22 +230,8 @@ class VarianceNetworkUCB(TabularPolicy[VarianceBelief]):
     """
 
     width: NonNegative = 0.1
-    hidden: Count = 32
-    dropout: BelowOne = 0.0
-    training: Training = field(default_factory=Training)
-
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(trains_models=True)
-
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> VarianceBelief:
-        return VarianceBelief.empty(problem, replicas, self.hidden)
+    belief = VarianceBelief
 
     def probabilities(self, state: VarianceBelief, context: Floats) -> Floats:
         value, deviation = state.scores(context)
         return highest(value + self.width * deviation)
-
-    def update(
-        self, state: VarianceBelief, feedback: Feedback, rng: np.random.Generator
-    ) -> VarianceBelief:
-        return state.trained(feedback, self.training, self.dropout, rng)

@@ -1,14 +1,17 @@
 """Value networks: trained with JAX, evaluated in numpy."""
 
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.checks import BelowOne, Count
 from submax.core.errors import InputError, warn_of_divergence
 from submax.core.optional import require_extra
+from submax.core.policy import Policy, PolicyTraits, State
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Scale
 from submax.core.serialization import serializable
@@ -259,6 +262,36 @@ class ValueBelief(NamedTuple):
 def _rows_of(mask: NDArray[np.float32], part: slice) -> NDArray[np.float32]:
     """The masks of some rows; a single mask for all rows is returned as it is."""
     return mask if mask.shape[1] == 1 else mask[:, part]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueNetworkPolicy(Policy[State]):
+    """A policy on a value network with two layers of ``hidden`` units.
+
+    ``training`` says how the network is trained at each update, and ``dropout`` is the probability
+    of leaving out a unit in training.
+    """
+
+    hidden: Count = 32
+    dropout: BelowOne = 0.0
+    training: Training = field(default_factory=Training)
+
+    belief: ClassVar[Any] = ValueBelief
+    """What is learned: its ``empty`` begins, and its ``trained`` goes on."""
+    traits = PolicyTraits(trains_models=True)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> State:
+        return self.belief.empty(problem, replicas, self.hidden)
+
+    def update(self, state: State, feedback: Feedback, rng: np.random.Generator) -> State:
+        trained: Any = state
+        return trained.trained(feedback, self.training, self.dropout, rng)
+
+
+def highest_at_random(score: Floats, rng: np.random.Generator) -> Integers:
+    """Return the index of the highest score, ``[R, n, M] -> [R, n]``; ties are broken at random."""
+    best = score == score.max(axis=-1, keepdims=True)
+    return np.where(best, rng.random(best.shape), -1.0).argmax(axis=-1)
 
 
 def reward_bounds(scale: Scale, buffer: Buffer) -> tuple[Floats, Floats]:
