@@ -22,10 +22,9 @@ from submax.testing.assertions import (
 )
 from submax.testing.problems import (
     cases,
-    first_replica_changed,
+    check_separation,
     fixed_levels,
     low_and_high,
-    padded,
     some_contexts,
     some_feedback,
 )
@@ -173,57 +172,19 @@ def check_fit(estimator: Estimator[Any], problem: Problem, replicas: int, seed: 
     fitted = estimator.fit(fresh, feedback, np.random.default_rng(seed))
     require(unchanged(before, fresh), estimator, "fit must not change the parameters it was given")
     require(unchanged(given, feedback), estimator, "fit must not change the feedback")
-    _check_same_data(estimator, problem, fresh, feedback, fitted, seed)
-    if replicas > 1:
-        _check_replicas(estimator, problem, fresh, feedback, fitted, seed)
     if not problem.scale.moves:
         _check_prior(estimator, problem, fresh, feedback, seed)
     if not estimator.traits.forgets:
         _check_memory(estimator, fresh, feedback, fitted, seed)
         _check_values(estimator, fitted, feedback)
+
+    def learned(given: Feedback) -> Floats:
+        params = estimator.fit(fitted, given, np.random.default_rng(seed))
+        return _everything(estimator, problem, params, replicas, seed)
+
+    known = _everything(estimator, problem, fitted, replicas, seed)
+    check_separation(estimator, problem, feedback, learned, known)
     _check_missing_propensities(estimator, problem, fresh, feedback, seed)
-
-
-def _check_same_data(
-    estimator: Estimator[Any],
-    problem: Problem,
-    fresh: Any,
-    feedback: Feedback,
-    fitted: Any,
-    seed: int,
-) -> None:
-    nothing = feedback.rows(slice(0, 0))
-    ways = {
-        "rows of weight 0 must change nothing, whatever they hold": (fresh, padded(feedback)),
-        "feedback without rows must change nothing": (fitted, nothing),
-    }
-    expected = _everything(estimator, problem, fitted, len(feedback.weight), seed)
-    for rule, (start, given) in ways.items():
-        params = estimator.fit(start, given, np.random.default_rng(seed))
-        found = _everything(estimator, problem, params, len(feedback.weight), seed)
-        require_close(found, expected, estimator, rule)
-
-
-def _check_replicas(
-    estimator: Estimator[Any],
-    problem: Problem,
-    fresh: Any,
-    feedback: Feedback,
-    fitted: Any,
-    seed: int,
-) -> None:
-    others = _everything(estimator, problem, fitted, len(feedback.weight), seed)[1:]
-    for changed in first_replica_changed(problem, feedback):
-        params = estimator.fit(fresh, changed, np.random.default_rng(seed))
-        found = _everything(estimator, problem, params, len(feedback.weight), seed)[1:]
-        require_close(
-            found,
-            others,
-            estimator,
-            "the feedback of one replica must not reach another",
-            rtol=1e-12,
-            atol=1e-12,
-        )
 
 
 def _check_prior(

@@ -37,9 +37,8 @@ from submax.testing.problems import (
     REPLICAS,
     accepted,
     cases,
+    check_separation,
     clear_feedback,
-    first_replica_changed,
-    padded,
     problems_of,
     repeated,
     some_contexts,
@@ -315,8 +314,8 @@ def check_densities(policy: Policy[Any], problem: Problem, seed: int) -> None:
                 policy, state, some_contexts(problem, DENSITY_REPLICAS, rows, seed), seed
             )
         feedback = some_feedback(problem, DENSITY_REPLICAS, DENSITY_FEEDBACK_ROWS, seed + 1)
-        ask = partial(_asked, policy, seed=seed)
-        _check_absence(policy, state, feedback, ask, seed, rtol=1e-5, atol=1e-8)
+        learned, before = _asking(policy, state, partial(_asked, policy, seed=seed), seed)
+        check_separation(policy, problem, feedback, learned, before, rtol=1e-5, atol=1e-8)
     _check_frequencies(policy, problem, seed)
 
 
@@ -335,37 +334,6 @@ def _check_decisions(policy: Policy[Any], state: Any, context: Floats, seed: int
     _check_action(policy, state.problem, context.shape[:2], decision)
     _check_log_prob(policy, state, context, decision)
     require(unchanged(before, state), policy, "act and log_prob must not change the state")
-
-
-def _check_absence(
-    policy: Policy[Any],
-    state: Any,
-    feedback: Feedback,
-    ask: Callable[[Any], Floats],
-    seed: int,
-    **tolerance: float,
-) -> Floats:
-    """Rows of weight 0 and feedback without rows change nothing, and replicas stay apart.
-
-    ``ask`` returns what a state decides, with replicas first. Return that after ``feedback``.
-    """
-
-    def after(given: Feedback) -> Floats:
-        return ask(policy.update(state, given, np.random.default_rng(seed)))
-
-    before, learned = ask(state), after(feedback)
-    rule = "rows of weight 0 must change nothing, whatever they hold"
-    require_close(after(padded(feedback)), learned, policy, rule, **tolerance)
-    rule = "feedback without rows must change nothing"
-    require_close(after(feedback.rows(slice(0, 0))), before, policy, rule, **tolerance)
-    weight = feedback.weight.copy()
-    weight[0] = 0.0
-    silent = after(feedback._replace(weight=weight))
-    rule = "the feedback of one replica must not reach another"
-    require_close(silent[1:], learned[1:], policy, rule, **tolerance)
-    rule = "a replica without feedback must stay as it is while others learn"
-    require_close(before[0], silent[0], policy, rule, **tolerance)
-    return learned
 
 
 def _asked(policy: Policy[Any], state: Any, seed: int) -> Floats:
@@ -434,14 +402,20 @@ def check_learning(
     context = some_contexts(problem, replicas, LEARNING_ROWS, seed)
     _check_purity(policy, state, feedback, seed)
     ask = partial(_decisions, policy, context=context)
-    learned = _check_absence(policy, state, feedback, ask, seed)
-    if replicas > 1:
-        rule = "the feedback of one replica must not reach another"
-        for changed in first_replica_changed(problem, feedback):
-            found = ask(policy.update(state, changed, np.random.default_rng(seed)))
-            require_close(found[1:], learned[1:], policy, rule, rtol=1e-12, atol=1e-12)
+    check_separation(policy, problem, feedback, *_asking(policy, state, ask, seed))
     _check_clear_feedback(policy, problem, replicas, seed)
     _check_refusals(policy, state, feedback)
+
+
+def _asking(
+    policy: Policy[Any], state: Any, ask: Callable[[Any], Floats], seed: int
+) -> tuple[Callable[[Feedback], Floats], Floats]:
+    """Return the function that asks the state after feedback, and what it says before."""
+
+    def learned(feedback: Feedback) -> Floats:
+        return ask(policy.update(state, feedback, np.random.default_rng(seed)))
+
+    return learned, ask(state)
 
 
 def _check_purity(policy: Policy[Any], state: Any, feedback: Feedback, seed: int) -> None:

@@ -1,6 +1,6 @@
 """Problems, contexts and feedback that the suites run on."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from submax.core.policy import Policy
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Continuous, Counts, Discrete, Scale
 from submax.core.spaces import Arms, Slots
+from submax.testing.assertions import require_close
 
 PROBLEMS = (
     Problem(Arms(3)),
@@ -193,3 +194,38 @@ def _interleaved(values: NDArray[Number], filler: float) -> NDArray[Number]:
     result = np.full(shape, filler, dtype=values.dtype)
     result[:, 1::2] = values
     return result
+
+
+def check_separation(
+    subject: object,
+    problem: Problem,
+    feedback: Feedback,
+    learned: Callable[[Feedback], Floats],
+    before: Floats,
+    **tolerance: float,
+) -> None:
+    """Check that rows of weight 0 and feedback without rows change nothing, and replicas are apart.
+
+    ``learned`` returns what a state says after feedback, with replicas first, and ``before`` is
+    what it says before.
+    """
+    expected = learned(feedback)
+    weight = feedback.weight.copy()
+    weight[0] = 0.0
+    silent = learned(feedback._replace(weight=weight))
+    apart = "the feedback of one replica must not reach another"
+    for rule, found, wanted in (
+        (
+            "rows of weight 0 must change nothing, whatever they hold",
+            learned(padded(feedback)),
+            expected,
+        ),
+        ("feedback without rows must change nothing", learned(feedback.rows(slice(0, 0))), before),
+        (apart, silent[1:], expected[1:]),
+        ("a replica without feedback must stay as it is", silent[0], before[0]),
+    ):
+        require_close(found, wanted, subject, rule, **tolerance)
+    if len(expected) > 1 and not problem.space.reals:
+        for changed in first_replica_changed(problem, feedback):
+            found = learned(changed)[1:]
+            require_close(found, expected[1:], subject, apart, rtol=1e-12, atol=1e-12)

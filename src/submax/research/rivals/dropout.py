@@ -287,6 +287,7 @@ class ClimbingDropoutThompson(ClimbingPolicy):
     Reference: Gal and Ghahramani (2016); Hill et al. (2017) on climbing over slots.
     """
 
+    dropout: BelowOne = 0.1
     masks: Count = 20
 
     def drawn_masks(self, replicas: int, rng: np.random.Generator) -> tuple[Mask, ...]:

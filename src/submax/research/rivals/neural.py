@@ -176,7 +176,7 @@ class NeuralEpsilonGreedy(ValueNetworkPolicy[ValueBelief], TabularPolicy[ValueBe
     """
 
     epsilon: Probability = 0.1
-    dropout: BelowOne = 0.1
+    dropout: BelowOne = field(default=0.1, kw_only=True)
 
     def probabilities(self, state: ValueBelief, context: Floats) -> Floats:
         greedy = highest(state.logits(context))
