@@ -65,7 +65,8 @@ def test_conditioned_probabilities_follow_by_bayes_rule(policy, state, problem, 
     table = policy.table(state, context)
     counted = policy.estimator.belief(state.behaviour, context).prob_of_all()[:, :, 0]
     action = state.rewards.buffer.action[..., 0]
-    logged = policy.estimator.smoothing + np.stack([(action == arm).sum(axis=1) for arm in range(3)], axis=1)
+    times = np.stack([(action == arm).sum(axis=1) for arm in range(3)], axis=1)
+    logged = policy.estimator.smoothing + times
     np.testing.assert_allclose(counted[:, 0], logged / logged.sum(axis=1, keepdims=True))
     for replica, row in np.ndindex(4, 5):
         logits = [
