@@ -194,7 +194,7 @@ def test_propensities_reach_the_other_policy_as_those_of_cells(strategy, seed):
     density = logging[cell[..., 0]] / 5.0
     reward = (rng.random((2, 80)) < 0.5).astype(np.float64)
     feedback = Feedback(np.zeros((2, 80, 0)), action, reward, np.log(density), np.ones((2, 80)))
-    policy = Gridded(RewardConditioned(Counting(), strategy), points=points)
+    policy = Gridded(RewardConditioned(Counting(1.0), strategy), points=points)
     state = taught_by(policy, problem, feedback, seed)
     for replica in range(2):
         where, paid = cell[replica, :, 0], reward[replica]

@@ -24,7 +24,10 @@ pytestmark = [
 SOAK = "SUBMAX_SOAK" in os.environ
 EXAMPLES = 400 if SOAK else 4
 # Every boundary of every field takes seconds for each operation, most of them to find it.
-CONFIGURATION = schemathesis.Config.from_dict({"phases": {"coverage": {"enabled": SOAK}}})
+# On a busy machine an export, which is written by a process of its own, takes a while.
+CONFIGURATION = schemathesis.Config.from_dict(
+    {"phases": {"coverage": {"enabled": SOAK}}, "request-timeout": 300}
+)
 # What fits the description can still make no sense, such as a reward beyond the scale.
 LEFT_OUT = [positive_data_acceptance]
 SERVICE = Service(open_store(Path(tempfile.mkdtemp()) / "served.db"))

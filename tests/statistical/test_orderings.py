@@ -7,7 +7,8 @@ import pytest
 
 from submax.core.conditioning import Table
 from submax.environments.arms import Bernoulli
-from submax.policies import make_policy
+from submax.estimators import Counting
+from submax.policies import RewardConditioned, make_policy
 from submax.simulation.delays import BatchedRewards
 from submax.simulation.simulate import simulate
 from submax.strategies.weighted import Optimistic, Optimized, SubMax, Target
@@ -20,19 +21,28 @@ def standard_errors(difference):
     return difference.mean() / (difference.std(ddof=1) / np.sqrt(len(difference)))
 
 
+def add_one(strategy):
+    return RewardConditioned(Counting(1.0), strategy)
+
+
 def test_submax_regrets_less_than_optimized_less_than_optimistic_less_than_random(seed):
-    names = ("rcp-submax", "rcp-optimized", "rcp-optimistic", "random")
+    policies = (
+        add_one(SubMax()),
+        add_one(Optimized()),
+        add_one(Optimistic()),
+        make_policy("random"),
+    )
     regrets = [
         simulate(
             Bernoulli(50, 1.0, 9.0),
-            make_policy(name),
+            policy,
             observations=3000,
             replicas=100,
             delay=BatchedRewards(100),
             seed=seed,
             points=1,
         ).final_regret
-        for name in names
+        for policy in policies
     ]
     for better, worse in itertools.pairwise(regrets):
         assert standard_errors(worse - better) > CLEAR
