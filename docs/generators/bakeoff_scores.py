@@ -14,7 +14,7 @@ from submax.core.numerics import standard_error
 DENSE, RARE = "dense", "rare"
 HELD_OUT = ("letter", "marketing", "ring", "spambase", "splice", "texture", "twonorm")
 """Tables on which no setting of the default or of a peer was chosen, as in
-benchmarks/bakeoff/bakeoff_methods.py."""
+benchmarks/bakeoff/bakeoff.py."""
 ADAPTIVE, RANDOM = "rcp-adaptive", "random"
 NETWORKS = ("rcp-softmax-submax", "rcp-cvae-submax")
 VOWPAL_WABBIT = "vw-"
@@ -34,7 +34,7 @@ Scores = dict[str, dict[str, Score]]
 
 
 def aggregate_peers(files: Iterable[Path]) -> list[dict[str, object]]:
-    """One row for each regime, table and method in the files that bakeoff_peers.py writes."""
+    """One row for each regime, table and method in the files that bakeoff.py writes."""
     found: dict[tuple[str, str, str, int], list[float]] = defaultdict(list)
     for file in files:
         for row in read_rows(file):

@@ -5,7 +5,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from bakeoff_problem import Player, serve
 
 MOST_ROWS = 1500
 """Kernel UCB keeps this many of the latest rows of an arm: its cost is cubic in them."""
@@ -25,7 +24,7 @@ class KernelUCB:
     ``MOST_ROWS`` rows.
     """
 
-    def __init__(self, parameters: Mapping[str, Any], actions: int, seed: int) -> None:
+    def __init__(self, parameters: Mapping[str, Any], actions: int, width: int, seed: int) -> None:
         self._alpha, self._ridge = parameters["alpha"], parameters["ridge"]
         self._scale = parameters["scale"]
         self._rng = np.random.default_rng([seed, 1])
@@ -158,14 +157,3 @@ def _with_ones(features: np.ndarray) -> np.ndarray:
 def _squared_distances(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)
     return np.maximum(squares - 2 * left @ right.T, 0)
-
-
-def _made(parameters: Mapping[str, Any], actions: int, width: int, seed: int) -> Player:
-    settings = {key: value for key, value in parameters.items() if key != "method"}
-    if parameters["method"] == "kernel-ucb":
-        return KernelUCB(settings, actions, seed)
-    return NeuralLinear(settings, actions, width, seed)
-
-
-if __name__ == "__main__":
-    serve(_made)
