@@ -43,7 +43,7 @@ test-oldest:
 	$(OLDEST_VENV)/bin/uv pip install --quiet --python $(OLDEST_VENV)/bin/python --resolution lowest-direct ".[$(OLDEST_EXTRAS)]"
 	$(OLDEST_VENV)/bin/uv pip install --quiet --python $(OLDEST_VENV)/bin/python pytest-xdist jsonschema-rs $(TEST_TOOLS)
 	PYTHONPATH=src $(OLDEST_VENV)/bin/python -m pytest -n 2 --dist loadgroup -m "not slow" -W default $(OLDEST_TESTS) \
-	  --ignore tests/server/clients --ignore tests/server/examples
+	  --ignore tests/server/clients --ignore tests/server/examples --ignore tests/evaluation/page
 
 soak: $(VENV)/.installed-all
 	SUBMAX_SOAK=1 SUBMAX_SOAK_MINUTES=$(SUBMAX_SOAK_MINUTES) $(BIN)/python -m pytest $(SOAK_TESTS)

@@ -4,74 +4,58 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click import option
 
-from submax.cli.main import Command, main, with_all
+from submax.cli.main import main, with_options
 from submax.core.checks import one_of
 
+PATH = click.Path(path_type=Path)
 RUN_OPTIONS = (
-    click.option(
-        "--replicas",
-        type=int,
-        metavar="N",
+    option(
+        "--replicas", type=int, metavar="N",
         help="Independent replicas of each cell (one policy in one configuration); that of the "
         "experiment's file if absent.",
     ),
-    click.option(
-        "--only",
-        multiple=True,
-        metavar="KEY=VALUE",
+    option(
+        "--only", multiple=True, metavar="KEY=VALUE",
         help="Run only these cells, such as arms=100 or policy=rcp-submax. Can be repeated.",
     ),
-    click.option(
-        "--out",
-        type=click.Path(path_type=Path),
-        default=Path("results"),
-        show_default=True,
+    option(
+        "--out", type=PATH, default=Path("results"),
         help="Directory for the results, with one folder for each experiment.",
     ),
-    click.option(
-        "--jobs", type=int, metavar="N", help="Number of processes; as many as cores if absent."
+    option(
+        "--jobs", type=int, metavar="N", help="Number of processes; as many as cores if absent.",
     ),
-    click.option(
-        "--scheduler",
-        metavar="ADDRESS",
+    option(
+        "--scheduler", metavar="ADDRESS",
         help="Run the cells on the cluster of this Dask scheduler.",
     ),
-    click.option(
-        "--seed",
-        type=int,
-        metavar="S",
+    option(
+        "--seed", type=int, metavar="S",
         help="Seed of all random numbers; that of the experiment's file if absent.",
     ),
-    click.option(
-        "--quick", is_flag=True, help="Run a small version with few replicas, for a first look."
+    option(
+        "--quick", is_flag=True, help="Run a small version with few replicas, for a first look.",
     ),
-    click.option(
-        "--all",
-        is_flag=True,
+    option(
+        "--all", is_flag=True,
         help="Run all policies, also those that the file lists as more_policies.",
     ),
-    click.option(
-        "--device",
-        type=click.Choice(["cpu", "gpu"]),
+    option(
+        "--device", type=click.Choice(["cpu", "gpu"]),
         help="Where networks are trained; the GPU if absent and JAX finds one.",
     ),
-    click.option(
-        "--figures/--no-figures",
-        default=True,
+    option(
+        "--figures/--no-figures", default=True,
         help="Whether figures are drawn at the end; submax plot draws them later.",
     ),
-)
-
-
-def run_options(command: Command) -> Command:
-    """Add the options of commands that run an experiment."""
-    return with_all(command, RUN_OPTIONS)
+)  # fmt: skip
 
 
 @main.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@run_options
+@with_options(*RUN_OPTIONS)
 def reproduce(names: tuple[str, ...], **options: Any) -> None:
     """Run experiments that come with submax, by name or by group.
 
@@ -95,8 +79,8 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
 
 
 @main.command()
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE.toml")
-@run_options
+@click.argument("file", type=PATH, metavar="FILE.toml")
+@with_options(*RUN_OPTIONS)
 def simulate(file: Path, **options: Any) -> None:
     """Run your own experiment from a TOML file.
 
@@ -108,35 +92,34 @@ def simulate(file: Path, **options: Any) -> None:
     run_experiments([load_file(file)], RunOptions(**options, own_file=True))
 
 
+PLOT_OPTIONS = (
+    option(
+        "--policy", "policies", multiple=True, metavar="NAME",
+        help="Draw only this policy. Can be repeated.",
+    ),
+    option(
+        "--policies", "listed", default="", metavar="A,B,...",
+        help="Draw only these policies, in this order.",
+    ),
+    option("--only", multiple=True, metavar="KEY=VALUE", help="Only these configurations."),
+    option("--measure", type=click.Choice(["regret", "reward"]), help="What is drawn."),
+    option("--log", is_flag=True, help="Draw decisions on a logarithmic axis."),
+    option(
+        "--ribbon", type=click.Choice(["ci", "range", "none"]),
+        help="95 % confidence intervals of the means, the central 95 % of replicas, or nothing.",
+    ),
+    option(
+        "--format", "form", type=click.Choice(["pdf", "png", "svg"]),
+        help="The format of the files.",
+    ),
+    option("--width", type=float, help="Inches; 3.3 fits a column of a paper."),
+    option("--latex", is_flag=True, help="Use the fonts of LaTeX, which need not be installed."),
+)  # fmt: skip
+
+
 @main.command()
-@click.argument("directory", type=click.Path(path_type=Path), metavar="DIR")
-@click.option(
-    "--policy",
-    "policies",
-    multiple=True,
-    metavar="NAME",
-    help="Draw only this policy. Can be repeated.",
-)
-@click.option(
-    "--policies",
-    "listed",
-    default="",
-    metavar="A,B,...",
-    help="Draw only these policies, in this order.",
-)
-@click.option("--only", multiple=True, metavar="KEY=VALUE", help="Only these configurations.")
-@click.option("--measure", type=click.Choice(["regret", "reward"]), help="What is drawn.")
-@click.option("--log", is_flag=True, help="Draw decisions on a logarithmic axis.")
-@click.option(
-    "--ribbon",
-    type=click.Choice(["ci", "range", "none"]),
-    help="95 % confidence intervals of the means, the central 95 % of replicas, or nothing.",
-)
-@click.option(
-    "--format", "form", type=click.Choice(["pdf", "png", "svg"]), help="The format of the files."
-)
-@click.option("--width", type=float, help="Inches; 3.3 fits a column of a paper.")
-@click.option("--latex", is_flag=True, help="Use the fonts of LaTeX, which need not be installed.")
+@click.argument("directory", type=PATH, metavar="DIR")
+@with_options(*PLOT_OPTIONS)
 def plot(directory: Path, policies: tuple[str, ...], listed: str, **options: Any) -> None:
     """Draw the figures of a result directory again; nothing is run.
 
@@ -160,37 +143,31 @@ def plot(directory: Path, policies: tuple[str, ...], listed: str, **options: Any
         click.echo(path)
 
 
+COMPARE_OPTIONS = (
+    option(
+        "--policies", default="", metavar="A,B,...",
+        help="The policies to compare, at least two; all if absent.",
+    ),
+    option(
+        "--measure", type=click.Choice(["regret", "reward", "late_slope"]), default="regret",
+        help="What is compared; late_slope is the regret per decision in the last tenth of a run.",
+    ),
+    option("--confidence", type=float, default=0.95, help="Of the intervals."),
+    option(
+        "--format", "form", type=click.Choice(["table", "csv", "latex"]), default="table",
+        help="How the differences are printed.",
+    ),
+    option(
+        "--ranks", type=PATH, metavar="FILE",
+        help="Also draw mean ranks over all configurations, with their critical difference, into "
+        "this file (.pdf, .png or .svg).",
+    ),
+)  # fmt: skip
+
+
 @main.command()
-@click.argument("directory", type=click.Path(path_type=Path), metavar="DIR")
-@click.option(
-    "--policies",
-    default="",
-    metavar="A,B,...",
-    help="The policies to compare, at least two; all if absent.",
-)
-@click.option(
-    "--measure",
-    type=click.Choice(["regret", "reward", "late_slope"]),
-    default="regret",
-    show_default=True,
-    help="What is compared; late_slope is the regret per decision in the last tenth of a run.",
-)
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "csv", "latex"]),
-    default="table",
-    show_default=True,
-    help="How the differences are printed.",
-)
-@click.option(
-    "--ranks",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Also draw mean ranks over all configurations, with their critical difference, into this "
-    "file (.pdf, .png or .svg).",
-)
+@click.argument("directory", type=PATH, metavar="DIR")
+@with_options(*COMPARE_OPTIONS)
 def compare(
     directory: Path,
     policies: str,

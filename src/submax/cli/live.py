@@ -529,7 +529,6 @@ def erase(found: "Found", unit: str, anonymous: bool) -> Answer:
     "--last",
     type=click.IntRange(1, 1000),
     default=100,
-    show_default=True,
     metavar="N",
     help="Number of changes to print.",
 )

@@ -1,8 +1,9 @@
 """The command ``submax``: the group of all commands, their errors and shared options."""
 
+import functools
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
@@ -92,11 +93,9 @@ Option = Callable[[Command], Command]
 """What ``click.option`` returns."""
 
 
-def with_all(command: Command, options: Sequence[Option]) -> Command:
+def with_options(*options: Option) -> Option:
     """Add options to a command, whose help shows them in this order."""
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return lambda command: functools.reduce(lambda done, add: add(done), reversed(options), command)
 
 
 STORE_VARIABLE = "SUBMAX_STORE"
@@ -132,7 +131,11 @@ Serve live decisions, learn from logs, simulate policies, reproduce the paper.
 """The first sentence is that of the README."""
 
 
-@click.group(cls=Commands, help=PURPOSE, context_settings={"help_option_names": ["-h", "--help"]})
+SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
+"""What holds for every command."""
+
+
+@click.group(cls=Commands, help=PURPOSE, context_settings=SETTINGS)
 @click.version_option(__version__, prog_name="submax")
 def main() -> None:
     """Prepare every command."""

@@ -30,7 +30,7 @@ from submax.core.errors import InputError
 from submax.core.optional import missing_extra, require_extra
 from submax.research.paper.reproduce import run_illustration, run_offline, write_claims
 from submax.simulation.experiment import Cell, Specification, cells, policy_of
-from submax.simulation.results import MANIFEST, check_directory, read_manifest, read_specification
+from submax.simulation.results import check_directory, read_specification
 from submax.simulation.runner import (
     Meter,
     available_cores,
@@ -243,10 +243,7 @@ def _run(plan: RunPlan, executor: Executor, meter: Meter, console: Console) -> N
         return
     todo = unfinished(plan.specification, plan.directory, plan.chosen)
     name = plan.specification.name
-    if (directory_replicas := _replicas_in(plan)) < plan.specification.replicas:
-        added = plan.specification.replicas - directory_replicas
-        console.print(f"{name}: {added} replicas are added to {directory_replicas}.")
-    elif len(todo) < len(plan.chosen):
+    if len(todo) < len(plan.chosen):
         finished_before = len(plan.chosen) - len(todo)
         console.print(
             f"{name}: {finished_before} of {len(plan.chosen)} cells are already finished."
@@ -259,13 +256,6 @@ def _run(plan: RunPlan, executor: Executor, meter: Meter, console: Console) -> N
             run_offline(*arguments)
         else:
             run_sweep(*arguments, write_more=write_claims)
-
-
-def _replicas_in(plan: RunPlan) -> int:
-    """The number of replicas that the directory has; that of the experiment if it has none."""
-    if not (plan.directory / MANIFEST).is_file():
-        return plan.specification.replicas
-    return int(read_manifest(plan.directory)["specification"]["replicas"])
 
 
 def _draw_figures(

@@ -10,12 +10,11 @@ import click
 
 from submax.cli.main import (
     STORE_VARIABLE,
-    Command,
     Option,
     VariableArgument,
     VariableOption,
     main,
-    with_all,
+    with_options,
 )
 
 PREFIX = "SUBMAX_"
@@ -117,18 +116,13 @@ OPTIONS = (
 """Every option of the server but the store, in the order of the help."""
 
 
-def server_options(command: Command) -> Command:
-    """Add all options of the server."""
-    return with_all(command, OPTIONS)
-
-
 SERVER_MODULES = ("starlette", "granian", "prometheus_client", "jinja2", "pyarrow")
 """What a server imports of its extra."""
 
 
 @main.command()
 @click.argument("store", cls=VariableArgument, envvar=STORE_VARIABLE, metavar="[STORE]")
-@server_options
+@with_options(*OPTIONS)
 @click.pass_context
 def serve(context: click.Context, /, **given: Any) -> None:
     """Serve the bandits of a store over HTTP.
@@ -175,9 +169,7 @@ def misspelt_variables(environment: Mapping[str, str], known: Sequence[str]) -> 
 
 
 @main.command()
-@click.option(
-    "--port", type=int, default=0, show_default=True, help="Port to listen on; 0 for any free port."
-)
+@click.option("--port", type=int, default=0, help="Port to listen on; 0 for any free port.")
 @click.option(
     "--for",
     "duration",
@@ -188,11 +180,10 @@ def misspelt_variables(environment: Mapping[str, str], known: Sequence[str]) -> 
     "--visitors",
     type=float,
     default=20.0,
-    show_default=True,
     metavar="N",
     help="Visitors per second.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the visitors.")
+@click.option("--seed", type=int, default=0, help="Seed of the visitors.")
 def demo(port: int, duration: str | None, visitors: float, seed: int) -> None:
     """Start a server with simulated visitors, to look at.
 

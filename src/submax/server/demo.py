@@ -2,28 +2,31 @@
 
 import asyncio
 import contextlib
+import logging
 import math
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 import warnings
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.request import urlopen
 
 import click
 import numpy as np
 
 from submax.bandit.durable import open_bandit
 from submax.bandit.rewards import LateRewardWarning
+from submax.bandit.store import open_store
 from submax.client.client import AsyncClient
 from submax.core.checks import positive, whole_number
 from submax.core.errors import InputError, StoreError
+from submax.server.app import App
+from submax.server.pages.routes import Pages
+from submax.server.run import free_port, loop_factory, serve_until
+from submax.server.service import Service
 
 NAME = "demo"
 """The name of the bandit."""
@@ -44,8 +47,7 @@ HALF_TIME = 300.0
 """Seconds until visitors change their taste, if the demo has no end of its own."""
 PAST_SECONDS, STEPS, VISITS = 1800.0, 60, 75
 """How long visitors came before the demo, in so many steps, each with so many visits."""
-READY_SECONDS, STOP_SECONDS = 60.0, 15.0
-"""How long the server may take to be ready, and to stop."""
+HOST = "127.0.0.1"
 MOST_VISITORS = 200.0
 """Visits a second, so the demo leaves something of the machine to others."""
 REPORT_SECONDS = 5.0
@@ -228,87 +230,48 @@ def run_demo(port: int, seconds: float | None, rate: float, seed: int) -> None:
     if seconds is not None:
         positive("--for", seconds)
     whole_number("--seed", seed, at_least=0)
-    # A process in the background ignores Ctrl-C unless it says otherwise; SIGTERM ends it, too.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
     world = DemoWorld(HALF_TIME if seconds is None else seconds / 2)
+    port, rng = free_port(HOST, port), np.random.default_rng(seed)
+    address = f"http://{HOST}:{port}"
+    # What a server says about late rewards is on its pages.
+    logging.getLogger("submax").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="submax-demo-") as folder:
-        file = Path(folder) / f"{NAME}.db"
-        rng = np.random.default_rng(seed)
         click.echo("Half an hour of visits is being simulated …")
+        file = Path(folder) / f"{NAME}.db"
         make_past(file, world, rng)
-        with _server(file, port) as address:
-            click.echo(_introduction(address, seconds, world))
-            with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-                asyncio.run(_visits(world, address, seconds, rate, rng))
-            click.echo("The demo ends, and its folder is deleted.")
+        service = Service(open_store(file))
+        visits = _visits(world, address, service, seconds, rate, rng)
+        try:
+            with asyncio.Runner(loop_factory=loop_factory()) as runner:
+                runner.run(serve_until(App(service, pages=Pages), HOST, port, visits))
+        finally:
+            service.close()
+        click.echo("The demo ends, and its folder is deleted.")
 
 
 async def _visits(
     world: DemoWorld,
     address: str,
+    service: Service,
     seconds: float | None,
     rate: float,
     rng: np.random.Generator,
 ) -> None:
-    task = asyncio.current_task()
+    """Let visitors come until the time is over, or a signal asks to stop."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
-    # Windows has no handlers of event loops, and there Ctrl-C is a KeyboardInterrupt.
-    with contextlib.suppress(NotImplementedError):
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    async with AsyncClient(address, NAME, deadline=10.0) as client:
-        visitors = Visitors(world, client, rate, rng)
-        try:
-            await visitors.come(seconds, click.echo)
-        finally:
-            await visitors.leave()
-
-
-@contextlib.contextmanager
-def _server(file: Path, port: int) -> Iterator[str]:
-    """The address of a server on the file, in a process of its own."""
-    command = [sys.executable, "-m", "submax", "serve", str(file), "--port", str(port)]
-    log = file.with_suffix(".log")
-    # Ctrl-C is for the demo, which then stops the server.
-    with (
-        log.open("w") as said,
-        subprocess.Popen(command, stderr=said, start_new_session=True) as process,
-    ):
-        try:
-            address = _address(process, log)
-            _wait_until_ready(address)
-            yield address
-        finally:
-            process.terminate()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        while not service.ready:
+            await asyncio.sleep(0.05)
+        click.echo(_introduction(address, seconds, world))
+        async with AsyncClient(address, NAME, deadline=10.0) as client:
+            visitors = Visitors(world, client, rate, rng)
             try:
-                process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-def _address(process: "subprocess.Popen[bytes]", log: Path) -> str:
-    """The address that the server has written into its log."""
-    end = time.monotonic() + READY_SECONDS
-    while time.monotonic() < end:
-        lines = log.read_text().splitlines()
-        addresses = [line.rpartition(" ")[2] for line in lines if line.startswith("submax serves")]
-        if addresses:
-            return addresses[0]
-        if process.poll() is not None:
-            raise InputError(" ".join(lines).removeprefix("Error: ") or "the server did not start")
-        time.sleep(0.05)
-    raise StoreError(f"the server said no address within {READY_SECONDS:g} seconds: try again")
-
-
-def _wait_until_ready(address: str) -> None:
-    end = time.monotonic() + READY_SECONDS
-    while time.monotonic() < end:
-        with contextlib.suppress(OSError), urlopen(f"{address}/readyz", timeout=5) as answer:
-            if answer.status == 200:
-                return
-        time.sleep(0.05)
-    raise StoreError(f"the server at {address} is not ready after {READY_SECONDS:g} seconds")
+                await visitors.come(seconds, click.echo)
+            finally:
+                await visitors.leave()
 
 
 def _introduction(address: str, seconds: float | None, world: DemoWorld) -> str:

@@ -228,78 +228,50 @@ class Admission:
 # The largest numbers that a policy may be given over HTTP. Python callers may give any number: who
 # runs their own code can wait for it. Over HTTP a number must not occupy the server forever.
 
-WEIGHT = 1e6
-"""The limit of parameters that only weigh or scale something, and cost neither time nor memory."""
-COUNT = 10**9
-"""The limit of parameters that are compared with counts, and cost neither time nor memory."""
 CLASSIFIER = 10_000.0
 """The limit of the parameters of classifiers of other libraries, such as trees or iterations."""
 OTHERS = 10_000.0
 """The limit of parameters that are not listed, such as those of policies of installed packages."""
 LIMITS: dict[str, float] = {
     # Repetitions, each of which takes time in every decision or update.
-    "alternatives": 100,
+    **dict.fromkeys(
+        ("alternatives", "climbs", "depth", "noise_steps", "restarts", "sweeps"), 100.0
+    ),
     "candidates": 1000,
-    "climbs": 100,
-    "depth": 100,
-    "noise_steps": 100,
-    "restarts": 100,
     "steps": 20_000,
-    "sweeps": 100,
     # Sizes, on which memory and time depend.
-    "asked": 100,
+    **dict.fromkeys(("asked", "bin_edges", "levels"), 100.0),
     "batch": 8192,
-    "bin_edges": 100,
     "components": 64,
-    "draws": 2000,
+    **dict.fromkeys(("draws", "features"), 2000.0),
     "effects": 5000,
-    "features": 2000,
     "hidden": 1024,
     "latent": 128,
-    "levels": 100,
     "max_enumerated_actions": 2**17,
-    "masks": 1000,
-    "points": 1000,
-    "reservoir": 10**7,
+    **dict.fromkeys(("masks", "points"), 1000.0),
+    **dict.fromkeys(("reservoir", "window"), 1e7),
     "rows": 20_000,
-    "window": 10**7,
     # Numbers that are compared with counts.
-    "horizon": COUNT,
-    "minimum_rows": COUNT,
-    # Weights and scales.
-    "alpha": WEIGHT,
-    "beta": WEIGHT,
-    "confidence_scale": WEIGHT,
-    "context_length": WEIGHT,
-    "discount": 1,
-    "distribution": 1,
-    "dropout": 1,
-    "epsilon": 1,
-    "exploration": WEIGHT,
-    "failure": 1,
-    "guidance": WEIGHT,
-    "kl_weight": WEIGHT,
-    "largest_weight": WEIGHT,
-    "learning_rate": WEIGHT,
-    "leader": 1,
-    "length": WEIGHT,
-    "prior_deviation": WEIGHT,
-    "prior_variance": WEIGHT,
-    "prior_weight": WEIGHT,
-    "quantile": 1,
-    "quantiles": 1,
-    "regularization": WEIGHT,
-    "ridge": WEIGHT,
-    "scale": WEIGHT,
-    "sharpness": WEIGHT,
-    "smoothing": WEIGHT,
-    "spread": WEIGHT,
-    "step": WEIGHT,
-    "strength": WEIGHT,
-    "temperature": WEIGHT,
-    "weight": WEIGHT,
-    "weight_decay": WEIGHT,
-    "width": WEIGHT,
+    **dict.fromkeys(("horizon", "minimum_rows"), 1e9),
+    # Shares.
+    **dict.fromkeys(
+        (
+            *("discount", "distribution", "dropout", "epsilon", "failure", "leader"),
+            *("quantile", "quantiles"),
+        ),
+        1.0,
+    ),
+    # Weights and scales, which cost neither time nor memory.
+    **dict.fromkeys(
+        (
+            *("alpha", "beta", "confidence_scale", "context_length", "exploration", "guidance"),
+            *("kl_weight", "largest_weight", "learning_rate", "length", "prior_deviation"),
+            *("prior_variance", "prior_weight", "regularization", "ridge", "scale", "sharpness"),
+            *("smoothing", "spread", "step", "strength", "temperature", "weight"),
+            *("weight_decay", "width"),
+        ),
+        1e6,
+    ),
 }
 """The largest size of each parameter of policies, estimators, strategies and scales of rewards, by
 name; a test asserts that no parameter is missing."""

@@ -13,11 +13,12 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
@@ -101,7 +102,7 @@ def serve(options: ServeOptions, notes: Sequence[str] = ()) -> None:
         announce(options, port, service.names())
         for note in notes:
             LOG.warning("%s", note)
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_serve(app, options.host, port))
     except KeyboardInterrupt:
         LOG.info("stopped before the start was over")
@@ -112,7 +113,7 @@ def serve(options: ServeOptions, notes: Sequence[str] = ()) -> None:
 
 
 async def _serve(app: App, host: str, port: int) -> None:
-    """Serve until a signal asks to stop, and then finish what is under way."""
+    """Serve until a signal asks to stop."""
     loop, ending, stopping = asyncio.get_running_loop(), Ending(), asyncio.Event()
 
     def stop() -> None:
@@ -121,6 +122,11 @@ async def _serve(app: App, host: str, port: int) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
+    await serve_until(app, host, port, stopping.wait())
+
+
+async def serve_until(app: App, host: str, port: int, end: Coroutine[Any, Any, object]) -> None:
+    """Serve until ``end`` is over, and then finish what is under way."""
     server = Server(
         app,
         address=host,
@@ -137,19 +143,19 @@ async def _serve(app: App, host: str, port: int) -> None:
     )
     # It says "experimental" at every start.
     logging.getLogger("_granian").setLevel(logging.ERROR)
-    serving = asyncio.create_task(server.serve())
-    stopped = asyncio.create_task(stopping.wait())
-    await asyncio.wait([serving, stopped], return_when=asyncio.FIRST_COMPLETED)
+    serving, ended = asyncio.create_task(server.serve()), asyncio.create_task(end)
+    await asyncio.wait([serving, ended], return_when=asyncio.FIRST_COMPLETED)
     if serving.done():
-        stopped.cancel()
+        ended.cancel()
         serving.result()
         return
     server.stop()  # type: ignore[no-untyped-call]  # Granian has no types here
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(serving, GRACE_SECONDS)
+    ended.result()
 
 
-def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
+def loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
     """The event loop of uvloop, where there is one: it takes half the time of Python's own."""
     try:
         import uvloop

@@ -318,16 +318,6 @@ def check_policy_file(path: Path) -> None:
 
 SLATE = "slate="
 """Beginning of a --column that says that the log has ranked lists, a row for each position."""
-WORDS = {
-    "policies": "--policy",
-    "estimators": "--estimator",
-    "reward_models": "--reward-model",
-    "every": "--all",
-    "combinations": "--combine",
-    "columns": "--column",
-    "slices": "--slice",
-}
-"""Options whose parameters have other names."""
 OF_SLATES = {
     *("policies", "estimators", "interval", "level", "seed", "columns"),
     *("out", "every", "half_width", "effect", "top", "report"),
@@ -337,37 +327,32 @@ OF_PARTS = ("jobs", "scheduler")
 """Parameters that are used only if the log is read in parts."""
 
 
-def refuse_unused_options(given: Mapping[str, Any]) -> None:
-    """Refuse options that do not go with others; ``given`` has those that are not defaults."""
-    columns, parts = given.get("columns", ()), given.get("read") == "parts"
-    if is_of_slates(columns):
+def refuse_unused_options(given: Mapping[str, Any], flags: Mapping[str, str]) -> None:
+    """Refuse options that do not go with others.
+
+    ``given`` has the values of those that are not defaults, ``flags`` says how each is written.
+    """
+
+    def refuse(names: Sequence[str], other: str, reason: str, advice: str) -> None:
+        for name in names:
+            raise InputError(
+                f"{flags[name]} does not go with {other}, because {reason}: {advice}",
+                code="unused-option",
+            )
+
+    one_of_two = "leave one of the two out"
+    if is_of_slates(given.get("columns", ())):
         unused = [name for name in given if name not in OF_SLATES]
-        _refuse(unused, "--column slate=…", "it is for logs with one decision in each row")
-    if not parts:
-        unused = [name for name in OF_PARTS if name in given]
-        _refuse(
-            unused,
-            "--read whole",
-            "it is about the processes that read parts",
-            "leave it out, or give --read parts",
-        )
-    if "jobs" in given and "scheduler" in given:
-        _refuse(["jobs"], "--scheduler", "the cluster has its own processes")
+        one_row = "it is for logs with one decision in each row"
+        refuse(unused, "--column slate=…", one_row, one_of_two)
+    parts = [name for name in OF_PARTS if name in given]
+    if given.get("read") != "parts":
+        processes = "it is about the processes that read parts"
+        refuse(parts, "--read whole", processes, "leave it out, or give --read parts")
+    if len(parts) == len(OF_PARTS):
+        refuse(parts, "--scheduler", "the cluster has its own processes", one_of_two)
 
 
 def is_of_slates(columns: Iterable[str]) -> bool:
     """Whether the options --column say that the log has ranked lists."""
     return any(one.startswith(SLATE) for one in columns)
-
-
-def _refuse(
-    names: list[str], other: str, reason: str, advice: str = "leave one of the two out"
-) -> None:
-    """Refuse the first of these options, if there is one."""
-    if not names:
-        return
-    option = WORDS.get(names[0], f"--{names[0].replace('_', '-')}")
-    raise InputError(
-        f"{option} does not go with {other}, because {reason}: {advice}",
-        code="unused-option",
-    )
