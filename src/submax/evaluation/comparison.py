@@ -703,7 +703,9 @@ def _compared(
             else:
                 untaken = batches.logged.never_taken()
                 own = of_policy.cautions(sums, batches.logged, untaken, rows[name][1])
-                estimates[name] = options.estimates(name, of_policy, [*own, *cautions])
+                estimates[name] = options.estimates(
+                    name, of_policy, [*own, *cautions], sums.mean_reward
+                )
                 evaluation.notes += eligibility_notes(name, evaluation.target(name), sums)
                 overlap[name] = of_policy.overlap
             best = next(one for one in estimates[name] if one.recommended)

@@ -54,7 +54,9 @@ class Estimate(NamedTuple):
     ``threshold`` is the one that the estimator used, if it has one. ``cautions`` are sentences
     about reasons not to trust the ``value`` or its ``interval``. One estimate of each policy is
     ``recommended``. The ``joint`` intervals of all recommended estimates hold together: only they
-    can say which of several policies is best. None if there is one policy alone.
+    can say which of several policies is best. None if there is one policy alone. A policy is
+    ``judged`` if the log has enough rows to rank it: the highest of many estimates often stands on
+    a few rows, or on a few rewards.
     """
 
     policy: str
@@ -66,6 +68,7 @@ class Estimate(NamedTuple):
     cautions: tuple[str, ...]
     recommended: bool = False
     joint: ConfidenceInterval | None = None
+    judged: bool = True
 
     def __str__(self) -> str:
         return self.within(self.interval)
@@ -73,16 +76,6 @@ class Estimate(NamedTuple):
     def within(self, interval: ConfidenceInterval) -> str:
         """Return the value with an interval, in words."""
         return f"{number(self.value)} [{number(interval.low)}, {number(interval.high)}]"
-
-    @property
-    def judged(self) -> bool:
-        """Whether the log has enough rows for the policy to be ranked.
-
-        The highest of many estimates is often one that stands on a few rows, or on a few rewards.
-        """
-        found = self.diagnostics
-        rewards = found.effective_rewards >= FEWEST_REWARDS or found.usual >= self.value
-        return found.effective >= FEWEST_TAKEN and rewards and not math.isnan(self.value)
 
     def rows_needed(self, half_width: float) -> float:
         """Return how many rows a log like this one needs for an interval of this half-width.
@@ -361,8 +354,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             LOGGING_POLICY, MEAN, value, ends, None, diagnostics, sentences, recommended=True
         )
 
-    def estimates(self, name: str, sums: PolicySums, cautions: Sequence[Caution]) -> list[Estimate]:
-        """Return the value of one policy by each estimator; one of them is recommended."""
+    def estimates(
+        self, name: str, sums: PolicySums, cautions: Sequence[Caution], logged: float
+    ) -> list[Estimate]:
+        """Return the value of one policy by each estimator; one of them is recommended.
+
+        ``logged`` is the mean reward of the log.
+        """
         diagnostics = sums.diagnostics
         summed = {label: one.estimate() for label, one in sums.estimates.items()}
         bounded = self.bounded(list(summed.values()))
@@ -373,9 +371,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             found.append(Estimate(name, label, value, ends, one.threshold, diagnostics, sentences))
         best = recommended(found)
         joint = self._joint(summed[best.estimator])
-        return [
-            one._replace(recommended=True, joint=joint) if one is best else one for one in found
-        ]
+        # Few rewards are enough for a policy that clearly earns less than the log.
+        enough = diagnostics.effective_rewards >= FEWEST_REWARDS or diagnostics.usual >= logged
+        judged = diagnostics.effective >= FEWEST_TAKEN and (enough or best.interval.high < logged)
+        marked = best._replace(recommended=True, joint=joint)
+        return [(marked if one is best else one)._replace(judged=judged) for one in found]
 
     def slice_estimates(self, whole: Estimate, sums: PolicySums) -> list[SliceEstimate]:
         """Return the estimates for the rows of each slice, by the estimator of the ``whole``."""

@@ -108,8 +108,7 @@ def test_a_page_of_many_arms_shows_ten_and_one_warning_of_each_kind(rng, tmp_pat
     before, _, folded = text.partition("<details>")
     names = {one.policy for one in many.recommended()[1:]}
     shown = {name for name in names if re.search(rf">{name}[ <]", before)}
-    best = sorted(many.recommended()[1:], key=lambda one: -one.value)[:10]
-    assert shown == {one.policy for one in best}
+    assert shown == set(many.ranked()[:10])
     assert all(name in folded for name in names)
     # Thirty policies have the same kinds of warnings, with other numbers.
     assert text.count('class="notice"') < 6

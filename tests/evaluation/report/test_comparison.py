@@ -337,3 +337,14 @@ def test_an_arm_with_a_few_lucky_rows_is_not_the_best():
     assert found.ranked() == ["always=A", "always=C", "always=B"]
     assert {one.baseline for one in found.differences} == {"always=A"}
     assert "always=A is the best of 2 policies" in found.answer
+
+
+def test_if_rewards_are_too_rare_for_every_arm_none_is_left_out(seed):
+    rng = np.random.default_rng(seed)
+    action, reward = rng.integers(40, size=4000), rng.random(4000) < 0.005
+    log = Log.from_arrays(action, reward, propensity=np.full(4000, 1 / 40))
+    found = compare(log, ["always=*"], estimators=["snips"])
+    best = max(found.recommended()[1:], key=lambda one: one.value)
+    assert found.answer.startswith("This log cannot tell which of the 40 policies is best")
+    assert best.policy in found.answer
+    assert not best.judged
