@@ -34,7 +34,7 @@ def started(place, age):
 
 
 def answers(process):
-    said, _ = process.communicate(timeout=120)
+    said, _ = process.communicate(timeout=300)
     assert process.returncode == 0
     return json.loads(said)
 

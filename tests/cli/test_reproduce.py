@@ -100,7 +100,7 @@ def test_killed_run_ends_its_workers_and_goes_on_without_repeating_or_losing_a_c
     wait_for_cells(directory, 5)
     workers = _children(process.pid)
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert workers
     wait_until(lambda: not any(_alive(worker) for worker in workers))
     kept = {path: path.stat().st_mtime_ns for path in (directory / "cells").glob("*.npz")}
@@ -127,7 +127,7 @@ def cluster():
         wait_until(lambda: len(cluster.scheduler.workers) == 2)
         yield cluster.scheduler_address, second
         second.kill()
-        second.wait(timeout=30)
+        second.wait(timeout=300)
 
 
 @together
@@ -162,7 +162,7 @@ def test_interrupt_stops_cleanly(start, wait_for_cells, tmp_path, number):
     wait_for_cells(tmp_path / "bernoulli", 3)
     workers = _children(process.pid)
     process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "Traceback" not in errors
     assert workers

@@ -27,7 +27,7 @@ def bash():
             env={**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}"},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -93,7 +93,7 @@ class Reader:
     def _run(self, command):
         done = subprocess.run(
             command, cwd=self.folder, env=self._environment, capture_output=True, text=True,
-            timeout=120, check=False,
+            timeout=300, check=False,
         )  # fmt: skip
         assert done.returncode == 0, (command[-1], done.stdout, done.stderr)
         return done.stdout
@@ -110,7 +110,7 @@ class Reader:
     def stop(self):
         if self.server is not None:
             self.server.send_signal(signal.SIGINT)
-            assert self.server.wait(60) == 0
+            assert self.server.wait(300) == 0
             self.server = None
 
     def close(self):

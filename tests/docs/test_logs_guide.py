@@ -112,7 +112,7 @@ def test_from_the_file_to_a_served_policy(log, bash, wait_until_ready):
         assert receipt["status"] == "accepted"
         printed(log, script("export"))
         server.terminate()
-        assert server.wait(60) == 0
+        assert server.wait(300) == 0
     assert (log / "log.parquet").exists()
 
 

@@ -167,7 +167,7 @@ def server(container, environment, user):
     def run(*command, **options):
         return subprocess.run(
             command, env=environment, cwd=container.here("/data"), text=True, capture_output=True,
-            timeout=120, check=False, **user, **options,
+            timeout=300, check=False, **user, **options,
         )  # fmt: skip
 
     # Nobody can reach it from elsewhere before there is a key.
@@ -182,7 +182,7 @@ def server(container, environment, user):
     assert run(*container.health_check()).returncode == 0
     yield address, key.stdout.strip()
     process.terminate()
-    assert process.wait(60) == 0
+    assert process.wait(300) == 0
     assert run(*container.health_check()).returncode != 0
 
 
@@ -273,7 +273,7 @@ def proxy(server, tmp_path):
     assert process.poll() is None, (tmp_path / "error").read_text()
     yield f"https://127.0.0.1:{port}"
     process.terminate()
-    process.wait(60)
+    process.wait(300)
 
 
 @pytest.mark.needs("nginx", "openssl")

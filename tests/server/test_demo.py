@@ -40,7 +40,7 @@ def test_it_serves_visitors_until_it_is_stopped_and_leaves_nothing(tmp_path, mon
         before = wait_until(decisions)
         wait_until(lambda: decisions() > before)
         demo.send_signal(signal.SIGINT)
-        rest, _ = demo.communicate(timeout=60)
+        rest, _ = demo.communicate(timeout=300)
     assert demo.returncode == 0, rest
     assert "Traceback" not in rest
     assert list(tmp_path.glob("submax-demo-*")) == []

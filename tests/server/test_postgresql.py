@@ -68,4 +68,4 @@ def test_killing_one_of_two_servers_loses_nothing_and_the_other_goes_on(servers,
         version = client.show()["version"]
         made = client.decide_many([{}] * 100)
         client.reward_many([{"id": one.id, "value": 1.0} for one in made])
-        wait_until(lambda: client.show()["version"] > version, 60)
+        wait_until(lambda: client.show()["version"] > version)

@@ -60,7 +60,7 @@ class Load:
         """What went wrong in the clients but for what they are told is raised."""
         self._stopping.set()
         for one in self._running:
-            one.result(timeout=60)
+            one.result(timeout=300)
         self._pool.shutdown()
         self._client.close()
 
@@ -195,7 +195,7 @@ def test_options_that_cannot_be_are_refused(file, option, value):
 def test_kill_under_load_loses_nothing_and_doubles_nothing(serve, file, monkeypatch):
     monkeypatch.setattr(submax.client.client, "LONGEST_PAUSE", 0.1)
     server = serve(file)
-    load = Load(server, attempts=500)
+    load = Load(server, attempts=10_000)
     for _ in range(ROUNDS):
         load.wait_for(50)
         server.signal(signal.SIGKILL)
