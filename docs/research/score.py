@@ -7,230 +7,159 @@
 
 The results of the classic policies are in classics.csv beside this file. If a seed is not there,
 --classics runs them first and adds them. The best policy of a problem is the one with the least
-mean, so that its parameters are chosen in hindsight. --rivals basic compares with the nine policies
-that the rule was found against; the held-out problems have no others.
+mean, so its parameters are chosen in hindsight. --rivals basic compares with the nine policies that
+the rule was found against; the held-out problems have no others.
 """
 
 import argparse
-import csv
-import math
-import sys
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).parent))
-from problems import BASIC, SETS, Problem, classic
+import numpy as np
+import pandas as pd
 
-from submax.core.errors import InputError
-from submax.core.policy import Policy
-from submax.policies import make_policy
-from submax.simulation.delays import BatchedRewards
+from submax import BatchedRewards, Bernoulli, SparseBernoulli, make_policy, simulate
+from submax.core.environment import Environment
+from submax.core.numerics import standard_error
+from submax.environments.changing import DriftingBernoulli
 from submax.simulation.runner import available_cores, local_executor
-from submax.simulation.simulate import simulate
 
 FILE = Path(__file__).with_name("classics.csv")
-CHOOSING, REPORTING = 7, 2024
-"""The seeds of the worlds that rules are chosen by, and of those they are reported on."""
-RIVALS = {"basic": BASIC, "all": None}
-"""Names of the policies to compare with; None stands for every policy in the file."""
+CHOOSING = 7
+"""The seed of the worlds that rules are chosen by; they are reported on 2024."""
+BASIC = [
+    *(f"epsilon-greedy-{epsilon}" for epsilon in (0.01, 0.05, 0.1, 0.2)),
+    *("ucb1", "ucb1-pending", "thompson-1-1", "thompson-1-9", "thompson-1-99"),
+]
+"""The classic policies that the rule was found against."""
+STRONGER = [
+    *(f"posterior-greedy-1-{beta}" for beta in (1, 9, 99)),
+    *(f"bayes-ucb-1-{beta}-pending" for beta in (1, 9, 99)),
+]
+"""Classic policies that were added later; each of them is the best one on some problem."""
+SLOW, FEW_ARMS = [f"information-directed-1-{beta}" for beta in (1, 9, 99)], 10
+"""Classic policies that take minutes with many arms: they are run up to this many arms."""
 
 
-class Final(NamedTuple):
-    """Final regret of one policy on one problem: mean and standard error over replicas."""
+class Problem(NamedTuple):
+    """Arms, how many decisions share a batch, and how many are taken."""
 
-    problem: str
-    policy: str
-    seed: int
-    replicas: int
-    mean: float
-    error: float
+    name: str
+    environment: Environment[Any]
+    batch: int
+    observations: int = 5000
 
 
-class Ratio(NamedTuple):
-    """To the best classic policy; the error takes both as independent."""
-
-    problem: str
-    best: str
-    value: float
-    error: float
+def paper() -> Iterator[Problem]:
+    """The 27 configurations of section 4.1."""
+    for arms, beta, batch in itertools.product((10, 100, 500), (1, 9, 99), (100, 500, 1000)):
+        yield Problem(f"K={arms} Beta(1,{beta}) N={batch}", Bernoulli(arms, 1, beta), batch)
 
 
-def main(words: Sequence[str] | None = None) -> None:
-    """Run the problems in processes, and print the ratios."""
-    parser = _parser()
-    given = parser.parse_args(words)
-    if given.replicas < 2 or given.jobs < 1:
-        parser.error("at least two replicas and one job are needed")
-    if not given.policies and not given.classics:
-        parser.error("name a policy, such as rcp-adaptive or FILE.py:CLASS")
-    for policy in given.policies:
-        try:
-            made(policy)
-        except InputError as error:
-            parser.error(str(error))
-    chosen = [problem for name in given.problems for problem in SETS[name]()]
-    with local_executor(given.jobs) as executor:
-        if given.classics:
-            _add(run_classics(chosen, given.seed, given.replicas, executor))
-        rivals = _rivals(given.seed, RIVALS[given.rivals])
-        missing = [problem.name for problem in chosen if problem.name not in rivals]
-        if missing:
-            seeds = {one.seed for one in _read() if one.problem in missing}
-            parser.error(
-                f"{FILE.name} has no classic policies for {missing[0]} and seed {given.seed}: "
-                f"give --seed {' or '.join(map(str, sorted(seeds)))}, or --classics to run them"
-                if seeds
-                else f"{FILE.name} has no classic policies for {missing[0]}: give --classics"
-            )
-        for policy in given.policies:
-            finals = run([policy], chosen, given.seed, given.replicas, executor)
-            ratios = [ratio(final, rivals[final.problem]) for final in finals]
-            _print(policy, ratios, finals)
-            if given.csv is not None:
-                _write(given.csv, policy, ratios, finals)
+def held_out() -> Iterator[Problem]:
+    """What played no part in finding the rule, but for the length of 20000 observations."""
+    for arms, beta in itertools.product((3, 30, 1000), (1, 9, 99)):
+        yield Problem(f"K={arms} Beta(1,{beta}) N=500", Bernoulli(arms, 1, beta), 500)
+    for arms, batch in itertools.product((10, 100), (100, 1000)):
+        yield Problem(f"K={arms} Beta(2,8) N={batch}", Bernoulli(arms, 2, 8), batch)
+    for arms, batch in itertools.product((100, 500), (100, 1000)):
+        yield Problem(f"K={arms}, 5 of 0.3 among 0.05, N={batch}", SparseBernoulli(arms, 5), batch)
+    for arms, batch in itertools.product((10, 100), (1, 50, 3000)):
+        yield Problem(f"K={arms} Beta(1,9) N={batch}", Bernoulli(arms, 1, 9), batch)
+    for arms, batch in itertools.product((10, 100), (100, 1000)):
+        many = Bernoulli(arms, 1, 9)
+        yield Problem(f"K={arms} Beta(1,9) N={batch}, 20000 observations", many, batch, 20000)
+    for arms in (10, 100):
+        moving = DriftingBernoulli(arms, 1, 9, memory=5000)
+        yield Problem(f"K={arms} Beta(1,9) N=100, drifting", moving, 100)
 
 
-def run_classics(
-    problems: Sequence[Problem], seed: int, replicas: int, executor: Executor
-) -> list[Final]:
-    """Return the final regret of the classic policies of every problem."""
-    futures = [
-        executor.submit(final, problem, policy, seed, replicas)
-        for problem in problems
-        for policy in classic(problem)
-    ]
-    return [future.result() for future in futures]
+SETS = {"paper": paper, "held-out": held_out}
 
 
-def run(
-    policies: Sequence[str],
-    problems: Sequence[Problem],
-    seed: int,
-    replicas: int,
-    executor: Executor,
-) -> list[Final]:
-    """Every policy on every problem."""
-    futures = [
-        executor.submit(final, problem, policy, seed, replicas)
-        for problem in problems
-        for policy in policies
-    ]
-    return [future.result() for future in futures]
-
-
-def final(problem: Problem, policy: str, seed: int, replicas: int) -> Final:
-    """One cell; policies with one seed meet the same worlds."""
-    trace = simulate(
+def final(problem: Problem, policy: str, seed: int, replicas: int) -> dict[str, Any]:
+    """Final regret of one policy on one problem; policies with one seed meet the same worlds."""
+    regret = simulate(
         problem.environment,
-        made(policy),
+        make_policy({"kind": policy} if ".py:" in policy else policy),
         observations=problem.observations,
         replicas=replicas,
         delay=BatchedRewards(problem.batch),
         seed=seed,
         points=1,
-    )
-    regret = trace.final_regret
-    error = float(regret.std(ddof=1)) / math.sqrt(replicas)
-    return Final(problem.name, policy, seed, replicas, float(regret.mean()), error)
+    ).final_regret
+    mean, error = float(regret.mean()), float(standard_error(regret))
+    key = {"problem": problem.name, "policy": policy, "seed": seed, "replicas": replicas}
+    return {**key, "mean": mean, "error": error}
 
 
-def made(policy: str) -> Policy[Any]:
-    """A preset by its name, or a class of the user's own file by its path."""
-    if policy.endswith(".py"):
-        raise InputError(f"name the class as well: {policy}:CLASS")
-    return make_policy({"kind": policy} if ".py:" in policy else policy)
+def scored(finals: pd.DataFrame, rivals: pd.DataFrame) -> pd.DataFrame:
+    """Return the ratio to the rival with the least mean; its error takes both as independent."""
+    best = rivals.loc[rivals.groupby("problem")["mean"].idxmin()]
+    best = best.set_index("problem").loc[finals["problem"]].reset_index()
+    ratio = finals["mean"] / best["mean"]
+    error = ratio * np.hypot(finals["error"] / finals["mean"], best["error"] / best["mean"])
+    return finals.assign(best=best["policy"], ratio=ratio, ratio_error=error)
 
 
-def ratio(one: Final, rivals: Sequence[Final]) -> Ratio:
-    """To the rival with the least mean."""
-    best = min(rivals, key=lambda rival: rival.mean)
-    value = one.mean / best.mean
-    error = value * math.hypot(one.error / one.mean, best.error / best.mean)
-    return Ratio(one.problem, best.policy, value, error)
-
-
-def _rivals(seed: int, names: Sequence[str] | None = None) -> Mapping[str, Sequence[Final]]:
-    """Return the classic policies of every problem, or those among them with these names."""
-    rivals: dict[str, list[Final]] = {}
-    for one in _read():
-        if one.seed == seed and (names is None or one.policy in names):
-            rivals.setdefault(one.problem, []).append(one)
-    return rivals
-
-
-def _read() -> list[Final]:
-    if not FILE.exists():
-        return []
-    with FILE.open(newline="") as file:
-        kinds = Final.__annotations__.values()
-        return [
-            Final(*(kind(cell) for kind, cell in zip(kinds, row.values(), strict=True)))
-            for row in csv.DictReader(file)
-        ]
-
-
-def _add(finals: Sequence[Final]) -> None:
-    """To the file, but for what stands there with more replicas."""
-    cells = {one[:3]: one for one in finals}
-    before = _read()
-    better = {
-        one[:3] for one in before if one[:3] in cells and one.replicas > cells[one[:3]].replicas
-    }
-    kept = [one for one in before if one[:3] not in cells or one[:3] in better]
-    finals = [one for one in finals if one[:3] not in better]
-    with FILE.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(Final._fields)
-        for one in (*kept, *finals):
-            writer.writerow([*one[:4], f"{one.mean:.6g}", f"{one.error:.4g}"])
-
-
-def _print(policy: str, ratios: Sequence[Ratio], finals: Sequence[Final]) -> None:
-    print(f"\n{policy}: final regret, and its ratio to the best classic policy")
-    for one, here in zip(ratios, finals, strict=True):
-        above = "  above 1 by more than two errors" if one.value - 2 * one.error > 1 else ""
-        numbers = f"{here.mean:8.1f}  {one.value:.3f} ± {one.error:.3f}"
-        print(f"  {one.problem:42s} {numbers}  {one.best}{above}")
-    print(f"  {summary(ratios)}")
-
-
-def summary(ratios: Sequence[Ratio]) -> str:
+def summary(table: pd.DataFrame) -> str:
     """Mean, worst and wins."""
-    values = [one.value for one in ratios]
-    mean = sum(values) / len(values)
-    error = math.hypot(*(one.error for one in ratios)) / len(ratios)
-    worst = max(ratios, key=lambda one: one.value)
+    ratio, error = table["ratio"], table["ratio_error"]
+    worst = ratio.idxmax()
     return (
-        f"mean {mean:.3f} ± {error:.3f}, worst {worst.value:.3f} ± {worst.error:.3f}, "
-        f"at or below 1 in {sum(value <= 1 for value in values)} of {len(values)}"
+        f"mean {ratio.mean():.3f} ± {np.linalg.norm(error) / len(error):.3f}, "
+        f"worst {ratio[worst]:.3f} ± {error[worst]:.3f}, "
+        f"at or below 1 in {(ratio <= 1).sum()} of {len(ratio)}"
     )
 
 
-def _write(path: Path, policy: str, ratios: Sequence[Ratio], finals: Sequence[Final]) -> None:
-    begun = path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        if not begun:
-            writer.writerow([*Final._fields, "best", "ratio", "ratio_error"])
-        for one, here in zip(ratios, finals, strict=True):
-            numbers = (f"{here.mean:.6g}", f"{here.error:.4g}")
-            found = (one.best, f"{one.value:.4f}", f"{one.error:.4f}")
-            writer.writerow([here.problem, policy, here.seed, here.replicas, *numbers, *found])
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def main() -> None:
+    """Run the problems in processes, and print the ratios."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("policies", nargs="*", help="names, or FILE.py:CLASS")
     parser.add_argument("--problems", nargs="+", choices=SETS, default=["paper"])
-    parser.add_argument("--rivals", choices=RIVALS, default="all", help="whom to compare with")
+    parser.add_argument("--rivals", choices=("basic", "all"), default="all")
     parser.add_argument("--replicas", type=int, default=100)
     parser.add_argument("--seed", type=int, default=CHOOSING)
     parser.add_argument("--jobs", type=int, default=available_cores())
-    parser.add_argument("--csv", type=Path, help="add the results to this file")
+    parser.add_argument("--csv", type=Path, help="write the results to this file")
     parser.add_argument("--classics", action="store_true", help="run the classic policies first")
-    return parser
+    given = parser.parse_args()
+    problems = {problem.name: problem for name in given.problems for problem in SETS[name]()}
+    classics = pd.read_csv(FILE)
+    with local_executor(given.jobs) as executor:
+
+        def run(policies: list[str], chosen: list[Problem]) -> pd.DataFrame:
+            more = itertools.repeat(given.seed), itertools.repeat(given.replicas)
+            pairs = zip(*itertools.product(chosen, policies), strict=True)
+            return pd.DataFrame(executor.map(final, *pairs, *more))
+
+        if given.classics:
+            new = [run([*BASIC, *STRONGER], [*problems.values()])]
+            sizes = {name: one.environment.problem.space.size for name, one in problems.items()}
+            if few := [problems[name] for name, size in sizes.items() if size <= FEW_ARMS]:
+                new.append(run(SLOW, few))
+            # Of results that are there already, those with more replicas stay.
+            joined = pd.concat([classics, *new], ignore_index=True).sort_values(
+                "replicas", kind="stable"
+            )
+            classics = joined.drop_duplicates(
+                ["problem", "policy", "seed"], keep="last"
+            ).sort_index()
+            classics.to_csv(FILE, index=False, float_format="%.6g")
+        rivals = classics[(classics["seed"] == given.seed) & classics["problem"].isin(problems)]
+        if given.rivals == "basic":
+            rivals = rivals[rivals["policy"].isin(BASIC)]
+        if set(problems) - set(rivals["problem"]):
+            parser.error(f"{FILE.name} lacks classic policies for seed {given.seed}: --classics")
+        tables = [scored(run([one], [*problems.values()]), rivals) for one in given.policies]
+    for table in tables:
+        print(table.drop(columns=["seed"]).to_string(index=False, float_format="{:.3f}".format))
+        print(summary(table), end="\n\n")
+    if given.csv is not None and tables:
+        pd.concat(tables).to_csv(given.csv, index=False, float_format="%.6g")
 
 
 if __name__ == "__main__":
