@@ -12,7 +12,7 @@ from stored import new_store
 
 import submax
 from submax.bandit import learning, maturing
-from submax.bandit.durable import DurableBandit, open_bandit
+from submax.bandit.durable import open_bandit
 from submax.bandit.learning import LearningWarning
 from submax.core.problem import Feedback
 from submax.evaluation.learning import learn
@@ -323,8 +323,3 @@ def test_probabilities_that_are_none_are_never_served(returned, monkeypatch):
     bandit = submax.Bandit(ARMS, policy=Faulty())
     assert bandit.decide().propensity == pytest.approx(1 / 3)
     assert sum(bandit.failures.values()) == 1
-
-
-@pytest.mark.parametrize("kind", [submax.Bandit, DurableBandit])
-def test_a_bandit_whose_constructor_failed_can_be_printed(kind):
-    assert kind.__name__ in repr(kind.__new__(kind))

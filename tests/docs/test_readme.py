@@ -41,9 +41,6 @@ def run(directory: Path, *command: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-INDEX = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-
-
 @pytest.mark.slow
 def test_the_first_lines_print_what_the_readme_shows(tmp_path):
     (block,) = blocks(README, "python")

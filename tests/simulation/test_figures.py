@@ -9,12 +9,11 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 from refusals import raises_code
 
-from submax import BatchedRewards, Bernoulli, make_policy, simulate
+from submax import Bernoulli, make_policy, simulate
 from submax.cli import main
 from submax.cli.logs.printing import write_estimates
 from submax.evaluation.comparison import Comparison, Estimate
 from submax.evaluation.diagnostics import Diagnostics
-from submax.evaluation.estimators import off_policy_estimators
 from submax.evaluation.forest import ESTIMATES, draw_forest
 from submax.evaluation.intervals import ConfidenceInterval
 from submax.research.paper.figures import draw_offline
@@ -78,14 +77,16 @@ def test_curves_are_the_means_in_the_given_order_and_colours(traces):
     assert figure.get_size_inches()[0] == 3.3
 
 
+@pytest.mark.parametrize("measure", ["regret", "reward"])
 @pytest.mark.parametrize("ribbon", ["ci", "range", "none"])
-def test_ribbons_are_intervals_of_the_mean_or_ranges_of_replicas(traces, ribbon):
-    figure = curves(traces, policies=["random"], ribbon=ribbon)
+def test_ribbons_are_intervals_of_the_mean_or_ranges_of_replicas(traces, ribbon, measure):
+    figure = curves(traces, policies=["random"], ribbon=ribbon, measure=measure)
     patches = figure.axes[0].collections
     assert len(patches) == (ribbon != "none")
     if not patches:
         return
-    final = traces["random"].final_regret
+    final = getattr(traces["random"], f"final_{measure}")
+    assert figure.axes[0].lines[0].get_ydata()[-1] == pytest.approx(final.mean())
     low, high = np.quantile(final, (0.025, 0.975))
     if ribbon == "ci":
         reach = 1.96 * final.std(ddof=1) / np.sqrt(5)
@@ -187,27 +188,6 @@ def test_doubtful_numbers_have_hollow_marks_and_a_line_in_the_legend(forest):
     assert len(axes.figure.legends[0].get_texts()) == 1
 
 
-def test_policies_are_headings_of_their_estimates(forest):
-    axes = forest(
-        estimate("one", "ips", 0.6), estimate("one", "dr", 0.61), estimate("two", "ips", 0.7)
-    )
-    labels = [one.get_text() for one in axes.get_yticklabels()]
-    assert labels == ["one", "ips", "dr", "two", "ips"]
-
-
-def test_every_estimator_has_a_colour_of_its_own_and_keeps_it(forest):
-    names = [*off_policy_estimators(), '{"kind": "clipped"}', '{"kind": "replay"}']
-    every = marks(forest(*(estimate("one", name, 0.6) for name in names)))
-    colours = {name: line.get_color() for name, line in every.items()}
-    assert list(colours) == names
-    assert len(set(colours.values())) == len(names)
-    for name in ("ips", "dr"):
-        both = marks(forest(estimate("one", "a table", 0.5), estimate("one", name, 0.6)))
-        assert both[name].get_color() == colours[name]
-    # There may be more tables than colours.
-    assert len(marks(forest(*(estimate("one", f"table {n}", 0.6) for n in range(30))))) == 30
-
-
 def test_intervals_are_drawn_from_end_to_end(forest):
     axes = forest(estimate("one", "ips", 0.6, low=0.2, high=0.7))
     ends = [tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2]
@@ -263,47 +243,9 @@ def test_there_is_a_panel_for_each_configuration_and_a_mark_for_each_policy(offl
     assert [one.get_text() for one in panels[0].get_xticklabels()] == ["ips", "dr"]
 
 
-# Figures
-
-
-@pytest.fixture(scope="module")
-def long_traces():
-    return {
-        name: simulate(
-            Bernoulli(4), make_policy(name), observations=300, delay=BatchedRewards(20), replicas=9
-        )
-        for name in ("random", "rcp-submax", "thompson-1-1")
-    }
-
-
-@pytest.mark.parametrize("measure", ["regret", "reward"])
-def test_curves_show_mean_and_range(long_traces, measure):
-    figure = curves(long_traces, measure=measure, title="four arms")
-    (axes,) = figure.axes
-    assert axes.get_title() == "four arms"
-    assert "9 replicas" in axes.get_ylabel()
-    assert [line.get_label() for line in axes.lines] == list(long_traces)
-    for line, ribbon, trace in zip(axes.lines, axes.collections, long_traces.values(), strict=True):
-        final = getattr(trace, f"final_{measure}")
-        assert line.get_ydata()[-1] == pytest.approx(final.mean())
-        low, high = np.quantile(final, [0.025, 0.975])
-        heights = ribbon.get_paths()[0].vertices
-        at_end = heights[heights[:, 0] == 300][:, 1]
-        assert at_end.min() == pytest.approx(low)
-        assert at_end.max() == pytest.approx(high)
-
-
-def test_many_curves_have_no_ribbons_and_random_choice_does_not_set_the_scale(long_traces):
-    many = {f"own-{number}": long_traces["rcp-submax"] for number in range(6)}
-    (axes,) = curves({"random": long_traces["random"], **many}).axes
-    assert not axes.collections
-    highest = long_traces["rcp-submax"].accumulated_regret.mean(axis=0).max()
-    assert axes.get_ylim()[1] == pytest.approx(1.05 * highest)
-
-
-def test_what_cannot_be_drawn_is_refused(long_traces):
+def test_what_cannot_be_drawn_is_refused(traces):
     with raises_code("invalid-input", "measure"):
-        curves(long_traces, measure="regrets")
+        curves(traces, measure="regrets")
     with raises_code("invalid-input"):
         curves({})
 
