@@ -136,13 +136,9 @@ class Binary(Scale):
     Reference: Xu et al. (2024), section 3.1.
     """
 
-    @property
-    def levels(self) -> int:
-        return 2
+    levels = 2
 
-    @property
-    def bounds(self) -> tuple[float, float]:
-        return 0.0, 1.0
+    bounds = 0.0, 1.0
 
     def contains(self, reward: Floats) -> Booleans:
         return (reward == 0) | (reward == 1)
@@ -307,9 +303,7 @@ class QuantileScale(Scale):
     def width(self) -> int:
         return self.bin_edges
 
-    @property
-    def moves(self) -> bool:
-        return True
+    moves = True
 
     def reward_encoding(self, reward: Floats, weight: Floats) -> RewardEncoding:
         return quantile_encoding(reward, weight, self.quantiles, self.asked, self.bin_edges)
@@ -376,9 +370,7 @@ class Counts(QuantileScale):
     def __post_init__(self) -> None:
         check_quantiles(self.quantiles, self.asked, self.bin_edges)
 
-    @property
-    def bounds(self) -> None:
-        return None
+    bounds = None
 
     def contains(self, reward: Floats) -> Booleans:
         return np.isfinite(reward) & (reward >= 0) & (reward == np.floor(reward))

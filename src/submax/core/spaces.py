@@ -152,9 +152,7 @@ class Arms(Space):
     def size(self) -> int:
         return self.count
 
-    @property
-    def slots(self) -> int:
-        return 1
+    slots = 1
 
     def index(self, action: Integers) -> Integers:
         return action[..., 0]
@@ -308,9 +306,7 @@ class Box(RealSpace):
     def __post_init__(self) -> None:
         check_bounds(self.low, self.high)
 
-    @property
-    def choices(self) -> tuple[int, ...]:
-        return ()
+    choices = ()
 
 
 @serializable("mixed")

@@ -386,9 +386,7 @@ class Softmax(NetworkEstimator):
     training: Training = field(default_factory=Training)
     memory: Memory = field(default_factory=Memory)
 
-    @property
-    def latent_draws(self) -> int:
-        return 1
+    latent_draws = 1
 
     def design(self, problem: Problem) -> "SoftmaxDesign":
         from submax.models.nn.designs import SoftmaxDesign

@@ -135,11 +135,19 @@ def in_parts(
     return result
 
 
-def split(values: Any, rows: int) -> list[Any]:
-    """Arrays ``[R, n, ...]`` in parts of so many rows; one part without rows where n is 0."""
-    return [values[:, begin : begin + rows] for begin in range(0, values.shape[1] or 1, rows)]
+def by_rows(function: Callable[..., Any], rows: int, *values: Any) -> Any:
+    """Apply a function to so many rows of arrays ``[R, n, ...]`` at a time, and join the results.
 
-
-def joined(parts: Sequence[Any]) -> Any:
-    """The parts of ``split``, or what was made of them, one behind the other."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    A result is an array, or a tuple of arrays. Where n is 0, there is one part without rows.
+    """
+    count = values[0].shape[1] or 1
+    parts = [
+        function(*(one[:, begin : begin + rows] for one in values))
+        for begin in range(0, count, rows)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], tuple):
+        joined = (np.concatenate(same, axis=1) for same in zip(*parts, strict=True))
+        return type(parts[0])(*joined)
+    return np.concatenate(parts, axis=1)

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Actions, Floats, Integers
+from submax.core.arrays import Floats, Integers
 from submax.core.checks import NonNegative
 from submax.core.errors import InputError, one_line
-from submax.core.numerics import draw, log_prob_of, sharpened
+from submax.core.numerics import sharpened
 from submax.core.policy import Policy, PolicyTraits, TabularPolicy, WrapperPolicy
-from submax.core.problem import ChosenActions, Feedback, Problem
+from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Binary
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
@@ -229,7 +229,7 @@ class GreedyRegression(ComparedByKey, TabularPolicy[RegressionState]):
 
 
 @dataclass(frozen=True)
-class Tempered(WrapperPolicy):
+class Tempered(TabularPolicy[Any], WrapperPolicy):
     """π'(a | c) ∝ π(a | c)^(1/τ), with π the other ``policy`` and τ the ``temperature``.
 
     With τ = 0 it takes the most likely action; tied actions share the probability. It learns
@@ -244,15 +244,5 @@ class Tempered(WrapperPolicy):
         problem.space.check_listable("a tempered policy", "take the policy itself")
         return super().init(problem, replicas, rng)
 
-    def act(self, state: Any, context: Floats, rng: np.random.Generator) -> ChosenActions:
-        probabilities = self.probabilities(state, context)
-        index = draw(probabilities, context.shape[1], rng)
-        return ChosenActions(state.problem.space.action(index), log_prob_of(probabilities, index))
-
-    def log_prob(self, state: Any, context: Floats, action: Actions) -> Floats:
-        state.problem.check_action(action)
-        index = state.problem.space.index(action.astype(np.int64))
-        return log_prob_of(self.probabilities(state, context), index)
-
     def probabilities(self, state: Any, context: Floats) -> Floats:
-        return sharpened(super().probabilities(state, context), self.temperature)
+        return sharpened(WrapperPolicy.probabilities(self, state, context), self.temperature)

@@ -33,7 +33,7 @@ from submax.core.rewards import MOST_QUANTILES
 from submax.core.serialization import serializable
 from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Choices, Space
 from submax.estimators.counting import Counting
-from submax.policies.arm_statistics import joined, split
+from submax.policies.arm_statistics import by_rows
 from submax.strategies.tracking import ObservationWeights
 from submax.strategies.weighted import SubMax
 
@@ -398,18 +398,18 @@ class RewardConditioned(ConditionedPolicy):
         space = state.problem.space
         if not self._lists(state.problem):
             rows = max(1, REJECTED_ROWS // len(context))
-            parts = [self._rejected(state, part, rng) for part in split(context, rows)]
-            return ChosenActions(joined(parts), None)
+            rejected = by_rows(lambda part: self._rejected(state, part, rng), rows, context)
+            return ChosenActions(rejected, None)
         if state.problem.context_width == 0 or self.grouped_draws:
             with standing_for(context.shape[1]):
                 shared = self.probabilities(state, context[:, :1])
             how = draw_grouped if self.grouped_draws else draw
             return drawn_actions(space, shared, context.shape[1], rng, how)
-        listed = [
-            drawn_actions(space, self.probabilities(state, part), part.shape[1], rng)
-            for part in split(context, self._rows_per_part(state, context))
-        ]
-        return ChosenActions(*map(joined, zip(*listed, strict=True)))
+        return by_rows(
+            lambda part: drawn_actions(space, self.probabilities(state, part), part.shape[1], rng),
+            self._rows_per_part(state, context),
+            context,
+        )
 
     def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
         self.check_rows(state, context)
@@ -419,10 +419,11 @@ class RewardConditioned(ConditionedPolicy):
         index = state.problem.space.index(action)
         if state.problem.context_width == 0:
             return log_prob_of(self.probabilities(state, context[:, :1]), index)
-        rows = self._rows_per_part(state, context)
-        pairs = zip(split(context, rows), split(index, rows), strict=True)
-        return joined(
-            [log_prob_of(self.probabilities(state, part), indices) for part, indices in pairs]
+        return by_rows(
+            lambda part, indices: log_prob_of(self.probabilities(state, part), indices),
+            self._rows_per_part(state, context),
+            context,
+            index,
         )
 
     def density(
@@ -440,10 +441,10 @@ class RewardConditioned(ConditionedPolicy):
             error = np.broadcast_to(result.error, log_prob.shape)
             return EstimatedDensity(log_prob, error, np.broadcast_to(result.known, log_prob.shape))
         rows = max(1, ESTIMATED_ROWS // len(context))
-        pairs = zip(split(context, rows), split(action[:, :, None], rows), strict=True)
-        parts = [self._estimated(state, *pair) for pair in pairs]
-        log_prob, error, known = map(joined, zip(*parts, strict=True))
-        return EstimatedDensity(log_prob[..., 0], error, known)
+        found = by_rows(
+            lambda *part: self._estimated(state, *part), rows, context, action[:, :, None]
+        )
+        return EstimatedDensity(found.log_prob[..., 0], found.error, found.known)
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         """Probability of every joint action in each context: ``[R, n, D] -> [R, n, M]``.

@@ -18,7 +18,7 @@ from submax.estimators.counting import Counting
 from submax.models.networks.choices import first_choices, joint_probabilities
 from submax.models.regression.bayesian import known
 from submax.models.regression.slot_belief import JointRows, SlotBelief, SlotSettings
-from submax.policies.arm_statistics import joined, split
+from submax.policies.arm_statistics import by_rows
 from submax.policies.reward_conditioned import (
     ConditionedPolicy,
     RewardConditioned,
@@ -83,8 +83,7 @@ class SlotBySlot(ConditionedPolicy):
         if self._alike(state):
             return self._drawn(state, context[:, :1], context.shape[1], rng)
         rows = max(1, ROWS_PER_PART // len(context))
-        drawn = [self._drawn(state, part, part.shape[1], rng) for part in split(context, rows)]
-        return ChosenActions(*map(joined, zip(*drawn, strict=True)))
+        return by_rows(lambda part: self._drawn(state, part, part.shape[1], rng), rows, context)
 
     def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
         self.check_rows(state, context)
@@ -92,8 +91,12 @@ class SlotBySlot(ConditionedPolicy):
         if self._alike(state):
             return _log_prob_of(self.choices(state, context[:, :1]), action)
         rows = max(1, ROWS_PER_PART // len(context))
-        pairs = zip(split(context, rows), split(action, rows), strict=True)
-        return joined([_log_prob_of(self.choices(state, part), chosen) for part, chosen in pairs])
+        return by_rows(
+            lambda part, chosen: _log_prob_of(self.choices(state, part), chosen),
+            rows,
+            context,
+            action,
+        )
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         space = state.problem.space
@@ -352,9 +355,12 @@ class PosteriorSlots(Policy[SlotsState]):
     def log_prob(self, state: SlotsState, context: Floats, action: Actions) -> Floats:
         state.problem.check_context(context)
         state.problem.check_action(action)
-        step = self._rows_at_once(state.problem)
-        pairs = zip(split(context, step), split(action, step), strict=True)
-        return joined([_log_prob(self._policies(state, part), chosen) for part, chosen in pairs])
+        return by_rows(
+            lambda part, chosen: _log_prob(self._policies(state, part), chosen),
+            self._rows_at_once(state.problem),
+            context,
+            action,
+        )
 
     def expected_rewards(self, state: SlotsState, context: Floats) -> Floats | None:
         """Return the posterior mean of every joint action; None if these are too many to list."""

@@ -318,9 +318,7 @@ class CVAEDesign(Design[CVAEModel]):
             ),
         )
 
-    @property
-    def least_steps(self) -> int:
-        return LEAST_STEPS
+    least_steps = LEAST_STEPS
 
     def losses(self, model: CVAEModel, batch: Example, key: jax.Array) -> jax.Array:
         """Return minus the evidence bound, with one draw of z for each example."""

@@ -45,9 +45,7 @@ class ExponentialWeights(TabularPolicy[ExponentialWeightsState]):
     comes late.
     """
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False, needs_propensities=True)
+    traits = PolicyTraits(uses_context=False, needs_propensities=True)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator
@@ -214,9 +212,7 @@ class Adversarial(DrawnFromMean[Position]):
     def most_decisions(self) -> int:
         return len(self.rewards)
 
-    @property
-    def shared(self) -> bool:
-        return True
+    shared = True
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Position:
         return Position(replicas, 0)

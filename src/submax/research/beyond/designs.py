@@ -192,9 +192,7 @@ class Designs(WithNoise[int]):
         low, high = float(self.worth.min()), float(self.worth.max())
         return Problem(self.space, scale=Continuous(low, high))
 
-    @property
-    def shared(self) -> bool:
-        return True
+    shared = True
 
     def describe(self, action: Actions) -> dict[str, Any]:
         """The values of the choices of one action ``[S]``, by column."""

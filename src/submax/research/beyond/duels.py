@@ -295,9 +295,7 @@ class RelativeUCB(TabularPolicy[RelativeUCBState]):
 
     exploration: Positive = 0.51
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False, needs_pairs=True)
+    traits = PolicyTraits(uses_context=False, needs_pairs=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RelativeUCBState:
         counts = DuelCounts.empty(problem, replicas, "relative-ucb")
@@ -387,9 +385,7 @@ class DoubleThompson(TabularPolicy[DoubleThompsonState]):
     exploration: Positive = 0.51
     draws: Count = 500
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False, needs_pairs=True)
+    traits = PolicyTraits(uses_context=False, needs_pairs=True)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator

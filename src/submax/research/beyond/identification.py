@@ -31,9 +31,7 @@ from submax.policies.ucb import divergence
 class BestArmPolicy(TabularPolicy[State]):
     """A policy that recommends an arm, and may know when it is certain enough to stop."""
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False)
+    traits = PolicyTraits(uses_context=False)
 
     @abstractmethod
     def recommend(self, state: Any) -> Integers:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from submax.core.serialization import serializable
 from submax.core.spaces import Box, Choices, Mixed, Slots, Space
 from submax.environments.arms import WithNoise, WithOutcome
 from submax.environments.contextual import draw_directions
+from submax.policies.arm_statistics import by_rows
 from submax.policies.epsilon_greedy import EpsilonGreedy
 
 MIDDLE = 0.5
@@ -500,11 +502,13 @@ class FourierThompson(Policy[FourierState]):
         member = rng.integers(self.draws, size=context.shape[:2])
         replica = np.arange(len(context))[:, None]
         table = self._table(state, cells)
-        highest = [
-            self._highest(state, table, context[:, rows], state.draws[replica, member[:, rows]])
-            for rows in _parts(context.shape[1], table.size)
-        ]
-        cell = cells.listed.action(np.concatenate(highest, axis=1))
+        highest = by_rows(
+            lambda part, drawn: self._highest(state, table, part, state.draws[replica, drawn]),
+            max(1, VALUES_AT_ONCE // table.size),
+            context,
+            member,
+        )
+        cell = cells.listed.action(highest)
         return ChosenActions(cells.within(cell, rng), None)
 
     def log_prob(self, state: FourierState, context: Floats, action: Actions) -> Floats:
@@ -513,12 +517,10 @@ class FourierThompson(Policy[FourierState]):
         cells = Cells(state.problem.space, self.points)
         index = cells.listed.index(cells.of(action))
         table = self._table(state, cells)
-        found = [
-            self._share(state, table, context[:, rows], index[:, rows])
-            for rows in _parts(context.shape[1], table.size * self.draws)
-        ]
+        rows = max(1, VALUES_AT_ONCE // (table.size * self.draws))
+        found = by_rows(partial(self._share, state, table), rows, context, index)
         with np.errstate(divide="ignore"):
-            return np.log(np.concatenate(found, axis=1)) - cells.log_volume
+            return np.log(found) - cells.log_volume
 
     def update(
         self, state: FourierState, feedback: Feedback, rng: np.random.Generator
@@ -579,8 +581,3 @@ def _inputs(scaled: Actions, sizes: tuple[int, ...]) -> Floats:
         for slot, size in enumerate(sizes)
     ]
     return np.concatenate([*slots, scaled[..., len(sizes) :]], axis=-1)
-
-
-def _parts(rows: int, width: int) -> list[slice]:
-    step = max(1, VALUES_AT_ONCE // max(1, width))
-    return [slice(begin, begin + step) for begin in range(0, rows or 1, step)]

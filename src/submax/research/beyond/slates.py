@@ -196,9 +196,7 @@ class CascadePolicy(Policy[CascadeState]):
         ``rounds [R, 1]`` the number of rounds so far, at least 1.
         """
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False)
+    traits = PolicyTraits(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> CascadeState:
         bounds = problem.scale.bounds

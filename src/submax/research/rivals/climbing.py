@@ -396,9 +396,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
     restarts: Count = 3
     sweeps: Count = 10
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False)
+    traits = PolicyTraits(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> HillClimbingState:
         if problem.space.reals:

@@ -188,9 +188,7 @@ class BayesReparameterized(TabularPolicy[BayesReparameterizedState]):
                 "submax, optimistic, clipped, advantage, tilted or target"
             )
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(trains_models=True)
+    traits = PolicyTraits(trains_models=True)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator
@@ -307,9 +305,7 @@ class SlateCVAE(PolicyNetworkPolicy):
     quantile: Probability = 0.99
     alternatives: Count = 4
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(trains_models=True)
+    traits = PolicyTraits(trains_models=True)
 
     @property
     def latent_width(self) -> int:

@@ -215,9 +215,7 @@ class Denoising(NetworkEstimator):
     def latent_draws(self) -> int:
         return self.draws
 
-    @property
-    def components(self) -> int:
-        return 1
+    components = 1
 
     @property
     def largest_deviation(self) -> float:

@@ -529,9 +529,7 @@ class ValueDesign(Design[ValueModel]):
             Dense.drawn(self.hidden, 1, rng),
         )
 
-    @property
-    def least_steps(self) -> int:
-        return LEAST_STEPS
+    least_steps = LEAST_STEPS
 
     def losses(self, model: ValueModel, batch: Example, key: jax.Array) -> jax.Array:
         """Return the cross-entropy, with separate dropout masks for each example."""

@@ -28,7 +28,7 @@ from submax.models.networks.choices import (
 )
 from submax.models.networks.densities import DecodedDensity, MixtureDensity, outputs
 from submax.models.training import ContextScaling, Minibatches, Training
-from submax.policies.arm_statistics import joined, split
+from submax.policies.arm_statistics import by_rows
 from submax.research.rivals.value_networks import ValueBelief, reward_shares
 
 if TYPE_CHECKING:
@@ -260,9 +260,7 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
     hidden: Count = 32
     training: Training = field(default_factory=Training)
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(trains_models=True, needs_propensities=True)
+    traits = PolicyTraits(trains_models=True, needs_propensities=True)
 
     @property
     def latent_width(self) -> int:
@@ -303,33 +301,30 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
 
     def act(self, state: PolicyNetwork, context: Floats, rng: np.random.Generator) -> ChosenActions:
         shape, space = context.shape[:2], state.problem.space
-        drawn = [
-            state.distribution(part, self.density_components).sample(0, 1, rng)[:, :, 0]
-            for part in split(context, self._rows_at_once(state))
-        ]
+
+        def drawn(part: Floats) -> Actions:
+            return state.distribution(part, self.density_components).sample(0, 1, rng)[:, :, 0]
+
+        greedy = by_rows(drawn, self._rows_at_once(state), context)
         explores = (rng.random(shape) < self.epsilon) | ~state.learned[:, None]
         uniform = space.uniform(shape, rng)
-        action = np.where(explores[..., None], uniform, joined(drawn)).astype(space.dtype)
+        action = np.where(explores[..., None], uniform, greedy).astype(space.dtype)
         return ChosenActions(action, self.log_prob(state, context, action))
 
     def log_prob(self, state: PolicyNetwork, context: Floats, action: Actions) -> Floats:
         state.problem.check_action(action)
-        rows = self._rows_at_once(state)
-        pairs = zip(split(context, rows), split(action[:, :, None], rows), strict=True)
-        found = joined(
-            [
-                state.distribution(part, self.density_components).prob(chosen)[:, :, 0, 0]
-                for part, chosen in pairs
-            ]
-        )
+
+        def prob(part: Floats, chosen: Actions) -> Floats:
+            return state.distribution(part, self.density_components).prob(chosen)[:, :, 0, 0]
+
+        found = by_rows(prob, self._rows_at_once(state), context, action[:, :, None])
         with np.errstate(divide="ignore"):
             log_prob: Floats = np.log(self._mixed(state, found))
         return log_prob
 
     def probabilities(self, state: PolicyNetwork, context: Floats) -> Floats:
         state.problem.space.check_listable("a list of probabilities")
-        found = [state.listed(part) for part in split(context, self._rows_at_once(state))]
-        return self._mixed(state, joined(found))
+        return self._mixed(state, by_rows(state.listed, self._rows_at_once(state), context))
 
     def update(
         self, state: PolicyNetwork, feedback: Feedback, rng: np.random.Generator
@@ -490,9 +485,7 @@ class ActorCritic(CriticPolicy):
     again on all rows at each update.
     """
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(trains_models=True)
+    traits = PolicyTraits(trains_models=True)
 
 
 @dataclass(frozen=True)

@@ -315,9 +315,7 @@ class Autoregressive(NetworkEstimator):
     training: Training = field(default_factory=Training)
     memory: Memory = field(default_factory=Memory)
 
-    @property
-    def latent_draws(self) -> int:
-        return 1
+    latent_draws = 1
 
     def design(self, problem: Problem) -> "AutoregressiveDesign":
         from submax.research.rivals.designs import AutoregressiveDesign

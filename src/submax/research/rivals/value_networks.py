@@ -19,7 +19,7 @@ from submax.core.spaces import Choices
 from submax.models.memory import Buffer
 from submax.models.networks.choices import first_choices, parameters_where, where_chosen
 from submax.models.training import ContextScaling, Minibatches, Training
-from submax.policies.arm_statistics import EVERYTHING, joined, split
+from submax.policies.arm_statistics import EVERYTHING, by_rows
 
 Weights = NDArray[np.float32]
 Numbers = NDArray[np.floating[Any]]
@@ -244,8 +244,7 @@ class ValueBelief(NamedTuple):
         choices = (action + first_choices(self.problem.space.choices))[:, :, None]
         network = self.network
         step = max(1, ACTIVATIONS_AT_ONCE // network.first_bias.size)
-        pairs = zip(split(inputs, step), split(choices, step), strict=True)
-        logits = joined([network.logits(network.hidden(*pair)) for pair in pairs])
+        logits = by_rows(lambda *part: network.logits(network.hidden(*part)), step, inputs, choices)
         return scipy.special.expit(logits[..., 0])
 
     def inputs(self, context: Numbers) -> Numbers:
