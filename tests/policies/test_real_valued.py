@@ -200,7 +200,8 @@ def test_propensities_reach_the_other_policy_as_those_of_cells(strategy, seed):
         where, paid = cell[replica, :, 0], reward[replica]
         worth = [np.sum(paid[where == one]) / logging[one] / 80 for one in range(points)]
         for level in (0, 1):
-            count = [1 + np.sum(where[paid == level] == one) for one in range(points)]
+            seen = where[paid == level]
+            count = [Counting().smoothing + np.sum(seen == one) for one in range(points)]
             expected = np.dot(count, worth) / np.sum(count)
             assert state.inner.values[replica, level] == pytest.approx(expected)
 

@@ -139,10 +139,11 @@ def require_close(
 
     ``rtol`` and ``atol`` are the tolerances of ``numpy.isclose``. Arrays are broadcast.
     """
-    if np.shape(found) != np.shape(expected) and not _broadcasts(found, expected):
+    try:
+        left, right = np.broadcast_arrays(np.asarray(found), np.asarray(expected))
+    except ValueError:
         shapes = f"the shapes are {list(np.shape(found))} and {list(np.shape(expected))}"
         require(False, subject, f"{rule}; {shapes}")
-    left, right = np.broadcast_arrays(np.asarray(found), np.asarray(expected))
     apart = ~np.isclose(left, right, rtol=rtol, atol=atol)
     if apart.any():
         _report(left, right, apart, subject, rule)
@@ -154,14 +155,6 @@ def require_at_most(found: Any, limit: Any, subject: object, rule: str) -> None:
     above = ~(left <= right)
     if above.any():
         _report(left, right, above, subject, rule, "at most ")
-
-
-def _broadcasts(found: Any, expected: Any) -> bool:
-    try:
-        np.broadcast_shapes(np.shape(found), np.shape(expected))
-    except ValueError:
-        return False
-    return True
 
 
 def _report(left: Any, right: Any, wrong: Any, subject: object, rule: str, limit: str = "") -> None:

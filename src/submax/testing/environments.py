@@ -77,13 +77,18 @@ def _check_shapes(environment: Environment[Any], seed: int) -> None:
         require(np.all(scale.contains(reward)), environment, f"rewards must be those of {scale}")
 
 
+def _met(environment: Environment[Any], seed: int, rows: int) -> tuple[Any, Any, Floats]:
+    """Return the generator, the world, and contexts of every replica."""
+    rng = np.random.default_rng(seed)
+    world = environment.reset(REPLICAS, rng)
+    return rng, world, environment.contexts(world, rows, rng)
+
+
 def _check_means(environment: Environment[Any], seed: int) -> None:
     """Compare the average of many draws with the mean, action by action."""
-    rng = np.random.default_rng(seed)
-    space = environment.problem.space
-    world = environment.reset(REPLICAS, rng)
-    context = np.repeat(environment.contexts(world, 1, rng), DRAWS, axis=1)
-    for one in rng.permutation(_some_actions(space, rng))[:ACTIONS_DRAWN]:
+    rng, world, context = _met(environment, seed, 1)
+    context = np.repeat(context, DRAWS, axis=1)
+    for one in rng.permutation(_some_actions(environment.problem.space, rng))[:ACTIONS_DRAWN]:
         action = np.tile(one, (REPLICAS, DRAWS, 1))
         mean = environment.mean_reward(world, context, action)
         reward = environment.reward(world, context, action, rng)
@@ -97,11 +102,8 @@ def _check_means(environment: Environment[Any], seed: int) -> None:
 
 
 def _check_outcome(environment: Environment[Any], seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    space = environment.problem.space
-    world = environment.reset(REPLICAS, rng)
-    context = environment.contexts(world, ROWS, rng)
-    action = space.uniform((REPLICAS, ROWS), rng)
+    rng, world, context = _met(environment, seed, ROWS)
+    action = environment.problem.space.uniform((REPLICAS, ROWS), rng)
     both = environment.outcome(world, context, action, np.random.default_rng(seed))
     reward = environment.reward(world, context, action, np.random.default_rng(seed))
     mean = environment.mean_reward(world, context, action)
@@ -130,9 +132,8 @@ def _allowed(environment: Environment[Any], mean: Floats, reward: Floats) -> Flo
 
 
 def _check_best(environment: Environment[Any], seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    world = environment.reset(REPLICAS, rng)
-    for context in np.split(environment.contexts(world, ROWS, rng), ROWS, axis=1):
+    _, world, contexts = _met(environment, seed, ROWS)
+    for context in np.split(contexts, ROWS, axis=1):
         means = _listed_means(environment, world, context)
         eligible = environment.eligible(0)
         if eligible is not None:
@@ -146,9 +147,7 @@ def _check_best(environment: Environment[Any], seed: int) -> None:
 
 
 def _check_regret(environment: Environment[Any], seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    world = environment.reset(REPLICAS, rng)
-    context = environment.contexts(world, 1, rng)
+    rng, world, context = _met(environment, seed, 1)
     actions = _some_actions(environment.problem.space, rng)
     own = type(environment).regret is not Environment.regret
     if not own:
@@ -169,26 +168,22 @@ def _check_regret(environment: Environment[Any], seed: int) -> None:
 
 def _check_worlds(environment: Environment[Any], seed: int) -> None:
     """Replicas may share a truth, as those of a data set do, but not all that they meet."""
-    (contexts, means), again = (_met(environment, seed) for _ in range(2))
-    require(
-        np.array_equal(contexts, again[0]) and np.array_equal(means, again[1]),
-        environment,
-        "the same seed must give the same world and contexts",
-    )
-    met = np.concatenate([contexts.reshape(REPLICAS, -1), means], axis=1)
-    require(
-        environment.shared or np.any(met != met[0]),
-        environment,
-        "different replicas must not all meet the same contexts and mean rewards, unless shared "
-        "is True",
-    )
+    met = []
+    for _ in range(2):
+        _, world, contexts = _met(environment, seed, ROWS)
+        # Contexts of every replica, and the mean of every action in the first of them.
+        means = _listed_means(environment, world, contexts[:, :1])
+        met.append(np.concatenate([contexts.reshape(REPLICAS, -1), means], axis=1))
+    rule = "the same seed must give the same world and contexts"
+    require(np.array_equal(met[0], met[1]), environment, rule)
+    rule = "different replicas must not all meet the same contexts and mean rewards, unless shared"
+    differ = environment.shared or np.any(met[0] != met[0][0])
+    require(differ, environment, f"{rule} is True")
 
 
 def _check_drift(environment: Environment[Any], seed: int) -> None:
     """Only an environment that drifts may change its mean rewards as decisions are taken."""
-    rng = np.random.default_rng(seed)
-    world = environment.reset(REPLICAS, rng)
-    context = environment.contexts(world, 1, rng)
+    rng, world, context = _met(environment, seed, 1)
     before = _listed_means(environment, world, context)
     for _ in range(LATER):
         world = environment.advance(world, 1, rng)
@@ -196,14 +191,6 @@ def _check_drift(environment: Environment[Any], seed: int) -> None:
         rule = "it says that it does not drift, and its mean rewards change: let drifts be true"
         after = _listed_means(environment, world, context)
         require_close(after, before, environment, rule, rtol=0, atol=0)
-
-
-def _met(environment: Environment[Any], seed: int) -> tuple[Floats, Floats]:
-    """Contexts of every replica, and the mean of every action in the first of them."""
-    rng = np.random.default_rng(seed)
-    world = environment.reset(REPLICAS, rng)
-    contexts = environment.contexts(world, ROWS, rng)
-    return contexts, _listed_means(environment, world, contexts[:, :1])
 
 
 def _listed_means(environment: Environment[Any], world: Any, context: Floats) -> Floats:

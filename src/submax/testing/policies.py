@@ -65,26 +65,27 @@ def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: 
     feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed)
     fresh, taught = _states(policy, problem, replicas, feedback, seed)
     for state in (fresh, taught):
-        before = copied(state)
         for rows in DECISION_ROWS:
-            context = some_contexts(problem, replicas, rows, seed)
-            _check_state(policy, state, context, seed)
-            rule = "act and log_prob must not change the state"
-            require(unchanged(before, state), policy, rule)
+            _check_state(policy, state, some_contexts(problem, replicas, rows, seed), seed)
     return taught
 
 
 def _check_state(policy: Policy[Any], state: Any, context: Floats, seed: int) -> None:
+    before, listed = copied(state), not state.problem.space.reals
     # Of a listing policy, act and log_prob follow from this table, so that it is checked first.
-    table = _table(policy, state, context) if isinstance(policy, TabularPolicy) else None
+    first = listed and isinstance(policy, TabularPolicy)
+    table = _table(policy, state, context) if first else None
     decision = policy.act(state, context, np.random.default_rng(seed))
     again = policy.act(state, context, np.random.default_rng(seed))
     _check_action(policy, state.problem, context.shape[:2], decision)
     _check_log_prob(policy, state, context, decision)
     same = np.array_equal(decision.action, again.action)
     require(same, policy, "the same seed must give the same decisions")
-    _check_sum(policy, state, context, _table(policy, state, context) if table is None else table)
-    _check_expected(policy, state.problem, state, context)
+    if listed:
+        table = _table(policy, state, context) if table is None else table
+        _check_sum(policy, state, context, table)
+        _check_expected(policy, state.problem, state, context)
+    require(unchanged(before, state), policy, "act and log_prob must not change the state")
 
 
 def _check_expected(policy: Policy[Any], problem: Problem, state: Any, context: Floats) -> None:
@@ -307,12 +308,10 @@ def check_densities(policy: Policy[Any], problem: Problem, seed: int) -> None:
     # Networks are compiled for each number of replicas: a single one is tested on listed actions.
     if not policy.traits.trains_models:
         for state in _density_states(policy, problem, 1, seed):
-            _check_decisions(policy, state, some_contexts(problem, 1, 1, seed), seed)
+            _check_state(policy, state, some_contexts(problem, 1, 1, seed), seed)
     for state in _density_states(policy, problem, DENSITY_REPLICAS, seed):
         for rows in DENSITY_ROWS:
-            _check_decisions(
-                policy, state, some_contexts(problem, DENSITY_REPLICAS, rows, seed), seed
-            )
+            _check_state(policy, state, some_contexts(problem, DENSITY_REPLICAS, rows, seed), seed)
         feedback = some_feedback(problem, DENSITY_REPLICAS, DENSITY_FEEDBACK_ROWS, seed + 1)
         learned, before = _asking(policy, state, partial(_asked, policy, seed=seed), seed)
         check_separation(policy, problem, feedback, learned, before, rtol=1e-5, atol=1e-8)
@@ -324,16 +323,6 @@ def _density_states(
 ) -> Iterator[Any]:
     feedback = repeated(some_feedback(problem, 1, DENSITY_FEEDBACK_ROWS, seed), replicas)
     return _states(policy, problem, replicas, feedback, seed)
-
-
-def _check_decisions(policy: Policy[Any], state: Any, context: Floats, seed: int) -> None:
-    before = copied(state)
-    decision = policy.act(state, context, np.random.default_rng(seed))
-    again = policy.act(state, context, np.random.default_rng(seed))
-    require(np.array_equal(decision.action, again.action), policy, "the same seed, the same action")
-    _check_action(policy, state.problem, context.shape[:2], decision)
-    _check_log_prob(policy, state, context, decision)
-    require(unchanged(before, state), policy, "act and log_prob must not change the state")
 
 
 def _asked(policy: Policy[Any], state: Any, seed: int) -> Floats:
