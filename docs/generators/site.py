@@ -1,7 +1,7 @@
 """Build the documentation site into a folder: ``make site``.
 
 The pages of docs/ and some from elsewhere are copied to where they stand in the site, with links
-that hold there, and drawn diagrams in place of their descriptions; Zensical does the rest.
+that hold there; Zensical does the rest.
 """
 
 import os
@@ -11,8 +11,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path, PurePosixPath
-
-from docs.generators.diagrams import DRAWINGS, with_drawings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -78,8 +76,7 @@ class Pages:
             LINK.sub(replaced, part).replace("<details>", '<details markdown="1">')
             for part in parts[::2]
         ]
-        drawings = os.path.relpath(DRAWINGS, self._places[source].parent)
-        return with_drawings("".join(parts), drawings)
+        return "".join(parts)
 
     def _link(self, page: Path, target: str) -> str | None:
         """Return the link from a page to a file; a folder has the place of its README."""
