@@ -55,7 +55,7 @@ def fill(store: Store, rows: int) -> None:
                 1,
                 f"arm{place % 10}",
                 0.1,
-                context="{" + ",".join(f'"x{n}":{x}' for n, x in enumerate(context)) + "}",
+                context=str(context).replace(" ", ""),
                 probabilities=probabilities,
             )
             for place, context in enumerate(contexts)

@@ -55,7 +55,7 @@ def measure() -> list[Claim]:
 
 def decision(rng: Random) -> DecisionRow:
     """A decision with numbers of three digits."""
-    context = {f"x{number}": round(rng.gauss(0, 1), 3) for number in range(WIDTH)}
+    context = [round(rng.gauss(0, 1), 3) for _ in range(WIDTH)]
     return DecisionRow(
         new_identifier(),
         1,

@@ -40,7 +40,7 @@ def lived(store, first, end, away=0.0):
     """Decisions with these numbers, and their rewards; the mean of a context is ``away``."""
     rng, names = np.random.default_rng(first), [f"d{number}" for number in range(first, end)]
     rows = [
-        DecisionRow(name, 0, "AB"[x > 1], 0.5, context=f'{{"x":{x + away},"y":"{"uv"[x > 0]}"}}')
+        DecisionRow(name, 0, "AB"[x > 1], 0.5, context=f'[{x + away},"{"uv"[x > 0]}"]')
         for name, x in zip(names, rng.normal(size=len(names)).tolist(), strict=True)
     ]
     bandit = find_bandit(store, "b").n

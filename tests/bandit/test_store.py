@@ -84,7 +84,7 @@ def is_whole(store):
 def test_a_decision_comes_back_as_it_was_written(store, clock):
     clock.now = 1_795_018_623.743893
     row = decided(
-        "a", unit="ü", context='{"country":"d\\u0000e","x":0.1}', eligible='["a"]',
+        "a", unit="ü", context='["d\\u0000e",0.1]', eligible='["a"]',
         probabilities="[0.5,0.5]", activated=None, paused=True, assignment="control",
         assigned_since=2, holdout_share=0.1, control_share=1 / 3,
     )  # fmt: skip
@@ -385,7 +385,7 @@ def filled(store):
     """Decisions with rewards, of two bandits, and something in the other tables."""
     store.execute([(DECLARE, {"name": "shop"}), (DECLARE, {"name": "page"})])
     for bandit, number in product((1, 2), range(40)):
-        rows = [decided(f"{bandit}-{number}", unit=f"u{number % 3}", context='{"x":0.1}')]
+        rows = [decided(f"{bandit}-{number}", unit=f"u{number % 3}", context="[0.1]")]
         store.write_decisions(bandit, rows)
         rewards = [RewardRow(rows[0].id, key, 0.1 * number, None, "key") for key in ("r", "s")]
         store.write_rewards(bandit, rewards, WAIT)

@@ -130,7 +130,7 @@ class Life:
             1,
             action["one"] if self.declared.menu.plain else json.dumps(action),
             (1 + choice) / 31,
-            context=json.dumps({"x": choice / 3, "y": "uv"[choice % 2]}),
+            context=json.dumps([choice / 3, "uv"[choice % 2]]),
             activated=None if choice % 2 == 0 else 0.0,
             paused=choice % 7 == 0,
             assignment=(None, "bandit", "holdout")[choice % 3],
@@ -237,7 +237,7 @@ def test_rows_are_those_of_single_acts_however_they_are_read(opened, acts, decla
 def check_columns(life, rows):
     columns = Columns.joined([Columns.empty(3, len(life.declared.menu.slots)), *life.columns])
     menu, context = life.declared.menu, life.declared.context
-    encoded = context.encode([context.clean(json.loads(row.context)) for row in rows])
+    encoded = context.encode([json.loads(row.context) for row in rows])
     assert columns.context.tolist() == encoded.astype(np.float32).reshape(-1, 3).tolist()
     actions = [menu.encoded(row.action if menu.plain else json.loads(row.action)) for row in rows]
     assert columns.action.tolist() == actions

@@ -52,7 +52,13 @@ from submax.bandit.reading import (
 )
 from submax.bandit.refit import Refitter
 from submax.bandit.rewards import LateRewards, RewardValues, conflicting_reward
-from submax.bandit.row_texts import action_text, choices_text, read_action, read_choices
+from submax.bandit.row_texts import (
+    action_text,
+    choices_text,
+    context_text,
+    read_action,
+    read_choices,
+)
 from submax.bandit.saving import refuse_saved_bandit
 from submax.bandit.settings import MEMORY_ONLY, BanditOptions, Declaration, Settings
 from submax.bandit.store import Store, open_store, result_of
@@ -63,6 +69,7 @@ from submax.bandit.tables import (
     Written,
     WrittenReward,
 )
+from submax.bandit.training_rows import encoded_contexts
 from submax.core.arrays import Floats
 from submax.core.errors import (
     ConflictError,
@@ -586,12 +593,8 @@ class DurableBandit(BanditFace):
         return arm_statuses(self.settings, self.menu, self._reader.tally(), probabilities)
 
     def _average(self, active: ActiveVersion) -> Floats | None:
-        schema = self.settings.context
-        encoded = np.zeros((0, schema.width))
-        texts = self._reader.recent_contexts() if schema.width else []
-        if texts:
-            rows = [schema.stored(one) for one in msgspec.json.decode(f"[{','.join(texts)}]")]
-            encoded = schema.encode(rows)
+        texts = self._reader.recent_contexts() if self.settings.context.width else []
+        encoded = encoded_contexts(self.settings.context, texts)
         return active.average_probabilities(encoded)
 
     def lift(self) -> list[LiftReport]:
@@ -789,12 +792,7 @@ class DurableBandit(BanditFace):
 
 def _row(version: ActiveVersion, request: CheckedRequest, decision: DrawnDecision) -> DecisionRow:
     """A drawn decision as the store has it."""
-    menu, names = version.menu, version.settings.context.names
-    drawn, group = decision.drawn, decision.group
-    context = None
-    if names:
-        named = dict(zip(names, request.values, strict=True))
-        context = msgspec.json.encode(named).decode()
+    menu, drawn, group = version.menu, decision.drawn, decision.group
     eligible, probabilities = choices_text(menu, request.eligible, drawn.probabilities)
     return DecisionRow(
         request.identifier,
@@ -802,7 +800,7 @@ def _row(version: ActiveVersion, request: CheckedRequest, decision: DrawnDecisio
         action_text(menu, drawn.row),
         drawn.propensity,
         request.unit,
-        context,
+        context_text(request.values),
         eligible,
         probabilities,
         0.0 if request.activate else None,

@@ -21,6 +21,7 @@ from submax.bandit.declaring import (
     write_audit,
 )
 from submax.bandit.reading import advance
+from submax.bandit.row_texts import read_contexts
 from submax.bandit.store import Store
 from submax.bandit.tables import (
     DECISION_COLUMNS,
@@ -32,7 +33,6 @@ from submax.bandit.tables import (
 )
 from submax.bandit.training_rows import STATUSES, Matured, TrainingRows, wait_of
 from submax.core.arrays import Floats
-from submax.core.decoding import known_type
 from submax.core.errors import InputError, StoreError
 from submax.core.optional import require_extra
 from submax.schema.actions import ARMS
@@ -68,7 +68,6 @@ class DecisionTables:
         self._rows = TrainingRows(store, declared.n, self._settings, self._menu)
         rule = self._settings.reward_parts
         self._parts = [] if rule is None else list(rule.names)
-        self._contexts = _context_decoder(self._settings.context.names)
         # Categories that were not declared, by field.
         self._unknown: dict[str, set[str | None]] = {}
         self.schema = self._schema()
@@ -134,8 +133,8 @@ class DecisionTables:
         context = self._settings.context
         if not context.names:
             return []
-        decoded = self._contexts.decode(f"[{','.join(text or '{}' for text in texts)}]")
-        columns = list(zip(*map(msgspec.structs.astuple, decoded), strict=True))
+        width, rows = len(context.names), read_contexts(texts)
+        columns = list(zip(*(row + [None] * (width - len(row)) for row in rows), strict=True))
         for name, field, column in zip(context.names, context.fields, columns, strict=True):
             if isinstance(field, Category):
                 unknown = self._unknown.setdefault(name, set())
@@ -227,18 +226,6 @@ class DecisionTables:
                 *((f"reward_{name}", pa.float64()) for name in self._parts),
             ]
         )
-
-
-def _context_decoder(names: Sequence[str]) -> msgspec.json.Decoder[Any]:
-    """A decoder of lists of contexts, made for their fields: faster than one of dictionaries."""
-    fields = [f"field_{place}" for place in range(len(names))]
-    context: Any = msgspec.defstruct(
-        "Context",
-        [(field, Any, None) for field in fields],
-        rename=dict(zip(fields, names, strict=True)),
-        gc=False,
-    )
-    return msgspec.json.Decoder(known_type(list[context]))
 
 
 def _list_array(lists: list[Any]) -> Any:

@@ -34,7 +34,7 @@ from submax.bandit.declaring import (
     read_bandit,
 )
 from submax.bandit.lift import GroupComparison, GroupComparisons, lift_reports
-from submax.bandit.row_texts import read_action, read_choices
+from submax.bandit.row_texts import read_action, read_choices, read_contexts
 from submax.bandit.settings import Settings
 from submax.bandit.store import Store
 from submax.bandit.tables import DECISION_COLUMNS, DecisionRow, Statement, decision_row
@@ -964,7 +964,7 @@ class BanditReader:
             row.assignment or "",
             row.paused,
             None if row.activated is None else row.at + row.activated,
-            msgspec.json.decode(row.context) if row.context else {},
+            dict(zip(self.settings.context.names, *read_contexts([row.context]), strict=False)),
             [
                 [slot.choices[index].name for index in indices]
                 for slot, indices in zip(self.menu.slots, eligible, strict=True)
@@ -1027,13 +1027,11 @@ class BanditReader:
             sums = [np.ones(len(known)), known, known & matured.rewarded, reward, reward**2]
             columns.append(np.stack(sums)[:, kept])
             context_texts, actions = matured.column("context"), matured.column("action")
-            contexts += msgspec.json.decode(
-                f"[{','.join(context_texts[place] or '{}' for place in kept)}]"
-            )
+            contexts += read_contexts([context_texts[place] for place in kept])
             action += [actions[place] for place in kept]
         if not contexts:
             return []
-        labels = [self._labels(name, [one.get(name) for one in contexts]) for name in fields]
+        labels = [self._labels(name, contexts) for name in fields]
         if not self.menu.plain:
             action = [str(msgspec.json.decode(one).get(slot)) for one in action]
         return _segments(list(zip(*labels, strict=True)), action, np.concatenate(columns, axis=1))
@@ -1052,8 +1050,10 @@ class BanditReader:
         )
         return rows.matured(found[0][0] + age if found else age - 1.0, now)
 
-    def _labels(self, name: str, values: list[Any]) -> list[str]:
-        field = self.settings.context.fields[self.settings.context.names.index(name)]
+    def _labels(self, name: str, contexts: list[list[Any]]) -> list[str]:
+        place = self.settings.context.names.index(name)
+        field = self.settings.context.fields[place]
+        values = [row[place] if place < len(row) else None for row in contexts]
         if isinstance(field, Category):
             return [str(value) for value in values]
         numbers = np.array([math.nan if one is None else one for one in values], np.float64)
@@ -1155,18 +1155,18 @@ class BanditReader:
         """Which numbers of the newest contexts are far outside of what was seen before."""
         context = self.settings.context
         numbers = [
-            name
-            for name, field in zip(context.names, context.fields, strict=True)
-            if isinstance(field, Number)
+            (place, name)
+            for place, name in enumerate(context.names)
+            if isinstance(context.fields[place], Number)
         ]
         if not numbers:
             return
         texts = self.recent_contexts(NEWEST_CONTEXTS + EARLIER_CONTEXTS)
         if len(texts) < NEWEST_CONTEXTS + FEWEST_CONTEXTS:
             return
-        rows = msgspec.json.decode(f"[{','.join(texts)}]")
-        for name in numbers:
-            values = np.array([row.get(name, math.nan) for row in rows], np.float64)
+        rows = read_contexts(texts)
+        for place, name in numbers:
+            values = np.array([row[place] if place < len(row) else math.nan for row in rows])
             newest, before = values[:NEWEST_CONTEXTS], values[NEWEST_CONTEXTS:]
             low, high = float(np.nanmin(before)), float(np.nanmax(before))
             # A value that grows slowly, such as a date, is not far outside.

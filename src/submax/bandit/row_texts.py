@@ -1,12 +1,33 @@
-"""Actions and choices as the texts that the store has, which an analyst can read."""
+"""Actions, choices and contexts as the texts that the store has, which an analyst can read."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from submax.bandit.tables import DAMAGED
+from submax.core.errors import InputError
 from submax.schema.actions import ActionSpec, ChoiceIndices
+from submax.schema.context import Value
 from submax.schema.names import Action
+
+CONTEXTS = msgspec.json.Decoder(list[list[float | str]])
+
+
+def context_text(values: Sequence[Value]) -> str | None:
+    """The values of a context as the store has them: a list in the order of the fields."""
+    return msgspec.json.encode(values).decode() if values else None
+
+
+def read_contexts(texts: Sequence[str | None]) -> list[list[Any]]:
+    """The values of contexts; of a decision before fields were added they are fewer."""
+    try:
+        return CONTEXTS.decode(f"[{','.join([text or '[]' for text in texts])}]")
+    except msgspec.MsgspecError as error:
+        raise InputError(
+            f"a context in the store cannot be read ({error}): restore a backup of the store",
+            code=DAMAGED,
+        ) from error
 
 
 def action_text(menu: ActionSpec, row: Sequence[int | float]) -> str:

@@ -21,6 +21,8 @@ SCHEMA_VERSION = 1
 """The version of the newest schema, which ``migrations`` leads to."""
 SCHEMA_KEY, STORE_KEY = "schema version", "store id"
 """Names in the table ``setting``."""
+DAMAGED = "damaged-store"
+"""The code of the error for a row that is not as it was written."""
 MAX_EARLY, MAX_EARLY_OF_SOURCE = 20_000, 10_000
 """The most early rewards that wait in one bandit, and from one source. Rewards normally overtake
 their decisions by seconds; a source takes at most half, so a client that sends wrong ids cannot
@@ -76,7 +78,8 @@ MIGRATIONS: Sequence[Sequence[str]] = (
             dropped {whole} not null default 0, deleted_decisions {whole} not null default 0,
             deleted_rewards {whole} not null default 0
         )""",
-        # action: the name, or a JSON object of slots. eligible: null if all active ones were.
+        # action: the name, or a JSON object of slots. context: a JSON list of the values of the
+        # fields, in the order of their declaration. eligible: null if all active ones were.
         # activated: seconds after the decision, 0 at once, null not yet. assignment: the group,
         # holdout, control or bandit, drawn with these shares by the settings of assigned_since.
         """create table decision (

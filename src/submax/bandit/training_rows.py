@@ -16,7 +16,6 @@ read or in how many steps.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from struct import Struct as PackedFloats
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -24,8 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.bandit.rewards import combined_reward
+from submax.bandit.row_texts import read_contexts
 from submax.bandit.settings import Settings
 from submax.bandit.tables import (
+    DAMAGED,
     DECISION_COLUMNS,
     REWARD_COLUMNS,
     TICK,
@@ -33,15 +34,12 @@ from submax.bandit.tables import (
     damaged_rewards,
 )
 from submax.core.arrays import Booleans, Floats
-from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.schema.actions import ActionSpec, EncodedAction
-from submax.schema.context import Category, ContextSchema
+from submax.schema.context import ContextSchema
 from submax.schema.rewards import SLOTS
 from submax.schema.rows import Columns
 
-DAMAGED = "damaged-store"
-"""The code of the error for a row that is not as it was written."""
 COLUMN_PLACES = {name.strip(): place for place, name in enumerate(DECISION_COLUMNS.split(","))}
 ACTIVATED_AT = "at + activated"
 """SQL for when a decision was activated that was not at once; there is an index for it."""
@@ -53,7 +51,6 @@ PENDING, LEARNED, HELD_OUT, NEVER_ACTIVATED, WITHOUT_REWARD, PAUSED = range(len(
 PARTS_DECODER = msgspec.json.Decoder(dict[str, float])
 MAX_CACHED_ACTIONS = 65_536
 """Different joint actions whose indices are cached."""
-ESCAPED = '"\\'
 LOOKED_AT = 64
 """How many numbers say whether numbers repeat."""
 
@@ -113,7 +110,6 @@ class TrainingRows:
         rule = self._rule = settings.reward_parts
         self._names = [] if rule is None else rule.names
         self._has_slot_rewards = rule is not None and rule.kind == SLOTS
-        self._contexts = ContextDecoder(settings.context)
         self._actions = ActionDecoder(menu)
 
     def learned(self, after: float, until: float) -> Iterator[Columns]:
@@ -353,7 +349,7 @@ class TrainingRows:
             for name in ("context", "action", "propensity")
         )
         return Columns(
-            self._contexts.encoded(context),
+            encoded_contexts(self._settings.context, context),
             self._actions.encoded(action),
             matured.reward[which],
             logarithms(np.array(propensity)),
@@ -400,70 +396,25 @@ def _rewarded_sql(settings: Settings, clock: str) -> str:
     return f"({parts}) = {len(rule.names)}"
 
 
-class ContextDecoder:
-    """Encodes contexts that are JSON objects of the fields of a schema.
+def encoded_contexts(schema: ContextSchema, texts: Sequence[str | None]) -> NDArray[np.float32]:
+    """The encoded contexts of decisions, ``[n, D]``.
 
     A field that was added later has its default in earlier decisions.
-
-    Many are decoded at once, by a decoder that is made for their fields: about three times as fast
-    as dictionaries.
     """
-
-    def __init__(self, schema: ContextSchema) -> None:
-        self._schema = schema
-        names = [f"field_{place}" for place in range(len(schema.fields))]
-        kinds = [str if isinstance(field, Category) else float for field in schema.fields]
-        self._indices = [
-            {value: index for index, value in enumerate(field.values)}
-            if isinstance(field, Category)
-            else None
-            for field in schema.fields
-        ]
-        # A decoder cannot be made for names with marks that JSON escapes.
-        self._is_escaped = any(mark in name for name in schema.names for mark in ESCAPED)
-        context: Any = dict[str, float | str]
-        if not self._is_escaped:
-            context = msgspec.defstruct(
-                "Context",
-                [
-                    (name, kind) if field.default is None else (name, kind, field.default)
-                    for name, kind, field in zip(names, kinds, schema.fields, strict=True)
-                ],
-                kw_only=True,
-                rename=dict(zip(names, schema.names, strict=True)),
-                gc=False,
-            )
-        self._decoder = msgspec.json.Decoder(known_type(list[context]))
-        self._plain = not any(self._indices) and not schema.added
-        self._packed = PackedFloats(f"{len(names)}d")
-
-    def encoded(self, texts: Sequence[str | None]) -> NDArray[np.float32]:
-        """The encoded contexts, ``[n, D]``."""
-        fields = self._schema.fields
-        if not fields:
-            return np.zeros((len(texts), 0), np.float32)
-        try:
-            rows = self._decoder.decode(f"[{','.join(text or '{}' for text in texts)}]")
-        except msgspec.MsgspecError as error:
-            raise InputError(
-                f"a context in the store does not fit the declared fields ({error}): restore a "
-                "backup of the store",
-                code=DAMAGED,
-            ) from error
-        values: Iterable[tuple[Any, ...]] = map(msgspec.structs.astuple, rows)
-        if self._is_escaped:
-            named = list(zip(self._schema.names, fields, strict=True))
-            values = (tuple(row.get(name, one.default) for name, one in named) for row in rows)
-        if self._plain:
-            # Packing floats is faster than an array of tuples.
-            pack = self._packed.pack
-            packed = np.frombuffer(b"".join([pack(*row) for row in values]))
-            return packed.reshape(len(texts), len(fields)).astype(np.float32)
-        columns = [
-            column if index is None else [index.get(value, -1) for value in column]
-            for index, column in zip(self._indices, zip(*values, strict=True), strict=True)
-        ]
-        return self._schema.encode_rows(np.array(columns, np.float32).T)
+    fields = schema.fields
+    if not fields:
+        return np.zeros((len(texts), 0), np.float32)
+    rows = read_contexts(texts)
+    if any(len(row) != len(fields) for row in rows):
+        rows = [schema.with_missing(row) for row in rows]
+    try:
+        return schema.encode(rows).astype(np.float32)
+    except ValueError as error:
+        raise InputError(
+            f"a context in the store does not fit the declared fields ({error}): restore a "
+            "backup of the store",
+            code=DAMAGED,
+        ) from error
 
 
 class ActionDecoder:
