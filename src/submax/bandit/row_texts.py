@@ -4,14 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from submax.bandit.tables import DAMAGED
+from submax.core.arrays import Floats
 from submax.core.errors import InputError
 from submax.schema.actions import ActionSpec, ChoiceIndices
 from submax.schema.context import Value
 from submax.schema.names import Action
 
 CONTEXTS = msgspec.json.Decoder(list[list[float | str]])
+NUMBERS = msgspec.json.Decoder(list[float])
 
 
 def context_text(values: Sequence[Value]) -> str | None:
@@ -21,8 +24,26 @@ def context_text(values: Sequence[Value]) -> str | None:
 
 def read_contexts(texts: Sequence[str | None]) -> list[list[Any]]:
     """The values of contexts; of a decision before fields were added they are fewer."""
+    return _decoded(CONTEXTS, f"[{','.join([text or '[]' for text in texts])}]")
+
+
+def read_numbers(texts: Sequence[str | None], width: int) -> Floats | None:
+    """Contexts of so many numbers, ``[n, width]``; None if there is anything else in them.
+
+    They are read as one long list, in half of the time that many lists take.
+    """
+    joined = ",".join([text or "[]" for text in texts])
+    if '"' in joined or "[]" in joined:
+        return None
+    values = _decoded(NUMBERS, f"[{joined.replace('[', '').replace(']', '')}]")
+    if len(values) != width * len(texts):
+        return None
+    return np.fromiter(values, np.float64, len(values)).reshape(len(texts), width)
+
+
+def _decoded(decoder: "msgspec.json.Decoder[Any]", text: str) -> Any:
     try:
-        return CONTEXTS.decode(f"[{','.join([text or '[]' for text in texts])}]")
+        return decoder.decode(text)
     except msgspec.MsgspecError as error:
         raise InputError(
             f"a context in the store cannot be read ({error}): restore a backup of the store",

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.bandit.rewards import combined_reward
-from submax.bandit.row_texts import read_contexts
+from submax.bandit.row_texts import read_contexts, read_numbers
 from submax.bandit.settings import Settings
 from submax.bandit.tables import (
     DAMAGED,
@@ -36,7 +36,7 @@ from submax.bandit.tables import (
 from submax.core.arrays import Booleans, Floats
 from submax.core.errors import InputError
 from submax.schema.actions import ActionSpec, EncodedAction
-from submax.schema.context import ContextSchema
+from submax.schema.context import Category, ContextSchema
 from submax.schema.rewards import SLOTS
 from submax.schema.rows import Columns
 
@@ -343,7 +343,9 @@ class TrainingRows:
 
     def _columns(self, matured: Matured, which: Wholes) -> Columns:
         """The learned decisions as columns."""
-        rows = [matured.rows[place] for place in which.tolist()]
+        rows = matured.rows
+        if len(which) < len(rows):
+            rows = [rows[place] for place in which.tolist()]
         context, action, propensity = (
             [row[COLUMN_PLACES[name]] for row in rows]
             for name in ("context", "action", "propensity")
@@ -404,6 +406,10 @@ def encoded_contexts(schema: ContextSchema, texts: Sequence[str | None]) -> NDAr
     fields = schema.fields
     if not fields:
         return np.zeros((len(texts), 0), np.float32)
+    if not schema.added and not any(isinstance(field, Category) for field in fields):
+        numbers = read_numbers(texts, len(fields))
+        if numbers is not None:
+            return numbers.astype(np.float32)
     rows = read_contexts(texts)
     if any(len(row) != len(fields) for row in rows):
         rows = [schema.with_missing(row) for row in rows]
