@@ -1,5 +1,7 @@
 """Choose hyper-parameters by the same procedure for every method.
 
+    python benchmarks/policies/tuning.py contextual --out tuning-contextual.csv
+
 All candidates run on the same worlds, whose seed differs from that of the reported experiments. In
 the first round every method has CANDIDATES candidates, drawn at random from its search space.
 Methods with a network share the same list of network sizes and training lengths; each method also
@@ -8,102 +10,204 @@ best one of the first round: each number is halved, kept or doubled, and the lea
 own parameter may change by a factor of 3 and 5. So whoever ended at an edge can go beyond it.
 
 The score of a candidate is its final regret divided by that of random choice, averaged over the
-shifts. The candidate with the lowest score is copied into the experiments' TOML files by hand.
-
-    python benchmarks/policies/tuning.py contextual --out tuning-contextual.csv
-    python benchmarks/policies/tuning.py contextual --around tuning-contextual.csv --out near.csv
-
-Candidates that are in the file of --out already are not run again. With --minutes the call stops
-itself in time, with status 3 if candidates are left; the same call goes on later. If a candidate
-fails, the others go on, and the status is 1. With --each only the first candidates of each method
-are run, equally many of every method.
+environments. In the end the tables of the best candidates are printed, to be copied into the
+experiments' TOML files. A row is written when its candidate is finished, and candidates that are in
+the file already are not run again: an interrupted call goes on, and so does a published table, as
+with ``--out docs/results/tuning/contextual-rivals.csv``. If a candidate fails, the others go on,
+and the status is 1. Many processes share one GPU: start ``nvidia-cuda-mps-control -d`` before.
 """
 
 import argparse
 import csv
+import dataclasses
+import json
 import os
 import sys
 from collections import Counter
+from concurrent.futures import Executor, as_completed
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from candidate_runs import SEED, Candidate, tune
-from rival_candidates import CONTEXTUAL_RIVALS, JOINT_RIVALS, OWN_OF_RIVALS, rival
 
-CANDIDATES = 24
-"""Candidates of every method in the first round."""
-NEIGHBOURS = 12
-"""Candidates of every method in the second round."""
+from submax.core.arrays import Floats
+from submax.environments.contextual import Combinatorial
+from submax.simulation.delays import BatchedRewards
+from submax.simulation.experiment import make_environment, policy_of
+from submax.simulation.runner import available_cores, local_executor
+from submax.simulation.simulate import simulate
+
+SEED = 7
+"""Seed of the worlds and of the candidates; the reported experiments have seed 2024."""
+CANDIDATES, NEIGHBOURS = 24, 12
+"""Candidates of every method in the first and in the second round."""
+OBSERVATIONS, BATCH = 10_000, 1000
 HIDDEN = (16, 32, 64, 128)
 STEPS = (40, 75, 150, 300, 600, 1200)
 RATES = (3e-4, 1e-3, 3e-3)
-OBSERVATIONS = 10000
-UNFINISHED = 3
-"""Exit status of a call that a time limit has stopped before all candidates were run."""
-
-Search = dict[str, tuple[float, float]]
-"""The own parameter of each method, with the bounds between which it is log-uniform."""
-CONTEXTUAL: Search = {
-    "rcp-submax": (0.05, 2.0),
-    "rcp-softmax-submax": (1e-3, 1.0),
-    "neural-epsilon-greedy": (0.01, 0.4),
-    "dropout-thompson": (0.01, 0.4),
-    "neural-ucb": (0.003, 1.0),
-    "neural-thompson": (0.003, 1.0),
-    "linucb": (0.003, 3.0),
-    "linear-thompson": (0.003, 3.0),
-}
-JOINT: Search = {
-    "rcp-submax": (0.05, 2.0),
-    "rcp-softmax-submax": (1e-3, 1.0),
-    "climbing-epsilon-greedy": (0.01, 0.4),
-    "climbing-dropout-thompson": (0.01, 0.4),
-    "hill-climbing-thompson": (0.01, 3.0),
-}
-OWN = {
-    "rcp-submax": "kl_weight",
-    "rcp-softmax-submax": "weight_decay",
-    "neural-epsilon-greedy": "dropout",
-    "dropout-thompson": "dropout",
-    "climbing-epsilon-greedy": "dropout",
-    "climbing-dropout-thompson": "dropout",
-    "neural-ucb": "width",
-    "neural-thompson": "scale",
-    "linucb": "alpha",
-    "linear-thompson": "width",
-    "hill-climbing-thompson": "prior_variance",
-    **OWN_OF_RIVALS,
-}
 EPSILON = 0.05
 """The ε of ε-greedy is not tuned: the experiments report four values."""
+LARGEST_DROPOUT = 0.9
+"""The second round asks for up to 4.4 times the best dropout of the first; it must be below 1."""
+COLUMNS = ("round", "method", "parameters", "score", "regrets", "rewards")
+QUICK_COMPILING = {
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+    "XLA_FLAGS": "--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false",
+}
+"""Several processes share the memory of a GPU, and do not try many forms of each matrix product.
+
+Every candidate has programs of its own, and these trials took longer than the training.
+"""
 
 
-Named = tuple[str, dict[str, Any]]
-"""The name of a method, and the table of a policy."""
+class Own(NamedTuple):
+    """The own parameter of a method, with the bounds between which it is log-uniform."""
+
+    name: str
+    low: float
+    high: float
 
 
-def policy(method: str, network: dict[str, Any], own: float, batch: int) -> dict[str, Any]:
-    """Return the table of a candidate."""
-    training = {"steps": network["steps"], "batch": batch, "learning_rate": network["rate"]}
+class Search(NamedTuple):
+    """What is tuned: the methods, their worlds, and the rows of a minibatch."""
+
+    methods: dict[str, Own]
+    environments: list[dict[str, Any]]
+    batch: int
+
+
+CONTEXTUAL = [{"kind": "contextual", "shift": shift} for shift in (0, -2, -4)]
+JOINT = [{"kind": "combinatorial"}]
+PROBLEMS = {
+    "contextual": Search(
+        {
+            "rcp-submax": Own("kl_weight", 0.05, 2.0),
+            "rcp-softmax-submax": Own("weight_decay", 1e-3, 1.0),
+            "neural-epsilon-greedy": Own("dropout", 0.01, 0.4),
+            "dropout-thompson": Own("dropout", 0.01, 0.4),
+            "neural-ucb": Own("width", 0.003, 1.0),
+            "neural-thompson": Own("scale", 0.003, 1.0),
+            "linucb": Own("alpha", 0.003, 3.0),
+            "linear-thompson": Own("width", 0.003, 3.0),
+        },
+        CONTEXTUAL,
+        256,
+    ),
+    "combinatorial": Search(
+        {
+            "rcp-submax": Own("kl_weight", 0.05, 2.0),
+            "rcp-softmax-submax": Own("weight_decay", 1e-3, 1.0),
+            "climbing-epsilon-greedy": Own("dropout", 0.01, 0.4),
+            "climbing-dropout-thompson": Own("dropout", 0.01, 0.4),
+            "hill-climbing-thompson": Own("prior_variance", 0.01, 3.0),
+        },
+        JOINT,
+        512,
+    ),
+    # Methods of the related work, on the same worlds with the same number of candidates.
+    "contextual-rivals": Search(
+        {
+            "sample-average-ucb": Own("width", 0.01, 3.0),
+            "sample-average-sampling": Own("scale", 0.01, 3.0),
+            "variance-network-ucb": Own("width", 0.003, 1.0),
+            "policy-gradient": Own("regularization", 1e-4, 0.3),
+            "doubly-robust-gradient": Own("regularization", 1e-4, 0.3),
+            "actor-critic": Own("regularization", 1e-4, 0.3),
+            "preference-optimization": Own("strength", 0.05, 5.0),
+            "advantage-conditioned": Own("temperature", 0.05, 2.0),
+            "bayes-submax": Own("dropout", 0.01, 0.4),
+            "rcp-continual-submax": Own("prior_weight", 1e-4, 1.0),
+        },
+        CONTEXTUAL,
+        256,
+    ),
+    "combinatorial-rivals": Search(
+        {
+            "policy-gradient": Own("regularization", 1e-4, 0.3),
+            "generative-policy-gradient": Own("regularization", 1e-4, 0.3),
+            "preference-optimization": Own("strength", 0.05, 5.0),
+            "slate-cvae": Own("kl_weight", 0.05, 2.0),
+            "rcp-autoregressive-submax": Own("weight_decay", 1e-3, 1.0),
+            "advantage-conditioned-cvae": Own("temperature", 0.05, 2.0),
+            "rcp-continual-cvae-submax": Own("prior_weight", 1e-4, 1.0),
+        },
+        JOINT,
+        512,
+    ),
+}
+Row = dict[str, str]
+Network = dict[str, Any]
+"""``hidden``, ``steps`` and ``rate``."""
+
+
+class Candidate(NamedTuple):
+    """A method and the table of the policy."""
+
+    method: str
+    table: dict[str, Any]
+
+    @property
+    def parameters(self) -> str:
+        """The tuned parameters in one line."""
+        names = {"hidden", "steps", "learning_rate"}
+        names |= {own.name for search in PROBLEMS.values() for own in search.methods.values()}
+        found: dict[str, float] = {}
+
+        def collect(part: dict[str, Any]) -> None:
+            for name, value in part.items():
+                if isinstance(value, dict):
+                    collect(value)
+                elif name in names:
+                    found.setdefault(name, value)
+
+        collect(self.table)
+        return ", ".join(f"{name} {value:g}" for name, value in found.items())
+
+
+RANDOM = Candidate("random", {"kind": "random"})
+
+
+def candidate(search: Search, method: str, network: Network, value: float) -> Candidate:
+    """Return a method with its network and the value of its own parameter."""
+    own = {search.methods[method].name: value}
+    training = {
+        "steps": network["steps"],
+        "batch": search.batch,
+        "learning_rate": network["rate"],
+    }
     sized = {"hidden": network["hidden"], "training": training}
-    if method in OWN_OF_RIVALS:
-        return rival(method, sized, own)
+    decaying = {"hidden": network["hidden"], "training": {**training, **own}}
+    estimator = {"kind": "cvae" if "cvae" in method else "softmax", **sized}
+    table: dict[str, Any]
     if method == "rcp-submax":
-        estimator = {"kind": "cvae", "kl_weight": own, **sized}
-        return {"kind": "reward-conditioned", "estimator": estimator, "strategy": "submax"}
-    if method == "rcp-softmax-submax":
-        sized["training"] = {**training, "weight_decay": own}
-        estimator = {"kind": "softmax", **sized}
-        return {"kind": "reward-conditioned", "estimator": estimator, "strategy": "submax"}
-    if method in ("linucb", "linear-thompson", "hill-climbing-thompson"):
-        return {"kind": method, OWN[method]: own}
-    epsilon = {"epsilon": EPSILON} if method.endswith("epsilon-greedy") else {}
-    return {"kind": method, OWN[method]: own, **epsilon, **sized}
+        table = _conditioned({"kind": "cvae", **own, **sized})
+    elif method == "rcp-softmax-submax":
+        table = _conditioned({"kind": "softmax", **decaying})
+    elif method == "rcp-autoregressive-submax":
+        table = _conditioned({"kind": "autoregressive", **decaying})
+    elif method.startswith("rcp-continual"):
+        table = _conditioned({"kind": "variational-continual", **own, "estimator": estimator})
+    elif method.startswith("advantage-conditioned"):
+        strategy = {"kind": "tilted", **own}
+        table = {"kind": "advantage-conditioned", "strategy": strategy}
+        table |= {"estimator": estimator, **sized}
+    elif method == "bayes-submax":
+        table = {"kind": "bayes-reparameterized", "dropout": min(value, LARGEST_DROPOUT)}
+        table |= {"strategy": "submax", "estimator": estimator, **sized}
+    elif method in ("linucb", "linear-thompson", "hill-climbing-thompson"):
+        table = {"kind": method, **own}
+    else:
+        epsilon = {"epsilon": EPSILON} if method.endswith("epsilon-greedy") else {}
+        table = {"kind": method, **own, **epsilon, **sized}
+    return Candidate(method, table)
 
 
-def candidates(search: Search, batch: int) -> list[Named]:
-    """Return the candidates of all methods, and random choice: name and table of each."""
+def _conditioned(estimator: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "reward-conditioned", "estimator": estimator, "strategy": "submax"}
+
+
+def candidates(search: Search) -> list[Candidate]:
+    """Return random choice, and the candidates of all methods."""
     rng = np.random.default_rng(SEED)
     networks = [
         {
@@ -114,25 +218,20 @@ def candidates(search: Search, batch: int) -> list[Named]:
         for _ in range(CANDIDATES)
     ]
     # The places in the range of the own parameter are spread evenly, in random order.
-    places = {method: rng.permutation(CANDIDATES) for method in search}
-    found: list[Named] = [("random", {"kind": "random"})]
-    for method, (low, high) in search.items():
+    places = {method: rng.permutation(CANDIDATES) for method in search.methods}
+    found = [RANDOM]
+    for method, (_, low, high) in search.methods.items():
         for network, place in zip(networks, places[method], strict=True):
-            own = float(f"{low * (high / low) ** ((place + 0.5) / CANDIDATES):.2g}")
-            found.append((method, policy(method, network, own, batch)))
+            value = float(f"{low * (high / low) ** ((place + 0.5) / CANDIDATES):.2g}")
+            found.append(candidate(search, method, network, value))
     return found
 
 
-def neighbours(search: Search, batch: int, rows: list[dict[str, str]]) -> list[Named]:
-    """Return random choice, and candidates around the best one of every method in ``rows``."""
-    rng = np.random.default_rng(SEED)
-    found: list[Named] = [("random", {"kind": "random"})]
-    for method in search:
-        found_before = (row for row in rows if row["method"] == method)
-        best = min(found_before, key=lambda row: float(row["score"]))
-        known = {
-            name: float(value) for name, value in map(str.split, best["parameters"].split(","))
-        }
+def neighbours(search: Search, rows: list[Row]) -> list[Candidate]:
+    """Return candidates around the best one of every method in ``rows``."""
+    rng, found = np.random.default_rng(SEED), list[Candidate]()
+    for method in search.methods:
+        known = numbers(best_row(rows, method))
         # The places are spread evenly between a fifth and five times the best value.
         for place in rng.permutation(NEIGHBOURS):
             network = {
@@ -140,81 +239,161 @@ def neighbours(search: Search, batch: int, rows: list[dict[str, str]]) -> list[N
                 "steps": int(known.get("steps", 0) * rng.choice((0.5, 1, 2))),
                 "rate": float(f"{known.get('learning_rate', 0) * rng.choice((1 / 3, 1, 3)):.1g}"),
             }
-            own = float(f"{known[OWN[method]] * 25 ** ((place + 0.5) / NEIGHBOURS - 0.5):.2g}")
-            found.append((method, policy(method, network, own, batch)))
+            own = known[search.methods[method].name]
+            value = float(f"{own * 25 ** ((place + 0.5) / NEIGHBOURS - 0.5):.2g}")
+            found.append(candidate(search, method, network, value))
     return found
 
 
-PROBLEMS: dict[str, tuple[Search, list[dict[str, Any]], int]] = {
-    "contextual": (CONTEXTUAL, [{"kind": "contextual", "shift": s} for s in (0, -2, -4)], 256),
-    "combinatorial": (JOINT, [{"kind": "combinatorial"}], 512),
-    # Methods of the related work, on the same worlds with the same number of candidates.
-    "contextual-rivals": (
-        CONTEXTUAL_RIVALS,
-        [{"kind": "contextual", "shift": s} for s in (0, -2, -4)],
-        256,
-    ),
-    "combinatorial-rivals": (JOINT_RIVALS, [{"kind": "combinatorial"}], 512),
-}
+def best_row(rows: list[Row], method: str) -> Row:
+    return min(
+        (row for row in rows if row["method"] == method), key=lambda row: float(row["score"])
+    )
 
 
-def parameters(table: dict[str, Any]) -> str:
-    """Return the parameters of a candidate in one line."""
-    names = {"hidden", "steps", "learning_rate", *OWN.values()}
-    found: dict[str, float] = {}
-
-    def collect(part: dict[str, Any]) -> None:
-        for name, value in part.items():
-            if isinstance(value, dict):
-                collect(value)
-            elif name in names:
-                found.setdefault(name, value)
-
-    collect(table)
-    return ", ".join(f"{name} {value:g}" for name, value in found.items())
+def numbers(row: Row) -> dict[str, float]:
+    """Return the parameters of a row."""
+    return {name: float(value) for name, value in map(str.split, row["parameters"].split(","))}
 
 
-def first_of_each(made: list[Named], count: int) -> list[Named]:
-    """Return the first ``count`` candidates of each method, in their order."""
-    seen: Counter[str] = Counter()
-    found = []
-    for method, table in made:
-        seen[method] += 1
-        if seen[method] <= count:
-            found.append((method, table))
+# Runs ---------------------------------------------------------------------------------------------
+
+
+class Ends(NamedTuple):
+    """Mean final regrets and rewards in all environments."""
+
+    regrets: list[float]
+    rewards: list[float]
+
+
+@dataclasses.dataclass(frozen=True)
+class WithoutBest(Combinatorial):
+    """Joint choices whose best expected reward is not computed: it takes longer than many a policy.
+
+    All policies meet the same worlds and contexts, so the sum of the best rewards is computed once,
+    for random choice.
+    """
+
+    def best_reward(self, world: Any, context: Any) -> Floats:
+        return np.zeros(context.shape[:2])
+
+
+def ends(
+    table: dict[str, Any], environments: list[dict[str, Any]], sizes: tuple[int, int], best: bool
+) -> Ends:
+    """Run a policy in all environments; without ``best`` regrets lack the best rewards."""
+    found = Ends([], [])
+    for environment in map(make_environment, environments):
+        if isinstance(environment, Combinatorial) and not best:
+            environment = WithoutBest(**dataclasses.asdict(environment))
+        trace = simulate(
+            environment,
+            policy_of(table),
+            replicas=sizes[0],
+            observations=sizes[1],
+            delay=BatchedRewards(BATCH),
+            seed=SEED,
+        )
+        found.regrets.append(float(trace.final_regret.mean()))
+        found.rewards.append(float(trace.final_reward.mean()))
     return found
+
+
+class Tuning:
+    """The rows of a file, and the runs that add to it."""
+
+    def __init__(self, given: argparse.Namespace, executor: Executor) -> None:
+        self._search, self._given, self._executor = PROBLEMS[given.problem], given, executor
+        self._sizes = given.replicas, given.observations
+        self._lowest: Ends | None = None
+        self.rows: list[Row] = []
+        self.failed = 0
+        if given.out.exists():
+            with given.out.open(encoding="utf-8", newline="") as file:
+                self.rows = list(csv.DictReader(file))
+        else:
+            given.out.write_text(",".join(COLUMNS) + "\n", encoding="utf-8")
+
+    def run(self, number: int, made: list[Candidate]) -> None:
+        """Run the candidates of a round that are not in the file yet."""
+        seen: Counter[str] = Counter()
+        known = {(row["round"], row["method"], row["parameters"]) for row in self.rows}
+        new = []
+        for one in made:
+            seen[one.method] += 1
+            wanted = self._given.only is None or one.method in ("random", *self._given.only)
+            key = str(number), one.method, one.parameters
+            if wanted and seen[one.method] <= self._given.each and key not in known:
+                new.append(one)
+        # The longest trainings first, so that no process waits for them in the end.
+        new.sort(key=lambda one: -one.table.get("training", {}).get("steps", 0))
+        if new and self._lowest is None:
+            both = [self._submit(RANDOM, best) for best in (True, False)]
+            self._lowest, self._without = (future.result() for future in both)
+        futures = {self._submit(one, best=False): one for one in new}
+        for future in as_completed(futures):
+            if (error := future.exception()) is not None:
+                self.failed += 1
+                print("FAILED", *futures[future], error, sep="  ", flush=True)
+            else:
+                self._add(number, futures[future], future.result())
+
+    def _submit(self, one: Candidate, best: bool) -> Any:
+        return self._executor.submit(ends, one.table, self._search.environments, self._sizes, best)
+
+    def _add(self, number: int, one: Candidate, found: Ends) -> None:
+        assert self._lowest is not None
+        lowest = np.array(self._lowest.regrets)
+        regrets = lowest - np.array(self._without.regrets) + np.array(found.regrets)
+        score = (regrets / lowest).mean()
+        texts = (" ".join(f"{end:.1f}" for end in of) for of in (regrets, found.rewards))
+        values = (str(number), one.method, one.parameters, f"{score:.3f}", *texts)
+        self.rows.append(dict(zip(COLUMNS, values, strict=True)))
+        with self._given.out.open("a", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerow(values)
+        print(*values, sep="  ", flush=True)
+
+    def best(self) -> None:
+        """Print the table of the best candidate of every method in TOML."""
+        for method in {row["method"]: None for row in self.rows if row["method"] != "random"}:
+            known = numbers(best_row(self.rows, method))
+            network = {name: int(known[name]) for name in ("hidden", "steps") if name in known}
+            network["rate"] = known.get("learning_rate", 0.0)
+            own = known[self._search.methods[method].name]
+            one = candidate(self._search, method, {"hidden": 0, "steps": 0, **network}, own)
+            print(f"    {inline({'name': method, **one.table})},")
+
+
+def inline(value: Any) -> str:
+    """Return a value as TOML in one line."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {inline(one)}" for key, one in value.items()) + " }"
+    return json.dumps(value)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("problem", choices=PROBLEMS)
-    parser.add_argument("--around", type=Path, help="results of the first round")
-    parser.add_argument("--only", action="append", help="a method, if not all of them")
+    parser.add_argument("--rounds", type=int, choices=(1, 2), default=2, help="the last round")
+    parser.add_argument("--only", action="append", help="a method, first round only")
+    parser.add_argument("--each", type=int, default=CANDIDATES, help="candidates in each round")
     parser.add_argument("--replicas", type=int, default=16)
     parser.add_argument("--observations", type=int, default=OBSERVATIONS)
-    parser.add_argument("--workers", type=int, default=os.cpu_count())
-    parser.add_argument("--minutes", type=float, help="time after which the call stops itself")
-    parser.add_argument("--each", type=int, default=CANDIDATES, help="candidates of each method")
+    parser.add_argument("--workers", type=int, default=available_cores())
     parser.add_argument("--out", type=Path, required=True)
-    arguments = parser.parse_args()
-    search, environments, batch = PROBLEMS[arguments.problem]
-    if arguments.around:
-        with arguments.around.open(encoding="utf-8", newline="") as file:
-            made = neighbours(search, batch, list(csv.DictReader(file)))
-    else:
-        made = candidates(search, batch)
-    if arguments.only:
-        made = [one for one in made if one[0] in ("random", *arguments.only)]
-    made = first_of_each(made, arguments.each)
-    named = [Candidate(method, parameters(table), table) for method, table in made]
-    sizes = (arguments.replicas, arguments.observations)
-    failed, left = tune(
-        named, environments, sizes, arguments.workers, arguments.out, arguments.minutes
-    )
-    if failed:
-        sys.exit(f"{len(failed)} candidates failed; the results of the others are written")
-    if left:
-        sys.exit(UNFINISHED)
+    given = parser.parse_args()
+    for name, value in QUICK_COMPILING.items():
+        os.environ.setdefault(name, value)
+    search = PROBLEMS[given.problem]
+    with local_executor(given.workers) as executor:
+        tuning = Tuning(given, executor)
+        tuning.run(1, candidates(search))
+        if given.rounds == 2 and given.only is None:
+            first = [row for row in tuning.rows if row["round"] == "1"]
+            tuning.run(2, neighbours(search, first))
+    tuning.best()
+    if tuning.failed:
+        sys.exit(f"{tuning.failed} candidates failed; the results of the others are written")
 
 
 if __name__ == "__main__":

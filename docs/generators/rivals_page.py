@@ -1,4 +1,4 @@
-"""Write docs/results/rivals.md from a run of ``benchmarks/policies/rivals.py``.
+"""Write docs/results/rivals.md from a run of ``submax reproduce rivals``.
 
 ``python docs/generators/rivals_page.py RESULTS``, also as part of ``make docs``. The tables are
 copied to docs/results/rivals. What each method gains and loses is written by hand in the file
@@ -20,7 +20,7 @@ INTRODUCTION = """# Methods of the related work
 
 The paper places itself among other ways to learn a policy. This page has them side by side with \
 the paper's methods and with our default, `rcp-adaptive`, on the same worlds. It is made by \
-`python benchmarks/policies/rivals.py --out rivals` and `make docs OUT=rivals/results`. In the \
+`submax reproduce rivals` and `make docs`. In the \
 contextual and in the combinatorial problem every method has 36 candidates on worlds with another \
 seed ([tuning](tuning.md)); for prices and tables the methods of the related work have their \
 default settings, and the settings of `rcp-adaptive` were chosen on ten of the 17 tables. \
