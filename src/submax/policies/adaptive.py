@@ -1,11 +1,10 @@
 """The default policy, which has no hyper-parameter that has to be set."""
 
 from dataclasses import dataclass, field
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
-import scipy
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
 from submax.core.checks import Allowed, NonNegative, instance_of, whole_number
@@ -34,9 +33,8 @@ from submax.models.regression.logistic import DRAWS, LogisticRegressions
 from submax.policies.arm_statistics import in_parts
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.policies.slots import PerSlot, PosteriorSlots
-from submax.strategies.iterated import mean_submax_of
+from submax.strategies.iterated import Iterated, mean_submax_of
 from submax.strategies.tracking import Tracking
-from submax.strategies.weighted import SubMax
 
 MOST_NUMBERS = 2**21
 """About this many numbers of draws and actions are held in memory at a time: 16 MB."""
@@ -156,11 +154,9 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
         state.problem.check_context(context)
         if context.shape[:2] == (1, 1):
             return self._alone(state, context)[None, None]
-        share = self._share(state)
 
         def decide(belief: LogisticRegressions, part: Floats) -> Floats:
-            score, deviation = belief.scores(part)
-            value = scipy.special.expit(score[:, None] + share * deviation)
+            value = belief.drawn(part)
             value -= value.mean(axis=-1, keepdims=True)
             return mean_submax_of(value, self.depth)
 
@@ -176,16 +172,9 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
         if belief.draws is None:
             size = state.problem.space.size
             return np.full(size, 1 / size)
-        score, deviation = belief.scores(context[0])
-        deviation = deviation[0]
-        deviation *= self._share(state)
-        deviation += score
-        value = scipy.special.expit(deviation, out=deviation)
+        value = belief.drawn(context[0])[0]
         value -= np.add.reduce(value, axis=-1, keepdims=True) * (1 / value.shape[-1])
         return mean_submax_of(value, self.depth)
-
-    def _share(self, state: LogisticSubMaxState) -> float:
-        return min(self.width / (1 + state.problem.context_width), WIDEST)
 
     def expected_rewards(self, state: LogisticSubMaxState, context: Floats) -> Floats:
         state.problem.check_context(context)
@@ -201,6 +190,7 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
     ) -> LogisticSubMaxState:
         feedback.check(state.problem)
         low, high = state.problem.scale.known_bounds("the logistic-submax policy")
+        share = min(self.width / (1 + state.problem.context_width), WIDEST)
         # Each replica has a stream of its own, so none depends on the rows of another.
         beliefs, streams = [], rng.spawn(len(state.beliefs))
         for replica, (belief, stream) in enumerate(zip(state.beliefs, streams, strict=True)):
@@ -208,7 +198,7 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
             if len(rows.reward):
                 rows = rows._replace(reward=(rows.reward - low) / (high - low))
                 size, discount = state.problem.space.size, self.memory.discount
-                belief = belief.learned(rows, size, discount, stream)
+                belief = belief.learned(rows, size, discount, share, stream)
             beliefs.append(belief)
         return state._replace(beliefs=tuple(beliefs))
 
@@ -302,12 +292,15 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
 
     def probabilities(self, state: PredictiveMixtureState, context: Floats) -> Floats:
         state.problem.check_context(context)
-        parts = [] if state.alike is None else [state.alike]
+        mixed: Floats | None = state.alike
         for number, (policy, member) in enumerate(zip(self.policies, state.members, strict=True)):
-            share = state.shares[:, number, None, None]
-            if (state.alike is None or self._uses_context[number]) and np.count_nonzero(share):
-                parts.append(share * policy.probabilities(member, context))
-        mixed = reduce(np.add, parts)
+            if state.alike is not None and not self._uses_context[number]:
+                continue
+            share = state.shares[:, number]
+            if share.any():
+                found = share[:, None, None] * policy.probabilities(member, context)
+                mixed = found if mixed is None else mixed + found
+        assert mixed is not None, "the shares sum to 1"
         # If no policy that decides looks at the context, there is one row for all of them.
         rows = (len(mixed), context.shape[1], mixed.shape[2])
         return mixed if mixed.shape == rows else np.broadcast_to(mixed, rows)
@@ -548,8 +541,8 @@ class Adaptive(WrapperPolicy):
     - For arms with a context it is `PosteriorSubMax`: the ``estimator`` predicts the reward of each
       action, and SubMax is applied ``depth`` times to each of its posterior draws. If rewards are 0
       or 1 and the context has at most 12 numbers, it is a `PredictiveMixture` of this, of counts
-      that ignore the context, and of `LogisticSubMax`: the policy that predicted rewards best
-      decides.
+      that ignore the context, to which SubMax is applied ``depth`` times as well, and of
+      `LogisticSubMax`: the policy that predicted rewards best decides.
     - For several slots, with or without context, it is `PosteriorSlots`, which does not list joint
       actions and does not use the ``estimator``.
     - For several slots that have a reward each, it is `PerSlot`: every slot is decided as arms are.
@@ -599,7 +592,7 @@ class Adaptive(WrapperPolicy):
     @cached_property
     def _choosing_by_predictions(self) -> Policy[Any]:
         memory = self.estimator.memory
-        counts = RewardConditioned(Counting(1.0, memory), SubMax())
+        counts = RewardConditioned(Counting(1.0, memory), Iterated(self.depth))
         return PredictiveMixture((counts, LogisticSubMax(memory=memory), self._with_context))
 
     @cached_property

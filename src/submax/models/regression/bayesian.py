@@ -1,6 +1,6 @@
 """Bayesian linear regressions that share a prior, which is fitted by marginal likelihood."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -13,6 +13,31 @@ from submax.core.problem import ActionFeatures, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Space
 
+FEW_ROWS = 0.6
+"""A regression with fewer rows than this share of its features is inverted by Woodbury's formula.
+With more rows a Cholesky factorization is faster."""
+
+
+@serializable("feature-rows")
+class FeatureRows(NamedTuple):
+    """Rows with ``features [n, F]``, the ``number [n]`` of their regression, and ``weight [n]``."""
+
+    features: Floats
+    number: Integers
+    weight: Floats
+
+    @classmethod
+    def joined(cls, pieces: Sequence[Self], width: int) -> Self:
+        """Return the rows of all pieces; ``width`` is the number of features."""
+        if not pieces:
+            return cls(np.zeros((0, width)), np.zeros(0, dtype=np.int64), np.zeros(0))
+        return cls._make(np.concatenate(columns) for columns in zip(*pieces, strict=True))
+
+    def of_each(self, regressions: int) -> list[Integers]:
+        """Return the places of the rows of each regression."""
+        order = np.argsort(self.number, kind="stable")
+        return np.split(order, np.cumsum(np.bincount(self.number, minlength=regressions))[:-1])
+
 
 @serializable("sums")
 class Sums(NamedTuple):
@@ -22,6 +47,10 @@ class Sums(NamedTuple):
     of each regression; ``weight``, ``reward`` and ``square`` are Σ w, Σ w (r − offset) and
     Σ w (r − offset)² over all rows. The first feature must be the constant 1. The ``offset`` should
     be close to the rewards, so small differences of large rewards keep their precision.
+
+    Rows that were added by ``keep`` are not part of ``gram`` before they are ``settled``: as long
+    as a regression has few rows, they take less time and memory than its matrix. They are
+    ``kept``, and their Σ w φ for each regression is ``kept_total [K, F]``.
     """
 
     gram: Floats
@@ -30,6 +59,8 @@ class Sums(NamedTuple):
     reward: float
     square: float
     offset: float
+    kept: tuple[FeatureRows, ...] = ()
+    kept_total: Floats | None = None
 
     @classmethod
     def empty(cls, regressions: int, features: int, offset: float) -> Self:
@@ -42,28 +73,84 @@ class Sums(NamedTuple):
 
         ``features`` are ``[n, F]``, and ``number [n]`` is the regression of each row.
         """
+        return self.keep(features, number, reward, weight).settled(0.0)
+
+    def keep(self, features: Floats, number: Integers, reward: Floats, weight: Floats) -> Self:
+        """Return the sums with more rows, which are kept as they are; see ``add``."""
         if not len(reward):
             return self
-        gram, moment = self.gram.copy(), self.moment.copy()
         relative = reward - self.offset
-        order = np.argsort(number, kind="stable")
-        numbers, first = np.unique(number[order], return_index=True)
-        for one, rows in zip(numbers, np.split(order, first[1:]), strict=True):
-            mine = features[rows]
-            weighted = mine * weight[rows, None]
+        regressions, width = self.moment.shape
+        weights = np.zeros((2, regressions, len(reward)))
+        place = np.arange(len(reward))
+        weights[0, number, place], weights[1, number, place] = weight * relative, weight
+        moment, total = (weights.reshape(-1, len(reward)) @ features).reshape(2, regressions, width)
+        kept = (*self.kept, FeatureRows(features, number, weight))
+        sums = self._replace(
+            moment=self.moment + moment,
+            weight=self.weight + float(weight.sum()),
+            reward=self.reward + float(weight @ relative),
+            square=self.square + float(weight @ relative**2),
+            kept=kept,
+            kept_total=total if self.kept_total is None else self.kept_total + total,
+        )
+        # So many rows take as much memory as the matrices.
+        return sums.settled() if sum(len(rows.weight) for rows in kept) > moment.size else sums
+
+    def settled(self, few: float | None = None) -> Self:
+        """Return the sums with kept rows in ``gram``, except those of regressions with few rows.
+
+        Few rows are at most the share ``few`` of the number of features, by default ``FEW_ROWS``.
+        """
+        if self.kept_total is None:
+            return self
+        regressions, width = self.moment.shape
+        rows = FeatureRows.joined(self.kept, width)
+        count = np.bincount(rows.number, minlength=regressions)
+        many = (self.summed | (count > (FEW_ROWS if few is None else few) * width)) & (count > 0)
+        if not many.any():
+            return self._replace(kept=(rows,))
+        # Zeros take no time until they are written.
+        gram = self.gram.copy() if self.summed.any() else np.zeros(self.gram.shape)
+        total = np.where(many[:, None], 0.0, self.kept_total)
+        of_each = rows.of_each(regressions)
+        for one in np.flatnonzero(many):
+            mine = rows.features[of_each[one]]
+            weighted = mine * rows.weight[of_each[one], None]
             # BLAS updates its own column-major matrix in place: the transpose, which is the same
             # symmetric matrix.
             scipy.linalg.blas.dgemm(
                 1.0, weighted.T, mine.T, 1.0, gram[one].T, trans_b=True, overwrite_c=True
             )
-            moment[one] += relative[rows] @ weighted
-        return self._replace(
-            gram=gram,
-            moment=moment,
-            weight=self.weight + float(weight.sum()),
-            reward=self.reward + float(weight @ relative),
-            square=self.square + float(weight @ relative**2),
-        )
+        left = ~many[rows.number]
+        if not left.any():
+            return self._replace(gram=gram, kept=(), kept_total=None)
+        kept = FeatureRows(*(column[left] for column in rows))
+        return self._replace(gram=gram, kept=(kept,), kept_total=total)
+
+    @property
+    def summed(self) -> Booleans:
+        """Which regressions have rows in ``gram``, ``[K]``."""
+        summed: Booleans = np.einsum("kff->k", self.gram) > 0
+        return summed
+
+    @property
+    def total(self) -> Floats:
+        """Σ w φ of each regression, ``[K, F]``."""
+        of_gram = self.gram[:, :, 0]
+        return of_gram if self.kept_total is None else of_gram + self.kept_total
+
+    def squared(self, coefficients: Floats) -> float:
+        """Return Σ w (φ·θ)² over all rows, for the coefficients θ ``[K, F]``."""
+        summed = self.summed
+        gram, theta = self.gram, coefficients
+        if not summed.all():
+            gram, theta = gram[summed], theta[summed]
+        found = float(np.sum(theta * times(gram, theta)))
+        for rows in self.kept:
+            value = np.einsum("nf,nf->n", rows.features, coefficients[rows.number])
+            found += float(rows.weight @ value**2)
+        return found
 
     def joined(self, other: Self) -> Self:
         """Return the sums over the rows of both, with the offset of this one."""
@@ -75,6 +162,8 @@ class Sums(NamedTuple):
             weight=self.weight + other.weight,
             reward=self.reward + reward,
             square=self.square + square,
+            kept=self.kept + other.kept,
+            kept_total=_sum_of_known(self.kept_total, other.kept_total),
         )
 
     def faded(self, factor: float) -> Self:
@@ -85,13 +174,15 @@ class Sums(NamedTuple):
             weight=self.weight * factor,
             reward=self.reward * factor,
             square=self.square * factor,
+            kept=tuple(rows._replace(weight=rows.weight * factor) for rows in self.kept),
+            kept_total=None if self.kept_total is None else self.kept_total * factor,
         )
 
     def centred(self, centre: float) -> tuple[Floats, float]:
         """Return Σ w (r − centre) φ for each regression, and Σ w (r − centre)² over all rows."""
         shift = centre - self.offset
         square = self.square - 2 * shift * self.reward + shift**2 * self.weight
-        return self.moment - shift * self.gram[:, :, 0], max(square, 0.0)
+        return self.moment - shift * self.total, max(square, 0.0)
 
     @property
     def variance(self) -> float:
@@ -102,6 +193,12 @@ class Sums(NamedTuple):
         spread = self.square / self.weight - mean**2
         rounding = (ROUNDED_REWARD * self.offset) ** 2 + ROUNDED_SQUARE * mean**2
         return spread if spread > rounding else 0.0
+
+
+def _sum_of_known(one: Floats | None, other: Floats | None) -> Floats | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
 
 
 Known = TypeVar("Known")
@@ -249,63 +346,55 @@ def _unit_contrasts(described: Floats) -> Floats:
     return found
 
 
-FEW_ROWS = 0.6
-"""A regression with fewer rows than this share of its features is inverted by Woodbury's formula.
-With more rows a Cholesky factorization is faster."""
 BATCHED_WIDTH = 48
 """Up to this width, numpy factorizes the matrices of all regressions in one call, since the calls
 would take longer than the work; wider matrices go to LAPACK one by one."""
+MOST_HALVES = 1.0
+"""Rows that came later are kept as halves of an inverse up to this share of the features. With more
+rows, matrices take less time."""
 
 
-class FeatureRows(NamedTuple):
-    """Rows with ``features [n, F]``, the ``number [n]`` of their regression, and ``weight [n]``."""
-
-    features: Floats
-    number: Integers
-    weight: Floats
-
-
+@serializable("inverse")
 class Inverse(NamedTuple):
-    """(I + G_k)⁻¹ for each of K regressions: ``matrices`` of some, and ``halves`` of the others.
+    """(I + G_k)⁻¹ for each of K regressions, as B_k − H_kᵀ H_k.
 
-    ``matrices [m, F, F]`` are those of the regressions ``numbers [m]``. A regression with few rows
-    has its half instead: H ``[n_k, F]`` with (I + G_k)⁻¹ = I − Hᵀ H, which takes less time to
-    compute and to multiply. ``few`` are the numbers of these regressions. ``log_det`` is the sum
-    of the log-determinants of I + G_k.
+    B_k is one of the ``matrices [m, F, F]`` for the regressions ``numbers [m]``, and I for the
+    others, which have few rows. The ``halves`` H_k ``[n_k, F]`` have a row for each row that B_k
+    does not know, so they take less time to compute and to multiply than matrices. ``log_det`` is
+    the sum of the log-determinants of I + G_k, NaN if it is unknown.
     """
 
     numbers: Integers
     matrices: Floats
-    few: Integers
     halves: tuple[Floats, ...]
     log_det: float
 
-    @classmethod
-    def of(cls, matrices: Floats, log_det: float = np.nan) -> Self:
-        """Return the inverse whose matrices ``[K, F, F]`` are all known."""
-        none = np.zeros(0, dtype=np.int64)
-        return cls(np.arange(len(matrices)), matrices, none, (), log_det)
-
     def dense(self) -> Floats:
         """Return the matrices of all regressions, ``[K, F, F]``."""
-        if not self.halves:
-            return self.matrices
         width = self.matrices.shape[-1]
-        found = np.empty((len(self.numbers) + len(self.few), width, width))
+        found = np.zeros((len(self.halves), width, width))
+        found[self.alone, range(width), range(width)] = 1.0
         found[self.numbers] = self.matrices
-        for number, half in zip(self.few, self.halves, strict=True):
-            np.matmul(half.T, -half, out=found[number])
-            found[number].flat[:: width + 1] += 1.0
+        for matrix, half in zip(found, self.halves, strict=True):
+            if len(half):
+                _subtract_square(matrix, half)
         return found
+
+    @property
+    def alone(self) -> Any:
+        """The regressions whose B_k is I, as an index of a column of numbers."""
+        return np.delete(np.arange(len(self.halves)), self.numbers)[:, None]
 
     def times(self, vectors: Floats) -> Floats:
         """Multiply the matrices by vectors: ``[..., K, F] -> [..., K, F]``."""
-        if not self.halves:
-            return times(self.matrices, vectors)
-        product = vectors.copy()
-        product[..., self.numbers, :] = times(self.matrices, vectors[..., self.numbers, :])
-        for number, half in zip(self.few, self.halves, strict=True):
-            product[..., number, :] -= (vectors[..., number, :] @ half.T) @ half
+        if len(self.numbers) == len(self.halves):
+            product = times(self.matrices, vectors)
+        else:
+            product = vectors.copy()
+            product[..., self.numbers, :] = times(self.matrices, vectors[..., self.numbers, :])
+        for number, half in enumerate(self.halves):
+            if len(half):
+                product[..., number, :] -= (vectors[..., number, :] @ half.T) @ half
         return product
 
     def weighted_sum(self, weights: Floats) -> Floats:
@@ -314,17 +403,22 @@ class Inverse(NamedTuple):
         width = self.matrices.shape[-1]
         flat = self.matrices.reshape(len(self.matrices), width * width)
         found: Floats = np.dot(weights[None, self.numbers], flat).reshape(width, width)
-        if self.halves:
-            rows = np.repeat(weights[self.few], [len(half) for half in self.halves])
+        found.flat[:: width + 1] += weights[self.alone].sum()
+        lengths = [len(half) for half in self.halves]
+        if any(lengths):
+            roots = np.sqrt(np.abs(np.repeat(weights, lengths)))[:, None]
             halves = np.concatenate(self.halves)
-            found -= halves.T @ (rows[:, None] * halves)
-            found.flat[:: width + 1] += weights[self.few].sum()
+            if weights.min() >= 0:
+                halves *= roots
+                _subtract_square(found, halves)
+            else:
+                found -= halves.T @ (np.repeat(weights, lengths)[:, None] * halves)
         return found
 
     def diagonal(self) -> Floats:
         """Return the sum of the diagonals of all matrices: ``[F]``."""
         found: Floats = np.einsum("kff->f", self.matrices)
-        found = found + len(self.few)
+        found = found + (len(self.halves) - len(self.numbers))
         for half in self.halves:
             found -= np.einsum("nf,nf->f", half, half)
         return found
@@ -336,13 +430,98 @@ class Inverse(NamedTuple):
         """
         found = np.zeros(self.matrices.shape[-1])
         for number, matrix in zip(self.numbers, self.matrices, strict=True):
+            half = self.halves[number]
+            if len(half):
+                matrix = _subtract_square(matrix.copy(), half)
             found += np.einsum("fg,fg->f", matrix @ blocks(number), matrix)
-        for number, half in zip(self.few, self.halves, strict=True):
-            block = blocks(number)
-            seen = half @ block
-            inner = (seen @ half.T) @ half
-            inner -= 2 * seen
-            found += np.diag(block) + np.einsum("nf,nf->f", half, inner)
+        for number in self.alone[:, 0]:
+            block, half = blocks(number), self.halves[number]
+            found += np.diag(block)
+            if len(half):
+                seen = half @ block
+                inner = (seen @ half.T) @ half
+                inner -= 2 * seen
+                found += np.einsum("nf,nf->f", half, inner)
+        return found
+
+    def with_rows(self, rows: FeatureRows) -> Self:
+        """Return the inverse after more rows φ, which add w φ φᵀ to G_k.
+
+        With the new rows R_k = √w φ, the formula of Woodbury gives a further half
+        L⁻¹ R_k A_k⁻¹, where L is the Cholesky factor of I + R_k A_k⁻¹ R_kᵀ.
+        """
+        scaled = rows.features * np.sqrt(rows.weight)[:, None]
+        place = dict(zip(self.numbers.tolist(), range(len(self.numbers)), strict=True))
+        halves = list(self.halves)
+        for one, mine in enumerate(rows.of_each(len(halves))):
+            if not len(mine):
+                continue
+            new, half = scaled[mine], halves[one]
+            seen = new @ self.matrices[place[one]] if one in place else new
+            if len(half):
+                seen = seen - (new @ half.T) @ half
+            inner = seen @ new.T
+            inner.flat[:: len(inner) + 1] += 1.0
+            root = np.linalg.cholesky(inner)
+            further, _ = checked(scipy.linalg.lapack.dtrtrs(root, seen, lower=1))
+            halves[one] = np.concatenate([half, further])
+        found = self._replace(halves=tuple(halves), log_det=np.nan)
+        if max(map(len, halves)) <= MOST_HALVES * self.matrices.shape[-1]:
+            return found
+        none = (np.zeros((0, self.matrices.shape[-1])),) * len(halves)
+        return type(self)(np.arange(len(halves)), found.dense(), none, np.nan)
+
+
+def _subtract_square(matrix: Floats, half: Floats) -> Floats:
+    """Subtract Hᵀ H from a symmetric matrix in its place."""
+    # BLAS updates its own column-major matrix: the transpose, which is the same.
+    scipy.linalg.blas.dgemm(-1.0, half.T, half.T, 1.0, matrix.T, trans_b=True, overwrite_c=True)
+    return matrix
+
+
+class Coupling(NamedTuple):
+    """Q⁻¹ = C (I + H C)⁻¹ of `Posterior`, which is never computed where it is only multiplied.
+
+    ``along [q F, q F]`` is Uᵀ A⁻¹ U, so H = I − ``along``; ``change [q F]`` is the diagonal of C,
+    and ``factor`` and ``pivots`` are the LU factorization of the transpose of I + H C.
+    """
+
+    along: Floats
+    change: Floats
+    factor: Floats
+    pivots: Integers
+
+    @classmethod
+    def of(cls, structure: PriorStructure, prior: Prior, inverse: Inverse) -> Self | None:
+        """Return Q⁻¹; None if the regressions are independent."""
+        if not len(structure.kinds):
+            return None
+        # The relative prior variances along the directions, minus 1.
+        change = (prior.relative_variances(structure) - 1.0).ravel()
+        along = structure.projected(inverse.weighted_sum)
+        system = (np.eye(len(change)) - along) * change
+        system.flat[:: len(system) + 1] += 1.0
+        # LAPACK need not copy the transpose.
+        factor, pivots, _ = checked(scipy.linalg.lapack.dgetrf(system.T, overwrite_a=1))
+        return cls(along, change, factor, pivots)
+
+    @property
+    def log_det(self) -> float:
+        """The logarithm of det(I + H C)."""
+        return float(np.log(np.abs(np.diag(self.factor))).sum())
+
+    def times(self, rows: Floats) -> Floats:
+        """Multiply rows by Q⁻¹: ``[..., q F] -> [..., q F]``."""
+        columns = rows.reshape(-1, rows.shape[-1]).T
+        solved, _ = checked(scipy.linalg.lapack.dgetrs(self.factor, self.pivots, columns, trans=1))
+        coupled: Floats = self.change * solved.T
+        return coupled.reshape(rows.shape)
+
+    def matrix(self) -> Floats:
+        """Return Q⁻¹, ``[q F, q F]``."""
+        inverted, _ = checked(scipy.linalg.lapack.dgetri(self.factor, self.pivots))
+        coupling = self.change[:, None] * inverted.T
+        found: Floats = (coupling + coupling.T) / 2
         return found
 
 
@@ -357,7 +536,7 @@ class Posterior(NamedTuple):
 
         A⁻¹ + A⁻¹ U Q⁻¹ Uᵀ A⁻¹,  Q⁻¹ = C (I + H C)⁻¹,  H = Uᵀ (I − A⁻¹) U
 
-    where ``coupling [q F, q F]`` is Q⁻¹. This costs K + q³ inversions of F × F matrices. c may be
+    where `Coupling` is Q⁻¹. This costs K + q³ inversions of F × F matrices. c may be
     negative, down to −1, as for regressions whose rewards exclude each other. ``log_evidence`` is
     the logarithm of the marginal likelihood.
     """
@@ -368,7 +547,7 @@ class Posterior(NamedTuple):
     unit: Floats
     sums: Sums
     inverse: Inverse
-    coupling: Floats
+    coupled: Coupling | None
     mean: Floats
     explained: float
     square: float
@@ -381,34 +560,37 @@ class Posterior(NamedTuple):
         structure: PriorStructure,
         prior: Prior,
         centre: float,
-        inverse: Floats | None = None,
-        rows: FeatureRows | None = None,
+        inverse: Inverse | None = None,
     ) -> Self:
         """Return the posterior of the coefficients of rewards minus ``centre``.
 
-        If the ``inverse`` is passed, it is not computed, and the evidence is NaN. If the ``rows``
-        of the sums are passed, regressions with few rows are inverted faster.
+        If the ``inverse`` is passed, it is not computed. If rows were added to it, the evidence is
+        NaN.
         """
         unit = np.sqrt(prior.variance[structure.groups, OWN])
         moment, square = sums.centred(centre)
         response = moment * (unit / prior.noise)
-        known = None if inverse is None else Inverse.of(inverse)
-        found = known or _inverted(sums, unit, prior.noise, rows)
-        coupling, log_det_of_system = _coupling(structure, prior, found)
-        mean = covariance_times(structure, found, response, lambda rows: rows @ coupling)
+        found = inverse or inverted(sums, unit, prior.noise)
+        coupled = Coupling.of(structure, prior, found)
+        mean = covariance_times(structure, found, coupled, response)
         explained = float(np.sum(response * mean))
-        log_det = found.log_det + log_det_of_system
+        log_det = found.log_det + (0.0 if coupled is None else coupled.log_det)
         spread = sums.weight * np.log(2 * np.pi * prior.noise) + square / prior.noise
         log_evidence = -(spread + log_det - explained) / 2
         return cls(
-            structure, prior, centre, unit, sums, found, coupling, mean,
+            structure, prior, centre, unit, sums, found, coupled, mean,
             explained, square, log_evidence,
         )  # fmt: skip
 
     @property
     def gram(self) -> Floats:
         """The Gram matrices G_k / σ² in these units, ``[K, F, F]``."""
-        return self.sums.gram * (self.unit[:, None] * self.unit / self.prior.noise)
+        return self.sums.settled(0.0).gram * (self.unit[:, None] * self.unit / self.prior.noise)
+
+    @property
+    def coupling(self) -> Floats:
+        """Q⁻¹ ``[q F, q F]``; it is empty if the regressions are independent."""
+        return np.zeros((0, 0)) if self.coupled is None else self.coupled.matrix()
 
     @property
     def weight(self) -> float:
@@ -430,9 +612,7 @@ class Posterior(NamedTuple):
         Reference: Wilson et al. (2021), Pathwise conditioning of Gaussian processes.
         """
         response = times(self.gram, prior_draws) + noise
-        explained = covariance_times(
-            self.structure, self.inverse, response, lambda rows: rows @ self.coupling
-        )
+        explained = covariance_times(self.structure, self.inverse, self.coupled, response)
         return (prior_draws - explained) * self.unit
 
     def roots(self) -> Floats:
@@ -440,7 +620,7 @@ class Posterior(NamedTuple):
 
         The regressions must be independent. The posterior variance of φ·θ_k is then |R_k φ|².
         """
-        assert not len(self.coupling), "the regressions must be independent"
+        assert self.coupled is None, "the regressions must be independent"
         precision = self.gram + np.eye(self.mean.shape[1])
         roots: Floats = np.linalg.inv(np.linalg.cholesky(precision)) * self.unit
         return roots
@@ -448,70 +628,50 @@ class Posterior(NamedTuple):
     def variance(self, features: Floats) -> Floats:
         """Return the posterior variance of φ·θ_k: ``[n, F] -> [n, K]``."""
         scaled = features * self.unit
-        found = np.empty((len(features), len(self.mean)))
+        found, coupling = np.empty((len(features), len(self.mean))), self.coupling
         for number, inverse in enumerate(self.inverse.dense()):
             alone = scaled @ inverse
             found[:, number] = np.einsum("nf,nf->n", alone, scaled)
-            if len(self.coupling):
+            if len(coupling):
                 weights = self.structure.directions[number]
                 seen = (weights[:, None] * alone[:, None]).reshape(len(alone), -1)
-                found[:, number] += np.einsum("ni,ni->n", seen @ self.coupling, seen)
+                found[:, number] += np.einsum("ni,ni->n", seen @ coupling, seen)
         return found
 
 
-def _coupling(structure: PriorStructure, prior: Prior, inverse: Inverse) -> tuple[Floats, float]:
-    """Return Q⁻¹, see `Posterior`, and ln det(I + H C).
-
-    Independent regressions have an empty Q⁻¹.
-    """
-    if not len(structure.kinds):
-        return np.zeros((0, 0)), 0.0
-    change = variance_change(structure, prior)
-    system = coupled_system(structure, inverse, change)
-    # The transpose has the same determinant, and LAPACK need not copy it.
-    factor, pivots, _ = checked(scipy.linalg.lapack.dgetrf(system.T, overwrite_a=1))
-    log_det = float(np.log(np.abs(np.diag(factor))).sum())
-    inverted, _ = checked(scipy.linalg.lapack.dgetri(factor, pivots, overwrite_lu=1))
-    coupling = change[:, None] * inverted.T
-    return (coupling + coupling.T) / 2, log_det
-
-
-def _inverted(sums: Sums, unit: Floats, noise: float, rows: FeatureRows | None) -> Inverse:
-    """Return the inverse of I + G_k; if ``rows`` are given, they are those of the sums."""
+def inverted(sums: Sums, unit: Floats, noise: float) -> Inverse:
+    """Return the inverse of I + G_k, with G_k the Gram matrices in the ``unit``, divided by σ²."""
+    sums = sums.settled()
     regressions, width = sums.moment.shape
-    is_few = np.zeros(regressions, dtype=np.bool_)
-    scaled, number = np.zeros((0, width)), np.zeros(0, dtype=np.int64)
-    if rows is not None:
-        is_few = np.bincount(rows.number, minlength=regressions) <= FEW_ROWS * width
-        order = np.argsort(rows.number, kind="stable")
-        number = rows.number[order]
-        scaled = rows.features[order] * unit
-        scaled *= np.sqrt(rows.weight[order] / noise)[:, None]
-    numbers, few = np.flatnonzero(~is_few), np.flatnonzero(is_few)
-    gram = sums.gram[numbers] if len(few) else sums.gram
-    matrices, log_det = _inverses(gram * (unit[:, None] * unit / noise))
+    summed = sums.summed
+    gram = sums.gram if summed.all() else sums.gram[summed]
+    matrices, log_det = _inverses(gram, unit[:, None] * unit / noise)
+    rows = FeatureRows.joined(sums.kept, width)
+    scaled = rows.features * unit
+    scaled *= np.sqrt(rows.weight / noise)[:, None]
     halves = []
-    for one in few:
-        half, logarithm = _half(scaled[slice(*np.searchsorted(number, [one, one + 1]))])
+    for mine in rows.of_each(regressions):
+        half, logarithm = _half(scaled[mine])
         halves.append(half)
         log_det += logarithm
-    return Inverse(numbers, matrices, few, tuple(halves), log_det)
+    return Inverse(np.flatnonzero(summed), matrices, tuple(halves), log_det)
 
 
-def _inverses(gram: Floats) -> tuple[Floats, float]:
-    """Return (I + G_k)⁻¹ for each matrix, and the sum of the log-determinants of I + G_k."""
+def _inverses(gram: Floats, factor: Floats) -> tuple[Floats, float]:
+    """Return (I + G_k)⁻¹ for G_k = ``gram`` times ``factor [F, F]``, and Σ ln det(I + G_k)."""
     if gram.shape[-1] <= BATCHED_WIDTH:
-        root = np.linalg.cholesky(gram + np.eye(gram.shape[-1]))
+        root = np.linalg.cholesky(gram * factor + np.eye(gram.shape[-1]))
         inverse_root = np.linalg.inv(root)
         log_det = 2.0 * float(np.log(np.einsum("kff->kf", root)).sum())
         return inverse_root.swapaxes(1, 2) @ inverse_root, log_det
     inverse, log_det = np.empty_like(gram), 0.0
     for number, matrix in enumerate(gram):
-        precision = matrix.copy(order="F")
+        precision = matrix * factor
         precision.flat[:: len(precision) + 1] += 1.0
-        factor, _ = checked(scipy.linalg.lapack.dpotrf(precision, lower=1, overwrite_a=1))
-        log_det += 2.0 * float(np.log(np.diag(factor)).sum())
-        lower, _ = checked(scipy.linalg.lapack.dpotri(factor, lower=1, overwrite_c=1))
+        # The transpose is the same symmetric matrix, and LAPACK need not copy it.
+        root, _ = checked(scipy.linalg.lapack.dpotrf(precision.T, lower=1, overwrite_a=1))
+        log_det += 2.0 * float(np.log(np.diag(root)).sum())
+        lower, _ = checked(scipy.linalg.lapack.dpotri(root, lower=1, overwrite_c=1))
         # The other triangle is zero.
         np.add(lower, lower.T, out=inverse[number])
         inverse[number].flat[:: len(lower) + 1] *= 0.5
@@ -548,56 +708,38 @@ def times(matrices: Floats, vectors: Floats) -> Floats:
     return product.swapaxes(0, 1)
 
 
-def variance_change(structure: PriorStructure, prior: Prior) -> Floats:
-    """Return c, the relative prior variances along the directions minus 1: ``[q F]``."""
-    return (prior.relative_variances(structure) - 1.0).ravel()
-
-
-def coupled_system(structure: PriorStructure, inverse: Inverse, change: Floats) -> Floats:
-    """Return I + H C with H = Uᵀ (I − A⁻¹) U and C = diag(change): ``[q F, q F]``."""
-    system: Floats = (np.eye(len(change)) - structure.projected(inverse.weighted_sum)) * change
-    system.flat[:: len(system) + 1] += 1.0
-    return system
-
-
 def covariance_times(
-    structure: PriorStructure,
-    inverse: Inverse,
-    response: Floats,
-    couple: Callable[[Floats], Floats],
+    structure: PriorStructure, inverse: Inverse, coupled: Coupling | None, response: Floats
 ) -> Floats:
     """Multiply responses by the posterior covariance: ``[K, F]`` or ``[P, K, F]``, same shape back.
 
-    ``couple`` multiplies rows ``[..., q F]`` by Q⁻¹; see `Posterior`. It is not called if the
-    regressions are independent.
+    ``coupled`` is Q⁻¹, see `Posterior`; None if the regressions are independent.
     """
     alone = inverse.times(response)
-    directions = structure.directions
-    if not directions.shape[1]:
+    if coupled is None:
         return alone
-    projected = directions.T @ alone
-    size = directions.shape[1] * alone.shape[-1]
-    coupled = couple(projected.reshape(*projected.shape[:-2], size))
-    back = directions @ coupled.reshape(projected.shape)
-    return alone + inverse.times(back)
+    projected = structure.directions.T @ alone
+    back = coupled.times(projected.reshape(*projected.shape[:-2], -1)).reshape(projected.shape)
+    return alone + inverse.times(structure.directions @ back)
 
 
 @serializable("posterior-covariance")
 class PosteriorCovariance(NamedTuple):
     """The posterior covariance under a fixed prior; it maps responses to coefficients.
 
-    ``inverse [K, F, F]`` is (I + G_k / σ²)⁻¹ in the ``unit [F]`` of `Posterior`. New rows change
-    it by Woodbury's formula, at a cost of F² for each row instead of F³ for a new inversion.
+    ``inverse`` is (I + G_k / σ²)⁻¹ in the ``unit [F]`` of `Posterior`. New rows change it by
+    Woodbury's formula, at a cost of F² for each row instead of F³ for a new inversion.
     """
 
     prior: Prior
     unit: Floats
-    inverse: Floats
+    inverse: Inverse
 
     @classmethod
-    def of(cls, posterior: Posterior) -> Self:
-        """Return the covariance of a posterior."""
-        return cls(posterior.prior, posterior.unit, posterior.inverse.dense())
+    def of(cls, sums: Sums, structure: PriorStructure, prior: Prior) -> Self:
+        """Return the covariance after all rows of the sums."""
+        unit = np.sqrt(prior.variance[structure.groups, OWN])
+        return cls(prior, unit, inverted(sums, unit, prior.noise))
 
     def with_rows(self, features: Floats, number: Integers, weight: Floats) -> Self:
         """Return the covariance after more rows.
@@ -605,34 +747,13 @@ class PosteriorCovariance(NamedTuple):
         ``features [n, F]`` and ``weight [n]`` are those of the rows, and ``number [n]`` is the
         regression that each row belongs to.
         """
-        inverse = self.inverse.copy()
-        scaled = features * self.unit
-        scaled *= np.sqrt(weight / self.prior.noise)[:, None]
-        for one in np.unique(number):
-            rows = scaled[number == one]
-            seen = rows @ inverse[one]
-            inner = seen @ rows.T
-            inner.flat[:: len(inner) + 1] += 1.0
-            root = np.linalg.cholesky(inner)
-            halved, _ = scipy.linalg.lapack.dtrtrs(root, seen, lower=1)
-            # BLAS updates its own column-major matrix in place: the transpose, which is the same
-            # symmetric matrix.
-            scipy.linalg.blas.dgemm(
-                -1.0, halved, halved, 1.0, inverse[one].T, trans_a=True, overwrite_c=True
-            )
-        return self._replace(inverse=inverse)
+        rows = FeatureRows(features * self.unit, number, weight / self.prior.noise)
+        return self._replace(inverse=self.inverse.with_rows(rows))
 
     def applied(self, structure: PriorStructure, response: Floats) -> Floats:
         """Multiply responses by the covariance: ``[P, K, F] -> [P, K, F]``."""
-        inverse = Inverse.of(self.inverse)
-
-        def couple(rows: Floats) -> Floats:
-            change = variance_change(structure, self.prior)
-            system = coupled_system(structure, inverse, change)
-            coupled: Floats = change * np.linalg.solve(system, rows.T).T
-            return coupled
-
-        return covariance_times(structure, inverse, response, couple)
+        coupled = Coupling.of(structure, self.prior, self.inverse)
+        return covariance_times(structure, self.inverse, coupled, response)
 
     def draw_responses(self, structure: PriorStructure, normal: Floats, noise: Floats) -> Floats:
         """Return random responses such that ``applied`` gives posterior draws minus the mean.
@@ -681,14 +802,11 @@ def fitted(
     prior: Prior,
     centre: float,
     steps: int,
-    inverse: Floats | None = None,
     least_noise: float = 0.0,
-    rows: FeatureRows | None = None,
 ) -> Posterior:
     """Return the posterior after improving the prior by ``steps`` fixed-point steps.
 
-    If the ``inverse`` under the given prior is known, it can be passed, and so can the ``rows`` of
-    the sums; see `Posterior.of`. The fitted noise variance is at least ``least_noise``.
+    The fitted noise variance is at least ``least_noise``.
 
     A step sets each variance to (s + Σ E[θ]²) / (1 + γ). Here γ = Σ (1 − Var[θ] / prior variance)
     is the number of components that the data determine, and s is 0.003 times the variance of the
@@ -698,10 +816,10 @@ def fitted(
 
     Reference: MacKay (1992), Bayesian interpolation.
     """
-    found = Posterior.of(sums, structure, prior, centre, inverse, rows)
+    found = Posterior.of(sums, structure, prior, centre)
     for _ in range(steps):
-        prior = _improved(found, sums.variance, least_noise)
-        found = Posterior.of(sums, structure, prior, centre, rows=rows)
+        prior = improved(found, least_noise)
+        found = Posterior.of(sums, structure, prior, centre)
     return found
 
 
@@ -712,12 +830,12 @@ def moments_of(posterior: Posterior) -> CoefficientMoments:
     # tr(G · covariance) with G = A − I.
     used = mean.size - own.sum()
     spread = np.zeros((0, mean.shape[1]))
-    if len(posterior.coupling):
+    if posterior.coupled is not None:
         # The variances along the directions are the diagonal of T + T Q⁻¹ T with T = Uᵀ A⁻¹ U.
-        along, coupling = structure.projected(inverse.weighted_sum), posterior.coupling
+        along, coupling = posterior.coupled.along, posterior.coupling
         spread = np.diag(along) + np.einsum("ij,ij->i", along @ coupling, along)
         spread = spread.reshape(-1, mean.shape[1])
-        taken = inverse.sandwiched(_blocks(posterior))
+        taken = inverse.sandwiched(_blocks(posterior, coupling))
         own += taken
         used += np.vdot(along, coupling) - taken.sum()
     projected = structure.directions.T @ mean
@@ -729,20 +847,19 @@ def moments_of(posterior: Posterior) -> CoefficientMoments:
     for kind, square, variance in zip(kinds, square_rows, variance_rows, strict=True):
         squares[:, kind] += np.bincount(structure.groups, square, len(squares))
         variances[:, kind] += np.bincount(structure.groups, variance, len(squares))
-    theta = posterior.coefficients
-    fit = float(np.sum(theta * times(posterior.sums.gram, theta)))
+    fit = posterior.sums.squared(posterior.coefficients)
     residual = posterior.square - 2 * posterior.explained * posterior.prior.noise + fit
     return CoefficientMoments(squares, variances, max(residual, 0.0), float(used))
 
 
-def _blocks(posterior: Posterior) -> Callable[[int], Floats]:
+def _blocks(posterior: Posterior, coupling: Floats) -> Callable[[int], Floats]:
     """Return a function that returns u_kᵀ Q⁻¹ u_k of a regression k: ``[F, F]``."""
     directions, features = posterior.structure.directions, posterior.mean.shape[1]
     count = directions.shape[1]
-    blocks = posterior.coupling.reshape(count, features, count, features).swapaxes(1, 2)
+    blocks = coupling.reshape(count, features, count, features).swapaxes(1, 2)
     flat = blocks.reshape(count * count, features * features)
     if count == 1 and np.ptp(directions) == 0:
-        alike: Floats = directions[0] ** 2 * posterior.coupling
+        alike: Floats = directions[0] ** 2 * coupling
         return lambda number: alike
 
     def block(number: int) -> Floats:
@@ -753,7 +870,9 @@ def _blocks(posterior: Posterior) -> Callable[[int], Floats]:
     return block
 
 
-def _improved(posterior: Posterior, reward_variance: float, least_noise: float) -> Prior:
+def improved(posterior: Posterior, least_noise: float = 0.0) -> Prior:
+    """Return the prior after one fixed-point step; see `fitted`."""
+    reward_variance = posterior.sums.variance
     if reward_variance <= 0:
         # Equal rewards carry no information about the prior. They occur with a discount, too.
         return posterior.prior

@@ -12,8 +12,6 @@ from submax.core.problem import Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.regression.bayesian import (
-    FEW_ROWS,
-    FeatureRows,
     Posterior,
     PosteriorCovariance,
     Prior,
@@ -21,6 +19,7 @@ from submax.models.regression.bayesian import (
     Sums,
     check_can_learn,
     fitted,
+    improved,
     known,
 )
 from submax.models.regression.blas import in_one_thread
@@ -188,12 +187,10 @@ class BeliefSettings:
 
 
 class FittedMap(NamedTuple):
-    """A feature map, with the fitted prior and the coefficients of regressions on its features."""
+    """A feature map, and the posterior of regressions on its features."""
 
     feature_map: FeatureMap
-    prior: Prior
-    coefficients: Floats
-    log_evidence: float
+    posterior: Posterior
 
 
 def best_map(
@@ -222,12 +219,12 @@ def best_map(
     tried = [one for one in found if one is not None]
     if not tried:
         return None
-    best = max(tried, key=lambda one: one.log_evidence)
+    best = max(tried, key=lambda one: one.posterior.log_evidence)
     if not choosing:
         return best
     relevant = best.feature_map.with_relevance(_relevance(best, rows))
-    another = _fitted(relevant, rows, centre, best.prior, settings, least_noise)
-    if another is None or another.log_evidence <= best.log_evidence:
+    another = _fitted(relevant, rows, centre, best.posterior.prior, settings, least_noise)
+    if another is None or another.posterior.log_evidence <= best.posterior.log_evidence:
         return best
     return another
 
@@ -243,16 +240,14 @@ def _fitted(
     features = feature_map.rows(rows.context)
     offset = float(np.average(rows.reward, weights=rows.weight))
     empty = Sums.empty(settings.actions, feature_map.width, offset)
-    sums = empty.add(features, rows.number, rows.reward, rows.weight)
+    sums = empty.keep(features, rows.number, rows.reward, rows.weight).settled()
     if sums.variance == 0.0:
         return None
     described = settings.action_features is not None
     start = prior or Prior.vague(GROUPS, sums.variance, described)
     structure = settings.prior_structure(feature_map.groups)
     steps = FIRST_STEPS if prior is None else STEPS
-    given = FeatureRows(features, rows.number, rows.weight)
-    found = fitted(sums, structure, start, centre, steps, None, least_noise, given)
-    return FittedMap(feature_map, found.prior, found.coefficients, found.log_evidence)
+    return FittedMap(feature_map, fitted(sums, structure, start, centre, steps, least_noise))
 
 
 def _relevance(best: FittedMap, rows: RegressionRows) -> Floats:
@@ -265,7 +260,7 @@ def _relevance(best: FittedMap, rows: RegressionRows) -> Floats:
     backpropagation-free machine learning models, on average gradient outer products.
     """
     recent = rows.context[-SENSITIVITY_ROWS:]
-    squared = best.feature_map.sensitivity(recent, best.coefficients)
+    squared = best.feature_map.sensitivity(recent, best.posterior.coefficients)
     mean = squared.mean()
     if not mean > 0:
         return np.ones(len(squared))
@@ -276,7 +271,7 @@ def _relevance(best: FittedMap, rows: RegressionRows) -> Floats:
 MAP_GROWTH = 2.0
 """A new feature map is chosen when the rows have grown by this factor since the last choice. The
 cost of all choices together is then a small multiple of the cost of the last one."""
-PRIOR_GROWTH = 0.25
+PRIOR_GROWTH = 0.5
 """The prior is fitted again when the weight of the rows has grown by this share of itself."""
 REFIT_SHARE = 0.05
 """The posterior is solved again when the weight of the rows has grown by this share of itself."""
@@ -521,13 +516,14 @@ class ContextBelief(NamedTuple):
         shape = (settings.draws, settings.actions, width)
         belief = start._replace(
             feature_map=found.feature_map,
-            prior=found.prior,
+            prior=found.posterior.prior,
             sums=Sums.empty(settings.actions, width, offset),
             fitted=0.0,
             covariance=None,
             noise=DrawNoise(rng.standard_normal(shape), np.zeros(shape)),
         )
-        return belief._with_rows(rows, settings, rng)._solved(settings)
+        known_posterior = found.posterior if len(rows.reward) <= CHOOSING_ROWS else None
+        return belief._with_rows(rows, settings, rng)._solved(settings, known_posterior)
 
     def _faded(self, factor: float) -> Self:
         """Multiply the weights of all rows so far by a factor."""
@@ -547,7 +543,7 @@ class ContextBelief(NamedTuple):
         covariance = self.covariance if few else None
         for piece in rows.pieces():
             features = feature_map.rows(piece.context)
-            sums = sums.add(features, piece.number, piece.reward, piece.weight)
+            sums = sums.keep(features, piece.number, piece.reward, piece.weight)
             if covariance is not None:
                 covariance = covariance.with_rows(features, piece.number, piece.weight)
             normal = rng.standard_normal((settings.draws, len(features)))
@@ -566,28 +562,23 @@ class ContextBelief(NamedTuple):
         """The smallest noise variance that is fitted."""
         return NOISE_SHARE * self.uniform.variance
 
-    def _rows(self, actions: int) -> FeatureRows | None:
-        """Return the rows of the sums, if the sample has all of them and the actions have few."""
-        rows, feature_map = self.sample.rows, known(self.feature_map)
-        few = len(rows.reward) <= FEW_ROWS * feature_map.width * actions
-        if len(rows.reward) != self.sample.seen or not few:
-            return None
-        return FeatureRows(feature_map.rows(rows.context), rows.number, rows.weight)
+    def _solved(self, settings: BeliefSettings, posterior: Posterior | None = None) -> Self:
+        """Solve for the coefficients, and make the draws; fit the prior first if this is due.
 
-    def _solved(self, settings: BeliefSettings) -> Self:
-        """Solve for the coefficients, and make the draws; fit the prior first if this is due."""
+        The ``posterior`` under the present prior can be passed if it is known.
+        """
         sums, prior, noise = known(self.sums), known(self.prior), known(self.noise)
         centre = self._centre(sums.offset + sums.reward / sums.weight)
         structure, covariance = self._structure(settings), self.covariance
         # With a discount the weight hardly changes, although the rows do.
         due = sums.weight - self.fitted >= PRIOR_GROWTH * self.fitted or settings.discount < 1
         if due or covariance is None:
-            rows = self._rows(settings.actions)
-            inverse = None if covariance is None or rows is not None else covariance.inverse
-            steps, least = int(due), self._least_noise
-            covariance = PosteriorCovariance.of(
-                fitted(sums, structure, prior, centre, steps, inverse, least, rows)
-            )
+            inverse = None if covariance is None else covariance.inverse
+            sums = sums.settled()
+            if due:
+                posterior = posterior or Posterior.of(sums, structure, prior, centre, inverse)
+                prior = improved(posterior, self._least_noise)
+            covariance = PosteriorCovariance.of(sums, structure, prior)
         moment, _ = sums.centred(centre)
         response = moment * (covariance.unit / covariance.prior.noise)
         drawn = covariance.draw_responses(structure, noise.prior, noise.rows)
@@ -596,6 +587,7 @@ class ContextBelief(NamedTuple):
         )
         raw = known(self.feature_map).for_raw(found)
         return self._replace(
+            sums=sums,
             centre=centre,
             prior=covariance.prior,
             coefficients=raw[0],

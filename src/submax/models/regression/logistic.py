@@ -20,8 +20,10 @@ MOST_NUMBERS = 2_160_000
 """Numbers in the sums of all actions: 17 MB. Without room for them, a sample of rows is kept."""
 REFIT_SHARE, REFIT_ROWS = 0.05, 100
 """The regressions are fitted again when the rows have grown by this share, or by so many rows."""
-FITS = 2
-"""Times that prior and posterior are fitted in turns, if the rows have grown by the share above."""
+FITS, FITS_SHARE = 2, 0.2
+"""Times that prior and posterior are fitted in turns, if the rows have grown by this share."""
+SCALE_SHARE = 0.5
+"""Contexts are standardized anew when the rows have grown by this share."""
 FASTER, FARTHEST_STEP = 2.0, 8.0
 """A step of the fixed point multiplies a prior variance. The factor is squared, which saves steps,
 and then is at most 8 and at least 1/8."""
@@ -48,11 +50,14 @@ class LogisticRegressions(NamedTuple):
     coefficients that the rows determine; s is ``PRIOR_SQUARE``.
 
     The posterior is Laplace's: ``mean [K, F]`` is the mode, and ``draws [P, K, F]`` are draws of
-    the deviation from it. The last rows are kept in ``sample``; of older ones the ``curvature
-    [K, F, F]`` Σ w p(1 − p) x xᵀ and the ``response [K, F]`` Σ w (p(1 − p) x·θ + r − p) x remain,
-    computed at the mode when they left. Where these sums would be too large, the sample is a
-    uniform sample of all rows instead, and there are no sums. If an action has fewer rows than
-    features, its posterior is computed in the dual form, whose matrices have a row for each row.
+    the deviation from it. Decisions use ``values [P, K, F]``, the mode and a share of each
+    deviation. ``fitted`` and ``scaled`` are the numbers of rows at the last fit and when the
+    ``shift`` and ``scale`` of contexts were last computed. The last rows are kept in ``sample``; of
+    older ones the ``curvature [K, F, F]`` Σ w p(1 − p) x xᵀ and the ``response [K, F]``
+    Σ w (p(1 − p) x·θ + r − p) x remain, computed at the mode when they left. Where these sums would
+    be too large, the sample is a uniform sample of all rows instead, and there are no sums. If an
+    action has fewer rows than features, its posterior is computed in the dual form, whose matrices
+    have a row for each row.
 
     References: MacKay (1992), The evidence framework applied to classification networks;
     Rasmussen and Williams (2006), algorithm 3.1.
@@ -62,8 +67,10 @@ class LogisticRegressions(NamedTuple):
     fitted: int = 0
     shift: Floats | None = None
     scale: Floats | None = None
+    scaled: int = 0
     mean: Floats | None = None
     draws: Floats | None = None
+    values: Floats | None = None
     centre: float = 0.0
     variances: tuple[float, float] = (1.0, 1.0)
     curvature: Floats | None = None
@@ -76,9 +83,17 @@ class LogisticRegressions(NamedTuple):
 
     @in_one_thread
     def learned(
-        self, new: RegressionRows, actions: int, discount: float, rng: np.random.Generator
+        self,
+        new: RegressionRows,
+        actions: int,
+        discount: float,
+        share: float,
+        rng: np.random.Generator,
     ) -> Self:
-        """Return the regressions after more rows, whose rewards are between 0 and 1."""
+        """Return the regressions after more rows, whose rewards are between 0 and 1.
+
+        ``share`` is the part of the posterior's deviation that decisions use.
+        """
         sums = actions * (1 + new.context.shape[1]) ** 2 <= MOST_NUMBERS
         most = self.sample.seen + len(new.reward) if sums else 2 * ACTIVE_ROWS
         sample = self.sample.add(new, most, discount, rng)
@@ -93,30 +108,38 @@ class LogisticRegressions(NamedTuple):
             return belief
         if self.mean is None and np.ptp(sample.rows.reward) == 0:
             return belief
-        for _ in range(FITS if grown >= REFIT_SHARE * sample.seen else 1):
+        if belief.curvature is None and sample.seen >= (1 + SCALE_SHARE) * self.scaled:
+            shift, scale = standardization(sample.rows.context, sample.rows.weight)
+            belief = belief._replace(shift=shift, scale=scale, scaled=sample.seen)
+        for _ in range(FITS if grown >= FITS_SHARE * self.fitted else 1):
             belief = belief._fitted(actions, rng)
+        belief = belief._replace(values=known(belief.mean) + share * known(belief.draws))
         return belief._with_few_rows() if sums else belief
 
-    def scores(self, context: Floats) -> tuple[Floats, Floats]:
-        """Return θ_a · x at the mode and its deviation in each draw: ``[n, K]``, ``[n, P, K]``."""
-        features, drawn = self._features(context), known(self.draws)
+    def drawn(self, context: Floats) -> Floats:
+        """Return the expected reward of every action in each draw: ``[n, D] -> [n, P, K]``."""
+        drawn = known(self.values)
         draws, actions, width = drawn.shape
-        deviation = features @ drawn.reshape(-1, width).T
-        return features @ known(self.mean).T, deviation.reshape(-1, draws, actions)
+        score = self._features(context) @ drawn.reshape(-1, width).T
+        expected: Floats = scipy.special.expit(score, out=score)
+        return expected.reshape(-1, draws, actions)
 
     def expected(self, context: Floats) -> Floats:
         """Return the expected reward of every action: ``[n, D] -> [n, K]``."""
-        score, deviation = self.scores(context)
-        variance = np.mean(deviation**2, axis=1)
+        features, drawn = self._features(context), known(self.draws)
+        score = features @ known(self.mean).T
+        deviation = features @ drawn.reshape(-1, drawn.shape[2]).T
+        variance = np.mean(deviation.reshape(-1, *drawn.shape[:2]) ** 2, axis=1)
         expected: Floats = scipy.special.expit(score / np.sqrt(1.0 + MEAN_RESPONSE * variance))
         return expected
 
     def restricted(self, kept: Integers) -> Self:
         """Return the regressions of the actions ``kept [m]`` alone, for deciding."""
         belief = self.for_deciding()
-        if belief.mean is None or belief.draws is None:
+        if belief.mean is None or belief.draws is None or belief.values is None:
             return belief
-        return belief._replace(mean=belief.mean[kept], draws=belief.draws[:, kept])
+        draws, values = belief.draws[:, kept], belief.values[:, kept]
+        return belief._replace(mean=belief.mean[kept], draws=draws, values=values)
 
     def for_deciding(self) -> Self:
         """Return the regressions without what only further learning needs."""
@@ -131,9 +154,6 @@ class LogisticRegressions(NamedTuple):
     def _fitted(self, actions: int, rng: np.random.Generator) -> Self:
         """Fit the prior and the posterior to all rows."""
         rows, belief = self.sample.rows, self
-        if self.curvature is None:
-            shift, scale = standardization(rows.context, rows.weight)
-            belief = belief._replace(shift=shift, scale=scale)
         features = belief._features(rows.context)
         width = features.shape[1]
         if belief.mean is None:
