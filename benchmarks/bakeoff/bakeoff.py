@@ -5,11 +5,11 @@
     python benchmarks/bakeoff/bakeoff.py play --seeds 0,1,2 --out dense.csv
     python benchmarks/bakeoff/bakeoff.py play --regime rare --seeds 0,1,2 --out rare.csv
 
-``tune`` chooses the parameters of every method on the ten tables for choosing, with a seed that no
-reported result uses: a grid, and if its best value lies on the edge, two more values beyond it. It
-writes them to ``chosen.json``. ``play`` runs every method with every seed. Each finished cell is
-appended to the CSV, and cells that the CSV already has are skipped, so an interrupted run goes on
-with the same command. ``print`` shows the CSV again.
+``tune`` chooses the parameters of every method in ``methods.toml`` on the ten tables for choosing,
+with a seed that no reported result uses, and writes them to ``chosen.json``: a grid, and if its
+best value lies on the edge, values beyond it. ``play`` runs every method with every seed. Each
+finished cell is appended to the CSV, and cells that the CSV already has are skipped, so an
+interrupted run goes on with the same command. ``print`` shows the CSV again.
 
 Twelve tables that no earlier result used are those of R packages of Debian (mlbench: Leisch and
 Dimitriadou, GPL-2, with data of the UCI repository; kernlab: Karatzoglou et al., GPL-2; caret: Kuhn
@@ -37,6 +37,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -48,7 +49,6 @@ import scipy
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bakeoff.methods import DEFAULT, PRESETS, REFERENCE, SUBMAX, TUNED, Method
 from measuring import (
     HERE,
     SINGLE_THREAD,
@@ -92,7 +92,20 @@ MOST_ROWS = 5000
 TUNING_SEED = 100
 """The seed of the runs that choose parameters."""
 CHOSEN = Path(__file__).with_name("chosen.json")
+TUNED = tomllib.loads(Path(__file__).with_name("methods.toml").read_text(encoding="utf-8"))
+OWN = ("submax", "reference")
+"""Played with our Python; the second are short implementations of published methods."""
+DEFAULT = "rcp-adaptive"
+PRESETS = ("linucb", "linear-thompson", DEFAULT, "random")
+"""Policies of submax that are not tuned."""
 COLUMNS = ("regime", "table", "method", "seed", "decisions", "score", "seconds")
+
+
+class Method(NamedTuple):
+    """A peer and the parameters that its player understands."""
+
+    peer: str
+    parameters: Mapping[str, Any]
 
 
 class Cell(NamedTuple):
@@ -171,7 +184,7 @@ def pythons_of(peers: Iterable[str], same_python: bool) -> dict[str, Path]:
     pythons = {}
     for peer in sorted(peers):
         try:
-            own = same_python or peer in (SUBMAX, REFERENCE)
+            own = same_python or peer in OWN
             pythons[peer] = Path(sys.executable) if own else install(peer)
         except PeerUnavailableError as error:
             print(f"{peer} is left out: {error}", file=sys.stderr)
@@ -204,57 +217,66 @@ def read_results(out: Path) -> dict[Cell, float]:
 # Choosing parameters ------------------------------------------------------------------------------
 
 
+class Candidate(NamedTuple):
+    """A method of ``methods.toml`` with the place of an option, and a value."""
+
+    name: str
+    option: int
+    value: float
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.option} {self.value:g}"
+
+    def method(self) -> Method:
+        settings = dict(TUNED[self.name]["options"][self.option])
+        part, _, parameter = TUNED[self.name]["parameter"].rpartition(".")
+        if part:
+            settings[part] = settings.get(part, {}) | {parameter: self.value}
+        else:
+            settings[parameter] = self.value
+        return Method(TUNED[self.name]["peer"], settings)
+
+
 def tune(given: argparse.Namespace) -> None:
     """Run both rounds and write the chosen parameters."""
     given.seeds, tables = [TUNING_SEED], given.tables or CHOOSING
-    names = [name for name in given.methods or TUNED if name in TUNED]
-    tried = {
-        (name, option, position)
-        for name in names
-        for option in range(len(TUNED[name].options))
-        for position in range(TUNED[name].first, TUNED[name].last + 1)
-    }
-    for _ in range(2):
-        # In the order of the methods, the slowest last.
-        ordered = sorted(tried, key=lambda one: (list(TUNED).index(one[0]), *one[1:]))
-        run({label(*one): TUNED[one[0]].method(*one[1:]) for one in ordered}, tables, given)
-        best = best_of(ordered, given, tables)
-        for name, (option, position) in best.items():
-            mine = [p for other, o, p in tried if (other, o) == (name, option)]
-            last = len(TUNED[name].values) - 1
-            if position == max(mine):
-                tried |= {(name, option, min(position + step, last)) for step in (1, 2)}
-            if position == min(mine):
-                tried |= {(name, option, max(position - step, 0)) for step in (1, 2)}
+    grids = {name: grid for name, grid in TUNED.items() if name in (given.methods or TUNED)}
+    tried = [
+        Candidate(name, option, value)
+        for name, grid in grids.items()
+        for option in range(len(grid["options"]))
+        for value in grid["values"]
+    ]
+    run({str(one): one.method() for one in tried}, tables, given)
+    for best in best_of(tried, given, tables):
+        grid = grids[best.name]
+        edges = {min(grid["values"]): "below", max(grid["values"]): "above"}
+        more = grid[edges[best.value]] if best.value in edges else []
+        tried += [best._replace(value=value) for value in more]
+    run({str(one): one.method() for one in tried}, tables, given)
     chosen = json.loads(given.chosen.read_text(encoding="utf-8"))
     chosen.setdefault(given.regime, {}).update(
-        {name: TUNED[name].method(*where)._asdict() for name, where in best.items()}
+        {best.name: best.method()._asdict() for best in best_of(tried, given, tables)}
     )
     parts = []
     for regime, methods in chosen.items():
         lines = [f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in methods.items()]
         parts.append(f"{json.dumps(regime)}: {{\n" + ",\n".join(lines) + "\n}")
     given.chosen.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
-    print(given.chosen.read_text(encoding="utf-8"))
 
 
 def best_of(
-    tried: Sequence[tuple[str, int, int]], given: argparse.Namespace, tables: Sequence[str]
-) -> dict[str, tuple[int, int]]:
-    """Return the option and value with the highest mean score, for every method that was run."""
-    scores = read_results(given.out)
-    means: dict[str, dict[tuple[int, int], float]] = {}
-    for name, option, position in tried:
-        one = label(name, option, position)
-        cells = [Cell(given.regime, table, one, TUNING_SEED) for table in tables]
+    tried: Sequence[Candidate], given: argparse.Namespace, tables: Sequence[str]
+) -> list[Candidate]:
+    """Return the candidate with the highest mean score, for every method that was run."""
+    scores, best = read_results(given.out), dict[str, tuple[float, Candidate]]()
+    for one in tried:
+        cells = [Cell(given.regime, table, str(one), TUNING_SEED) for table in tables]
         if all(cell in scores for cell in cells):
             mean = float(np.mean([scores[cell] for cell in cells]))
-            means.setdefault(name, {})[option, position] = mean
-    return {name: max(of, key=lambda place: of[place]) for name, of in means.items()}
-
-
-def label(name: str, option: int, position: int) -> str:
-    return f"{name} {option} {TUNED[name].values[position]:g}"
+            if one.name not in best or mean > best[one.name][0]:
+                best[one.name] = mean, one
+    return [one for _, one in best.values()]
 
 
 def chosen_methods(given: argparse.Namespace) -> dict[str, Method]:
@@ -263,7 +285,7 @@ def chosen_methods(given: argparse.Namespace) -> dict[str, Method]:
     of_regime = chosen.get("dense" if given.regime == "rare" else given.regime, {})
     # In the other regimes the default is run by submax reproduce bakeoff.
     presets = PRESETS if given.regime == "repeated" else PRESETS[:2]
-    methods = {name: Method(SUBMAX, {"preset": name}) for name in presets}
+    methods = {name: Method("submax", {"preset": name}) for name in presets}
     methods |= {name: Method(**of_regime[name]) for name in TUNED if name in of_regime}
     unknown = set(given.methods or []) - set(methods)
     if unknown:

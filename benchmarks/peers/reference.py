@@ -1,15 +1,22 @@
-"""Two published methods that no peer has: kernel UCB and NeuralLinear, with numpy alone."""
+"""Two published methods that no peer has: kernel UCB and NeuralLinear, for the bake-off."""
 
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.metrics import pairwise_distances
 
 MOST_ROWS = 1500
 """Kernel UCB keeps this many of the latest rows of an arm: its cost is cubic in them."""
 SHAPE, RATE = 6.0, 6.0
 """The inverse Gamma prior of the noise variance, as in the paper on NeuralLinear."""
+OPTIMIZER = optax.adam(1e-3)
 
 
 class KernelUCB:
@@ -25,45 +32,34 @@ class KernelUCB:
     """
 
     def __init__(self, parameters: Mapping[str, Any], actions: int, width: int, seed: int) -> None:
-        self._alpha, self._ridge = parameters["alpha"], parameters["ridge"]
-        self._scale = parameters["scale"]
+        self._parameters = parameters
         self._rng = np.random.default_rng([seed, 1])
-        self._rows: list[tuple[np.ndarray, np.ndarray]] = []
-        self._solved: list[tuple[np.ndarray, np.ndarray]] = []
-        self._actions, self._width = actions, 0.0
+        self._rows = [(np.zeros((0, width)), np.zeros(0))] * actions
+        self._models: list[GaussianProcessRegressor] = []
 
     def decide(self, context: np.ndarray) -> np.ndarray:
         """Take the arms with the highest index; the first batch is random."""
-        if not self._rows:
-            return self._rng.integers(self._actions, size=len(context))
-        index = np.empty((len(context), self._actions))
-        for arm, ((rows, _), (inverse, weights)) in enumerate(
-            zip(self._rows, self._solved, strict=True)
-        ):
-            near = self._kernel(context, rows)
-            known = np.einsum("ni,ij,nj->n", near, inverse, near, optimize=True)
-            index[:, arm] = near @ weights + self._alpha * np.sqrt(np.maximum(1 - known, 0))
+        if not self._models:
+            return self._rng.integers(len(self._rows), size=len(context))
+        found = [model.predict(context, return_std=True) for model in self._models]
+        alpha = self._parameters["alpha"]
+        index = np.stack([mean + alpha * deviation for mean, deviation in found], axis=1)
         # Ties are broken at random.
         return (index + 1e-9 * self._rng.random(index.shape)).argmax(axis=1)
 
     def learn(self, context: np.ndarray, action: np.ndarray, reward: np.ndarray) -> None:
-        """Add the rows to those of their arms, and solve again for these arms."""
-        if not self._rows:
-            distance = np.sqrt(_squared_distances(context, context))
-            self._width = self._scale * max(float(np.median(distance[distance > 0])), 1e-9)
-            nothing = np.zeros((0, context.shape[1])), np.zeros(0)
-            self._rows = [nothing] * self._actions
-            self._solved = [(np.zeros((0, 0)), np.zeros(0))] * self._actions
+        """Add the rows to those of their arms, and fit these arms again."""
+        if not self._models:
+            distance = pairwise_distances(context)
+            width = self._parameters["scale"] * max(np.median(distance[distance > 0]), 1e-9)
+            kernel, ridge = RBF(width, "fixed"), self._parameters["ridge"]
+            self._models = [GaussianProcessRegressor(kernel, alpha=ridge) for _ in self._rows]
         for arm in np.unique(action):
-            mine = action == arm
-            old, rewards = self._rows[arm]
-            rows = np.concatenate([old, context[mine]])[-MOST_ROWS:]
-            rewards = np.concatenate([rewards, reward[mine]])[-MOST_ROWS:]
-            inverse = np.linalg.inv(self._kernel(rows, rows) + self._ridge * np.eye(len(rows)))
-            self._rows[arm], self._solved[arm] = (rows, rewards), (inverse, inverse @ rewards)
-
-    def _kernel(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        return np.exp(-_squared_distances(left, right) / (2 * self._width**2))
+            new = context[action == arm], reward[action == arm]
+            both = zip(self._rows[arm], new, strict=True)
+            rows, rewards = (np.concatenate(parts)[-MOST_ROWS:] for parts in both)
+            self._rows[arm] = rows, rewards
+            self._models[arm].fit(rows, rewards)
 
 
 class NeuralLinear:
@@ -79,26 +75,21 @@ class NeuralLinear:
 
     def __init__(self, parameters: Mapping[str, Any], actions: int, width: int, seed: int) -> None:
         self._steps, self._precision = parameters["steps"], parameters["precision"]
-        self._rng = np.random.default_rng([seed, 1])
+        self._rng, self._actions = np.random.default_rng([seed, 1]), actions
         sizes = (width, parameters["hidden"], parameters["hidden"], actions)
-        self._weights: list[np.ndarray] = []
+        self._weights: list[Any] = []
         for fan_in, fan_out in pairwise(sizes):
-            spread = np.sqrt(2 / max(fan_in, 1))
-            self._weights += [
-                self._rng.normal(size=(fan_in, fan_out)) * spread,
-                np.zeros(fan_out),
-            ]
-        self._moments = [(np.zeros_like(one), np.zeros_like(one)) for one in self._weights]
-        self._taken, self._actions = 0, actions
+            drawn = self._rng.normal(size=(fan_in, fan_out)) * np.sqrt(2 / max(fan_in, 1))
+            self._weights.append((jnp.array(drawn), jnp.zeros(fan_out)))
+        self._moments = OPTIMIZER.init(self._weights)
         self._history: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
     def decide(self, context: np.ndarray) -> np.ndarray:
         """Take the best arm of the drawn coefficients; the first batch is random."""
         if not self._history:
             return self._rng.integers(self._actions, size=len(context))
-        features = _with_ones(self._layers(context)[-1])
-        contexts, actions, rewards = self._rows()
-        learned = _with_ones(self._layers(contexts)[-1])
+        features, (contexts, actions, rewards) = self._features(context), self._rows()
+        learned = self._features(contexts)
         drawn = np.empty((len(context), self._actions))
         for arm in range(self._actions):
             rows, reward = learned[actions == arm], rewards[actions == arm]
@@ -115,45 +106,34 @@ class NeuralLinear:
     def learn(self, context: np.ndarray, action: np.ndarray, reward: np.ndarray) -> None:
         """Train the network on samples of all rows."""
         self._history.append((context, action, reward))
-        contexts, actions, rewards = self._rows()
+        rows = self._rows()
         for _ in range(self._steps):
-            some = self._rng.integers(len(rewards), size=min(256, len(rewards)))
-            self._step(contexts[some], actions[some], rewards[some])
+            some = self._rng.integers(len(rows[2]), size=min(256, len(rows[2])))
+            sample = [part[some] for part in rows]
+            self._weights, self._moments = step(self._weights, self._moments, *sample)
 
-    def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        contexts, actions, rewards = zip(*self._history, strict=True)
-        return np.concatenate(contexts), np.concatenate(actions), np.concatenate(rewards)
+    def _rows(self) -> list[np.ndarray]:
+        return [np.concatenate(parts) for parts in zip(*self._history, strict=True)]
 
-    def _layers(self, context: np.ndarray) -> list[np.ndarray]:
-        first = np.maximum(context @ self._weights[0] + self._weights[1], 0)
-        return [context, first, np.maximum(first @ self._weights[2] + self._weights[3], 0)]
-
-    def _step(self, context: np.ndarray, action: np.ndarray, reward: np.ndarray) -> None:
-        """One step of Adam with its usual constants."""
-        layers = self._layers(context)
-        output = layers[-1] @ self._weights[4] + self._weights[5]
-        slope = np.zeros_like(output)
-        every = np.arange(len(action))
-        slope[every, action] = (output[every, action] - reward) / len(action)
-        gradients: list[np.ndarray] = []
-        for layer in (2, 1, 0):
-            gradients = [layers[layer].T @ slope, slope.sum(axis=0), *gradients]
-            slope = (slope @ self._weights[2 * layer].T) * (layers[layer] > 0)
-        self._taken += 1
-        for number, gradient in enumerate(gradients):
-            mean, square = self._moments[number]
-            mean = 0.9 * mean + 0.1 * gradient
-            square = 0.999 * square + 0.001 * gradient**2
-            self._moments[number] = mean, square
-            step = mean / (1 - 0.9**self._taken)
-            size = np.sqrt(square / (1 - 0.999**self._taken)) + 1e-8
-            self._weights[number] = self._weights[number] - 1e-3 * step / size
+    def _features(self, context: np.ndarray) -> np.ndarray:
+        last = np.asarray(layers(self._weights, context), dtype=np.float64)
+        return np.concatenate([last, np.ones((len(last), 1))], axis=1)
 
 
-def _with_ones(features: np.ndarray) -> np.ndarray:
-    return np.concatenate([features, np.ones((len(features), 1))], axis=1)
+def layers(weights: list[Any], context: Any) -> Any:
+    """The last hidden layer."""
+    for matrix, offset in weights[:-1]:
+        context = jax.nn.relu(context @ matrix + offset)
+    return context
 
 
-def _squared_distances(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)
-    return np.maximum(squares - 2 * left @ right.T, 0)
+@jax.jit
+def step(weights: Any, moments: Any, context: Any, action: Any, reward: Any) -> tuple[Any, Any]:
+    """One step on the squared error of the chosen arms."""
+
+    def loss(weights: Any) -> Any:
+        output = layers(weights, context) @ weights[-1][0] + weights[-1][1]
+        return 0.5 * ((output[jnp.arange(len(action)), action] - reward) ** 2).mean()
+
+    changes, moments = OPTIMIZER.update(jax.grad(loss)(weights), moments)
+    return optax.apply_updates(weights, changes), moments

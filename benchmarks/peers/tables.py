@@ -254,7 +254,9 @@ class VowpalWabbitPlayer:
     def __init__(self, parameters: Mapping[str, Any], actions: int, width: int, seed: int) -> None:
         from vowpalwabbit import Workspace
 
-        interactions = " ".join(f"--interactions {pair}" for pair in parameters["interactions"])
+        interactions = " ".join(
+            f"--interactions {pair}" for pair in parameters.get("interactions", ["sa"])
+        )
         self._workspace = Workspace(
             f"{self.BASE} {interactions} --random_seed {seed} "
             f"--learning_rate {parameters['learning_rate']} {parameters['options']}"
