@@ -246,11 +246,11 @@ class CheckedColumns:
         self.check(column, "is missing", f"{cell} is null")
         return found
 
-    def text(self, column: str) -> str:
-        """Return what a column holds as text that can be a name; null if it is missing."""
+    def text(self, column: str, nested: bool = False) -> str:
+        """Return what a column holds as text; null if missing, and lists only if ``nested``."""
         cell, kind = self._kind(column)
         if kind == "nested":
-            cell = f"cast(to_json({cell}) as varchar)"
+            cell = f"cast(to_json({cell}) as varchar)" if nested else "cast(null as varchar)"
         elif kind in ("FLOAT", "DOUBLE"):
             whole = f"abs({cell}) < 1e30 and {cell} = trunc({cell})"
             whole = f"case when {whole} then cast(cast({cell} as hugeint) as varchar)"
@@ -265,12 +265,10 @@ class CheckedColumns:
         return self.value(f"nullif({cell}, '')")
 
     def name(self, column: str, missing: str) -> str:
-        """Return the names of actions or categories in a column."""
+        """Return the names of actions or categories in a column, as text."""
         found = self.text(column)
-        nested = "true" if self._kind(column)[1] == "nested" else "false"
-        long = f"length({found}) > {LONGEST_NAME} or regexp_matches({found}, '[\\pC\\p{{Zl}}]')"
-        self.check(column, missing, f"{found} is null")
-        self.check(column, NO_NAME, f"{found} is not null and ({nested} or {long})")
+        nested = self._kind(column)[1] == "nested"
+        self.check(column, NO_NAME if nested else missing, f"{found} is null")
         return found
 
     def identifier(self, column: str) -> str:
@@ -281,13 +279,17 @@ class CheckedColumns:
 
     def code(self, text: str, names: Sequence[str]) -> str:
         """Return the index of each text among some names; ``UNKNOWN`` if it is none of them."""
-        if not names:
-            return self.value(str(UNKNOWN))
         kind, self._enums = f"enum{self._enums}", self._enums + 1
         connection = self.source.connection
-        connection.register("names", pa.table({"name": pa.array(names, pa.string())}))
+        connection.register("names", pa.table({"name": pa.array([*names, ""], pa.string())}))
         connection.execute(f"create type {kind} as enum (select name from names)")
         return self.value(f"coalesce(cast(enum_code(try_cast({text} as {kind})) as bigint), -1)")
+
+    def known_code(self, column: str, text: str, names: Sequence[str], unknown: str) -> str:
+        """Return the index of each text; rows in which it is none of the names are bad."""
+        found = self.code(text, names)
+        self.check(column, unknown, f"{text} is not null and {found} = {UNKNOWN}")
+        return found
 
     def numeric(self, columns: Sequence[str]) -> set[str]:
         """Return the columns that hold numbers, except for a few mistakes in columns of text."""

@@ -18,6 +18,7 @@ from submax.core.problem import PROBABILITY_TOLERANCE
 from submax.core.summary import counted, listed
 from submax.evaluation.cells import (
     NO_DEFAULT,
+    NO_NAME,
     TRUTH,
     UNKNOWN,
     BadRows,
@@ -401,7 +402,7 @@ class ActionColumns:
             slot: sql.name(self._names[slot], "is missing: an action is needed")
             for slot in self.slots
         }
-        self._cell = None if names.eligible is None else sql.text(names.eligible)
+        self._cell = None if names.eligible is None else sql.text(names.eligible, nested=True)
         self.wanted: dict[str, str] = {}
         if menu is not None:
             self._add_codes()
@@ -411,11 +412,10 @@ class ActionColumns:
 
     def _add_codes(self) -> None:
         sql = self._sql
+        unknown = "is not one of the declared actions" if self._declared else NO_NAME
         for slot, text in self._texts.items():
-            code = self.wanted[f"action {slot}"] = sql.code(text, self.slots[slot])
-            if self._declared:
-                unknown = f"{text} is not null and {code} = {UNKNOWN}"
-                sql.check(self._names[slot], "is not one of the declared actions", unknown)
+            code = sql.known_code(self._names[slot], text, self.slots[slot], unknown)
+            self.wanted[f"action {slot}"] = code
         for interval in self.ranges:
             column = self._names[interval.name]
             value = self.wanted[f"action {interval.name}"] = sql.number(column)
@@ -459,7 +459,7 @@ class ActionColumns:
                         f"interval, {self._as_interval(column)}",
                         parameter=column,
                     )
-                self.slots[slot] = sorted(names_of_slot, key=rank)
+                self.slots[slot] = sorted(filter(is_name, names_of_slot), key=rank)
             self._add_codes()
             if all(self.slots.values()):
                 self.menu = ActionSpec.of(self.slots.get(ARMS, self.slots))
@@ -596,15 +596,14 @@ class ContextColumns:
 
     def _category(self, name: str, field: Category) -> None:
         sql, column = self._sql, self._columns[name]
-        text = sql.text(column)
-        code = sql.code(text, field.values)
-        unknown = f"{code} = {UNKNOWN}"
         if field.default is None:
-            sql.check(column, f"is missing, and {NO_DEFAULT}", f"{text} is null")
+            text = sql.name(column, f"is missing, and {NO_DEFAULT}")
             reason = "is not one of the declared categories"
-            sql.check(column, reason, f"{text} is not null and {unknown}")
+            code = sql.known_code(column, text, field.values, reason)
+        else:
+            code = sql.code(sql.text(column), field.values)
         default = None if field.default is None else field.values.index(str(field.default))
-        self._add(name, code, unknown, default)
+        self._add(name, code, f"{code} = {UNKNOWN}", default)
 
     def _add(self, name: str, value: str, missing: str, default: Any) -> None:
         self.wanted[name] = value
@@ -625,7 +624,8 @@ class ContextColumns:
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Take the values that occur as categories, sorted."""
         for name, text in self._open.items():
-            values, column = sorted(facts[f"context {name}"] or (), key=rank), self._columns[name]
+            column, found = self._columns[name], filter(is_name, facts[f"context {name}"] or ())
+            values = sorted(found, key=rank)
             if len(values) > MOST_UNDECLARED:
                 raise InputError(
                     f"column {column!r} has more than {MOST_UNDECLARED} different values, too many "
@@ -634,7 +634,7 @@ class ContextColumns:
                     parameter=column,
                 )
             self.fields[name] = Category(tuple(values)) if values else None
-            self.wanted[name] = self._sql.code(text, values)
+            self.wanted[name] = self._sql.known_code(column, text, values, NO_NAME)
 
     def read(self, rows: Rows, good: Booleans) -> NDArray[np.float32]:
         """Return the contexts of the rows, ``[n, F]``, and count the defaults of good rows."""

@@ -57,7 +57,7 @@ def scores(
     }
     sql = CheckedColumns(opened)
     reader = ContextColumns(sql, found, learned.schema.context)
-    texts = {role: sql.text(name) for role, name in single.items() if name}
+    texts = {role: sql.text(name, nested=True) for role, name in single.items() if name}
     for rows in sql.batches({**reader.wanted, **texts}):
         sql.bad.rows += int(np.count_nonzero(rows.bad))
         if rows.bad.any():

@@ -12,7 +12,7 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.core.problem import PROBABILITY_TOLERANCE
-from submax.evaluation.cells import CheckedColumns, rank
+from submax.evaluation.cells import NO_NAME, CheckedColumns, is_name, rank
 from submax.evaluation.reading import numbered
 from submax.evaluation.sources import open_source
 
@@ -130,8 +130,8 @@ def read_slates(
         outside = f"{value} {low} 0 or {value} > {1 + PROBABILITY_TOLERANCE!r}"
         sql.check(column, "is not a probability that is possible here", outside)
     facts = sql.facts({"items": f"list(distinct {item}) filter (good)"})
-    items = sorted(facts["items"] or (), key=rank)
-    wanted["item"] = sql.code(item, items)
+    items = sorted(filter(is_name, facts["items"] or ()), key=rank)
+    wanted["item"] = sql.known_code(names["action"], item, items, NO_NAME)
     parts = list[dict[str, NDArray[Any]]]()
     for rows in sql.batches(wanted):
         sql.bad.rows += int(np.count_nonzero(rows.bad))
