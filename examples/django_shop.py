@@ -46,11 +46,11 @@ bandit = submax.Client(
 
 @require_GET
 def show(request: HttpRequest) -> HttpResponse:
-    """Show the lamp; if no decision can be had in time, with the plain headline."""
+    """Show the lamp; if there is no decision, for whatever reason, with the plain headline."""
     try:
         decision = bandit.decide()
         headline, visit = HEADLINES[str(decision.action)], decision.id
-    except submax.StoreError:
+    except submax.Error:
         headline, visit = HEADLINES["plain"], ""
     return HttpResponse(format_html(PAGE, headline, visit, get_token(request)))
 

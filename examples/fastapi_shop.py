@@ -34,10 +34,10 @@ app = FastAPI(lifespan=lifespan)
 
 @app.get("/", response_class=HTMLResponse)
 async def show() -> str:
-    """Show the lamp; if no decision can be had in time, with the plain headline."""
+    """Show the lamp; if there is no decision, for whatever reason, with the plain headline."""
     try:
         decision = await bandit.decide()
-    except submax.StoreError:
+    except submax.Error:
         return page(HEADLINES["plain"], "")
     return page(HEADLINES[str(decision.action)], decision.id)
 

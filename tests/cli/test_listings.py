@@ -19,6 +19,6 @@ from submax.strategies import STRATEGIES
 )
 def test_every_kind_is_listed_with_its_parameters(done, command, folder, parameter):
     said = done(command)
-    listed = [line.split()[0] for line in said.splitlines() if line[1:2].strip()]
+    listed = [line.split()[0].rstrip(":") for line in said.splitlines() if line[1:2].strip()]
     assert set(folder.names()) <= set(listed)
     assert parameter in " ".join(said.split())

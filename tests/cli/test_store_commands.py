@@ -161,6 +161,17 @@ def test_a_store_is_copied_into_a_new_one(file, tmp_path, done, refused):
     refused("copy", file, copy)
 
 
+def test_the_address_of_a_store_need_not_be_on_the_command_line(file, tmp_path, done, monkeypatch):
+    """A list of processes shows the command line, and with it a password, to other users."""
+    copy = tmp_path / "copy.db"
+    monkeypatch.delenv("SUBMAX_STORE", raising=False)
+    (tmp_path / "address").write_text(f"{copy}\n")
+    monkeypatch.setenv("SUBMAX_STORE_FILE", str(tmp_path / "address"))
+    assert "21 rows of decision" in done("copy", file)
+    assert "DAMAGE" not in done("doctor")
+    assert copy.exists()
+
+
 def test_no_password_is_printed():
     place = "postgresql://shop:secret@db:5432/shop?sslmode=require&password=secret"
     assert "secret" not in without_password(place)

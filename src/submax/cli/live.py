@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from submax.cli.main import STORE_VARIABLE, VariableOption, main, without_password
+from submax.cli.main import (
+    STORE_VARIABLE,
+    VariableArgument,
+    VariableOption,
+    main,
+    without_password,
+)
 
 if TYPE_CHECKING:
     from submax.cli.places import StoreClient
@@ -654,6 +660,9 @@ def store() -> None:
 
 
 STORED = click.argument("place", metavar="STORE")
+ANY_STORE = click.argument(
+    "place", cls=VariableArgument, envvar=STORE_VARIABLE, metavar="[STORE]", required=True
+)
 
 
 @store.command()
@@ -676,10 +685,15 @@ def backup(place: str, file: Path, as_json: bool) -> None:
 
 @store.command()
 @click.argument("source", metavar="FROM")
-@click.argument("target", metavar="TO")
+@click.argument(
+    "target", cls=VariableArgument, envvar=STORE_VARIABLE, metavar="[TO]", required=True
+)
 @JSON
 def copy(source: str, target: str, as_json: bool) -> None:
     """Copy a store into a new one, as from SQLite to PostgreSQL.
+
+    TO is read from SUBMAX_STORE or SUBMAX_STORE_FILE if absent, so a password need not be on the
+    command line.
 
     Stop whatever writes to FROM: later decisions are not copied. TO must be empty. What was
     written is read again and compared.
@@ -693,10 +707,10 @@ def copy(source: str, target: str, as_json: bool) -> None:
 
 
 @store.command()
-@STORED
+@ANY_STORE
 @JSON
 def doctor(place: str, as_json: bool) -> None:
-    """Check a store for damage, and give advice about it.
+    """Check a store for damage, and give advice about it; SUBMAX_STORE if absent.
 
     The database checks itself, every decision and reward is compared with its checksum, models
     with their hashes, and counts with each other. The exit status is 1 if anything is damaged or

@@ -302,7 +302,7 @@ class Access:
             raise RefusedError(
                 403,
                 "this key is not for web pages, where everybody can read it: make one by submax "
-                "keys add STORE --scope reward --browser",
+                "keys add --scope reward --browser",
                 code="origin-not-allowed",
             )
 

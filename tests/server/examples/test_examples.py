@@ -93,6 +93,22 @@ def test_fastapi_goes_on_without_a_server(monkeypatch, opened):
     assert "<h1>A good lamp.</h1>" in client.get("/").text
 
 
+@pytest.mark.parametrize("example", ["fastapi_shop", "django_shop"])
+def test_a_shop_goes_on_if_the_bandit_refuses_to_decide(load, shop, opened, monkeypatch, example):
+    """As with a context that it does not know, or a key that was revoked."""
+    module = load(example)
+    monkeypatch.setattr(
+        module, "bandit", type(module.bandit)(shop[0].address, "shop", key=shop[1]["read"])
+    )
+    if example == "django_shop":
+        from django.test import Client
+
+        text = Client().get("/").content.decode()
+    else:
+        text = opened(module.app).get("/").text
+    assert "<h1>A good lamp.</h1>" in text
+
+
 def test_django(load, shop):
     module = load("django_shop")
     from django.test import Client

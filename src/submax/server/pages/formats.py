@@ -36,15 +36,20 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:,.{places}f}".rstrip("0").rstrip(".")
 
 
-def percent(value: float | None, digits: int = 3) -> str:
-    """A share in percent.
+def percent(value: float | None, places: int = 1) -> str:
+    """A share in percent, with so many places, so the numbers of a column have equally many.
 
-    >>> percent(0.12345), percent(1.0), percent(0.00012), percent(None)
-    ('12.3 %', '100 %', '0.012 %', '–')
+    Nothing, everything and what would be rounded to nothing are shown as such.
+
+    >>> percent(0.12345), percent(0.16), percent(1.0), percent(0.00012), percent(None)
+    ('12.3 %', '16.0 %', '100 %', '0.012 %', '–')
     """
     if value is None or not math.isfinite(value):
         return NOTHING
-    return f"{number(100 * value, digits)} %"
+    share = 100 * value
+    if share in (0.0, 100.0):
+        return f"{share:.0f} %"
+    return f"{number(share, 2) if abs(share) < 10**-places else f'{share:,.{places}f}'} %"
 
 
 def interval(low: float | None, high: float | None, unit: str = "number") -> str:

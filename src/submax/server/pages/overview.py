@@ -235,7 +235,7 @@ def arm_sentences(
         slots = ", ".join(one.name for one in menu.slots)
         return [f"The action has several parts ({slots}): see Arms and segments."]
     earns = f" and earns {reward(shown.rate_now, unit)}" if shown.rate_now is not None else ""
-    found = [f"Now: '{shown.name}' gets {percent(shown.share_now, 2)} of {last}{earns}."]
+    found = [f"Now: '{shown.name}' gets {percent(shown.share_now, 0)} of {last}{earns}."]
     now = comparison(menu, [tally_of(recent, one.name) for one in arms], at_any_time=False)
     if now is not None and now.low > 0:
         found.append(
@@ -280,10 +280,12 @@ def _personalised(bandit: DurableBandit, window: int) -> str:
     boxes.sort(key=lambda pair: -pair[1].decisions)
     by_arm: dict[str, list[str]] = {}
     for label, cell in boxes[:SENTENCES]:
-        by_arm.setdefault(cell.choice, []).append(f"{label} ({percent(cell.share, 2)})")
+        by_arm.setdefault(cell.choice, []).append(f"{label} ({percent(cell.share, 0)})")
     shown = "; ".join(f"'{arm}' for {' and '.join(who)}" for arm, who in by_arm.items())
     more = f"; {len(boxes) - SENTENCES} more segments" if len(boxes) > SENTENCES else ""
     by = " and ".join(one for one in fields if one)
+    if len(by_arm) == 1:
+        return f"Most visitors get the same arm: by {by}, {shown}{more}."
     return f"Different visitors get different arms: by {by}, {shown}{more}."
 
 

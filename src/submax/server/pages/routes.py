@@ -229,7 +229,8 @@ class Pages:
             }
             for one in sorted(self._service.keys, key=lambda one: one.created)
         ]
-        return await self._shown(request, KEYS, caller, {"keys": keys})
+        server = str(request.base_url).rstrip("/")
+        return await self._shown(request, KEYS, caller, {"keys": keys, "server": server})
 
     async def _audit(self, request: Request) -> Response:
         caller = await self._administrator(request)
