@@ -20,11 +20,16 @@ Rows = list[dict[str, str]]
 RAILS = {"holdout": 0.5, "baseline": "A", "control": "B", "control_share": 0.3}
 """Of the bandit that most commands of operators are tried on."""
 
+POLICIES = (
+    *("random", "epsilon-greedy-0.01", "epsilon-greedy-0.05", "epsilon-greedy-0.1", "ucb1"),
+    *("thompson-1-1", "rcp-marginalized", "rcp-optimistic", "rcp-optimized", "rcp-submax"),
+)
 SMALL = (
     *("reproduce", "bernoulli", "--only", "arms=10", "--only", "beta=9"),
     *("--only", "delay=500", "--only", "delay=1000", "--replicas", "4", "--no-figures"),
+    *(word for policy in POLICIES for word in ("--only", f"policy={policy}")),
 )
-"""14 policies under two delays: 28 cells. Figures take longer than the cells."""
+"""Figures take longer than the cells."""
 
 
 def _one_thread(jobs: int, meter: object = None) -> ThreadPoolExecutor:

@@ -11,10 +11,10 @@ from waiting import wait_until
 
 from submax.simulation.experiment import experiment_groups
 
-from .conftest import SMALL
+from .conftest import POLICIES, SMALL
 
-CELLS = 28
-"""Of the small run that most tests have in common."""
+CELLS = 2 * len(POLICIES)
+"""Of the small run that most tests have in common, under two delays."""
 COLUMNS = [
     "arms", "alpha", "beta", "delay", "policy", "replicas", "observations",
     "final_mean", "final_standard_error", "final_q025", "final_q975",
