@@ -14,7 +14,6 @@ from measuring import Claim, print_claims, when_and_where
 MODULES = {
     "memory": "live.memory",
     "store": "live.store",
-    "learning": "live.durable_learning",
     "services": "serving.services",
     "server": "serving.server",
     "throughput": "policies.throughput",

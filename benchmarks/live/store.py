@@ -1,140 +1,247 @@
-"""What the tables of a durable store cost: writing, reading, grouping, and bytes on disk."""
+"""What a bandit with a store costs: a round, bytes on disk, reading, fitting, and exporting.
 
+Run ``python benchmarks/live/store.py --rows 1000000`` for as many decisions as are promised.
+"""
+
+import argparse
+import importlib
 import resource
 import sys
 import tempfile
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from random import Random
+from types import FrameType
 from typing import Any
 
-import msgspec
+import numpy as np
 
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from measuring import Claim, print_claims
+import submax
+from measuring import Claim, at_least, at_most, print_claims, when_and_where
+from submax.bandit.active_version import ActiveVersion
+from submax.bandit.declaring import change_choice, declare, find_bandit, read_bandit
+from submax.bandit.durable import open_bandit
+from submax.bandit.export import export
+from submax.bandit.jobs import JobRunner
 from submax.bandit.names import new_identifier
-from submax.bandit.sqlite import SQLiteDatabase
-from submax.bandit.store import Store, open_store
-from submax.bandit.tables import DecisionRow, RewardRow, Writes, decision_content
+from submax.bandit.refit import FitRequest, Refitter, fit_in_job
+from submax.bandit.store import Store, open_store, result_of
+from submax.bandit.tables import DecisionRow, RewardRow
+from submax.bandit.training_rows import TrainingRows
+from submax.core.arrays import Floats
+from submax.schema.actions import Change
+from submax.schema.model import Model
 
-ARMS, WIDTH, GROUP, BANDIT = 3, 20, 16, 1
-TIMED, STORED, AT_ONCE = 16_000, 300_000, 2_000
-"""Rows that are written in groups of 16, decisions in the store that is read, and rows of one
-call that fills it."""
-READ = """select decision.n, decision.at, version, action, propensity, context, value
-from decision left join reward on reward.decision = decision.n
-where decision.bandit = :bandit order by decision.n"""
+ROWS, NUMBERS, ARMS, AT_ONCE = 200_000, 20, 10, 4000
+"""Stored decisions, numbers in the context of each, and rows that one call writes."""
+CALLERS, ROUNDS = 16, 250
+"""Threads that decide and reward, and rounds of each."""
+DECISIONS = 5000
+"""Decisions whose latency is measured, with and without a fit."""
+DECLARED: dict[str, Any] = {
+    "actions": [f"arm{arm}" for arm in range(ARMS)],
+    "context": {f"x{place}": float for place in range(NUMBERS)},
+    "reward_wait": 0,
+}
 GROUPED = "select action, count(*) from decision where bandit = :bandit group by action"
 
 
-def measure() -> list[Claim]:
-    """Return the claims about the tables."""
-    with tempfile.TemporaryDirectory() as folder:
-        write = written(Path(folder) / "written.db")
-        path = Path(folder) / "read.db"
+def measure(rows: int = ROWS) -> list[Claim]:
+    """Return the claims about bandits with a store."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        claims = [*rounds(folder / "rounds.db"), *code()]
+        path = folder / "b.db"
         with open_store(path) as store:
-            fill(store, Random(0))
-        size = path.stat().st_size / STORED
-        with open_store(path, read_only=True) as store:
-            read, growth = streamed(store)
-            grouped = best(lambda: store.select(GROUPED, bandit=BANDIT))
+            declare(store, "b", DECLARED)
+            fill(store, rows)
+        size = path.stat().st_size / rows
+        what = f"a decision with {NUMBERS} numbers and its reward"
+        claims.append(at_most(what, size, 400, "bytes"))
+        with open_store(path) as store:
+            return [*claims, *reading(store, folder, rows), *fitting(store)]
+
+
+def rounds(path: Path) -> list[Claim]:
+    """The processor time of a round, which includes everything that the process does."""
+    with open_bandit(path, policy="thompson-1-1", actions=["A", "B", "C"], background=False) as one:
+
+        def caller(seed: int) -> None:
+            uniforms = np.random.default_rng(seed).random(ROUNDS).tolist()
+            for uniform in uniforms:
+                one.reward(one.decide().id, float(uniform < 0.3))
+
+        with ThreadPoolExecutor(CALLERS) as pool:
+            begin = time.process_time()
+            list(pool.map(caller, range(CALLERS)))
+            spent = 1e6 * (time.process_time() - begin) / (CALLERS * ROUNDS)
     return [
-        _at_most("processor time of a decision, in groups of 16", write[0], 30, "µs"),
-        _at_most("processor time of a reward, in groups of 16", write[1], 15, "µs"),
-        _at_most("the same through futures, a decision and its reward", write[2], 150, "µs"),
-        _at_most(f"a decision with {WIDTH} numbers and its reward", size, 400, "bytes"),
-        _at_most(f"{STORED:,} decisions by arm", grouped * 1000, 300, "ms"),
-        Claim("rows of decisions and rewards read", f"{read:,.0f}/s", "≥ 200,000/s", read >= 2e5),
-        _at_most(f"memory of {STORED:,} rows that are streamed", growth, 50, "MB"),
+        at_most(f"a durable round on SQLite with {CALLERS} callers", spent, 500, "µs"),
+        at_most("files entered by a durable decision", len(files_entered(path)), 18),
     ]
 
 
-def decision(rng: Random) -> DecisionRow:
-    """A decision with numbers of three digits."""
-    context = [round(rng.gauss(0, 1), 3) for _ in range(WIDTH)]
-    return DecisionRow(
-        new_identifier(),
-        1,
-        f"arm{rng.randrange(ARMS)}",
-        0.333,
-        context=msgspec.json.encode(context).decode(),
-        probabilities="[0.333,0.333,0.334]",
-    )
+def files_entered(path: Path) -> set[str]:
+    """The files of submax whose functions a decision calls, in all threads."""
+    entered: set[str] = set()
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and "submax" in frame.f_code.co_filename:
+            entered.add(frame.f_code.co_filename)
+
+    # Set before the thread that writes is started.
+    threading.setprofile(watch)
+    with open_bandit(path, policy="thompson-1-1", actions=["A", "B", "C"], background=False) as one:
+        one.decide()
+        sys.setprofile(watch)
+        entered.clear()
+        one.decide()
+        sys.setprofile(None)
+        threading.setprofile(None)
+        return entered - {__file__}
 
 
-def written(path: Path) -> tuple[float, float, float]:
-    """Microseconds of processor time of a decision, of a reward, and of both through futures."""
-    rng = Random(0)
-    groups = [[decision(rng) for _ in range(GROUP)] for _ in range(TIMED // GROUP)]
-    rewards = [[RewardRow(row.id, "reward", 1.0) for row in rows] for rows in groups]
-    database = SQLiteDatabase(path, read_only=False, clock=None)
-
-    def decide() -> None:
-        for rows in groups:
-            for row in rows:
-                row.checksum = decision_content(BANDIT, row)
-            database.transact([Writes(BANDIT, decisions=rows)])
-
-    def reward() -> None:
-        for rows in rewards:
-            database.transact([Writes(BANDIT, rewards=[(row, 60.0, 60.0) for row in rows])])
-
-    seconds = [_processor_time(work) for work in (decide, reward)]
-    database.close()
-    with open_store(path) as store:
-
-        def both() -> None:
-            for rows in groups:
-                wait([store.write_decisions(BANDIT + 1, [row]) for row in rows])
-                given = [RewardRow(row.id, "reward", 1.0) for row in rows]
-                wait([store.write_rewards(BANDIT + 1, [row], 60.0) for row in given])
-
-        seconds.append(_processor_time(both))
-    first, second, third = (1e6 * each / TIMED for each in seconds)
-    return first, second, third
+def code() -> list[Claim]:
+    """The size of what a bandit is made of."""
+    root = Path(submax.__file__).parent
+    files = [file for part in ("bandit", "schema") for file in (root / part).rglob("*.py")]
+    lines = sum(len(file.read_text().splitlines()) for file in files)
+    return [
+        at_most("lines of bandit and schema", lines, 8500),
+        at_most("files of bandit and schema", len(files), 40),
+    ]
 
 
-def wait(futures: list["Future[Any]"]) -> None:
-    """Wait for all writes."""
-    for future in futures:
-        future.result()
+def fill(store: Store, rows: int) -> None:
+    """Write decisions with numbers of context, and a reward for each."""
+    rng, bandit = np.random.default_rng(0), read_bandit(store, "b").n
+    probabilities = str([1 / ARMS] * ARMS).replace(" ", "")
+    for first in range(0, rows, AT_ONCE):
+        count = min(AT_ONCE, rows - first)
+        contexts = rng.normal(size=(count, NUMBERS)).round(3).tolist()
+        # Ids of a millisecond have no order, and decisions rarely share one.
+        ids = sorted(new_identifier() for _ in range(count))
+        decisions = [
+            DecisionRow(
+                ids[place],
+                1,
+                f"arm{place % ARMS}",
+                1 / ARMS,
+                context=str(context).replace(" ", ""),
+                probabilities=probabilities,
+            )
+            for place, context in enumerate(contexts)
+        ]
+        result_of(store.write_decisions(bandit, decisions))
+        values = (rng.random(count) < 0.3).astype(float).tolist()
+        rewards = [
+            RewardRow(one.id, "", value) for one, value in zip(decisions, values, strict=True)
+        ]
+        result_of(store.write_rewards(bandit, rewards, float("inf")))
 
 
-def fill(store: Store, rng: Random) -> None:
-    """Write decisions, each with its reward."""
-    for _ in range(STORED // AT_ONCE):
-        rows = [decision(rng) for _ in range(AT_ONCE)]
-        store.write_decisions(BANDIT, rows).result()
-        rewards = [RewardRow(row.id, "reward", float(rng.randrange(2))) for row in rows]
-        store.write_rewards(BANDIT, rewards, 60.0).result()
-
-
-def streamed(store: Store) -> tuple[float, float]:
-    """Rows a second of processor time, and by how many megabytes the process grew."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    seconds = best(lambda: sum(len(rows) for rows in store.stream(READ, bandit=BANDIT)))
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return STORED / seconds, (after - before) / 1024
-
-
-def best(work: Callable[[], object], rounds: int = 3) -> float:
-    """The least processor time of some calls."""
-    return min(_processor_time(work) for _ in range(rounds))
-
-
-def _processor_time(work: Callable[[], object]) -> float:
+def reading(store: Store, folder: Path, rows: int) -> list[Claim]:
+    """Read all decisions to learn from them, export them, and count them."""
+    here = read_bandit(store, "b")
+    # In processes that have nothing else in memory; a pickle must not mean the main module.
+    module = importlib.import_module("live.store")
+    with_jobs = JobRunner()
+    rate, memory = with_jobs.run(module.read_rate, store.address, store.tick(here.n))
+    with_jobs.close()
+    with_jobs = JobRunner()
+    exported, export_memory = with_jobs.run(module.export_rate, store.address, folder / "b.parquet")
+    with_jobs.close()
     begin = time.process_time()
-    work()
-    return time.process_time() - begin
+    store.select(GROUPED, bandit=here.n)
+    grouped = 1e6 * (time.process_time() - begin) * 1000 / rows
+    return [
+        at_least("first read, decisions a second", rate, 200_000),
+        at_most("memory of the process that reads", memory, 300, "MB"),
+        at_least("export, rows a second", exported, 200_000),
+        at_most("memory of the process that exports", export_memory, 300, "MB"),
+        at_most("1,000 decisions counted by arm", grouped, 1000, "µs"),
+    ]
 
 
-def _at_most(what: str, measured: float, limit: float, unit: str) -> Claim:
-    return Claim(what, f"{measured:.1f} {unit}", f"≤ {limit:g} {unit}", measured <= limit)
+def read_rate(address: str, until: float) -> tuple[float, float]:
+    """Decisions read per second of processor time, and the peak memory of this process in MB."""
+    with open_store(address, read_only=True) as store:
+        here = read_bandit(store, "b")
+        rows = TrainingRows(store, here.n, here.settings, here.menu)
+        begin = time.process_time()
+        count = sum(len(part.reward) for part in rows.learned(0.0, until))
+        return count / (time.process_time() - begin), peak_memory()
+
+
+def export_rate(address: str, path: Path) -> tuple[float, float]:
+    """Decisions exported per second of processor time, and the peak memory of this process."""
+    with open_store(address, read_only=True) as store:
+        begin = time.process_time()
+        count = export(store, "b", path)
+        return count / (time.process_time() - begin), peak_memory()
+
+
+def peak_memory() -> float:
+    """The most memory that this process had, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def fitting(store: Store) -> list[Claim]:
+    """Fit a version, and decide while the next one is fitted to all rows."""
+    jobs, here = JobRunner(), read_bandit(store, "b")
+    policy = here.settings.build_policy(None)
+    Refitter(store, here, jobs).refit(here)
+    ((data, recorded),) = store.select("select model, hash from version where number = 1")
+    model = Model.from_bytes(bytes(data), recorded, policy)
+    version = ActiveVersion(here.settings, here.menu, policy, model, 1, Counter())
+    decide_times(version)
+    alone = np.quantile(decide_times(version), 0.99)
+    # For other choices the next version is fitted to all rows.
+    change_choice(store, "b", Change("retire", f"arm{ARMS - 1}"))
+    changed = find_bandit(store, "b")
+    assert changed is not None
+    request = FitRequest(here.n, changed.settings, changed.menu, store.tick(here.n))
+    fit = jobs.submit(None, fit_in_job, store.address, request)
+    during = decide_times(version, lambda: not fit.done())
+    ratio = float(np.quantile(during, 0.99) / alone)
+    _finished(fit)
+    memory = jobs.run(importlib.import_module("live.store").peak_memory)
+    jobs.close()
+    return [
+        at_most("memory of the process that fits", memory, 300, "MB"),
+        at_most("p99 of decisions during a fit, of that without", ratio, 1.5),
+    ]
+
+
+def _finished(fit: "Future[Any]") -> None:
+    fit.result()
+
+
+def decide_times(version: ActiveVersion, go_on: Callable[[], bool] | None = None) -> Floats:
+    """Milliseconds of single decisions, drawn and not written."""
+    rng, times = np.random.default_rng(1), []
+    contexts = rng.normal(size=(64, NUMBERS)).tolist()
+    for number in range(DECISIONS):
+        begin = time.perf_counter()
+        version.draw([contexts[number % 64]], version.active, False, rng)
+        times.append(1000 * (time.perf_counter() - begin))
+        if go_on is not None and not go_on():
+            break
+    return np.array(times)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=ROWS, help="decisions in the store")
+    print_claims(measure(parser.parse_args().rows))
+    print(when_and_where())
 
 
 if __name__ == "__main__":
-    print_claims(measure())
+    main()

@@ -536,7 +536,7 @@ def test_a_flipped_bit_is_found_or_changes_no_decision_and_no_reward(path):
         before = filled(store)
     whole, random = path.read_bytes(), Random(0)
     changed = 0
-    for _ in range(150):
+    for _ in range(400):
         data = bytearray(whole)
         data[random.randrange(len(data))] ^= 1 << random.randrange(8)
         path.write_bytes(data)

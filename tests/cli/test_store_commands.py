@@ -7,13 +7,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import submax
+from submax.bandit.sqlite import PAGE_BYTES
 from submax.bandit.store import open_store
 from submax.cli.main import without_password
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.testing import ManualClock
 
-PAGE_BYTES = 4096
 LOG = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
 
 

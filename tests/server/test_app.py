@@ -47,7 +47,7 @@ def test_what_is_decided_and_rewarded_over_http_is_what_the_store_holds(http, st
     ((action, propensity, version, context),) = store.select(sql)
     assert decision["action"] == json.loads(action)
     assert (decision["propensity"], decision["version"]) == (propensity, version)
-    assert json.loads(context) == {"country": "fr", "age": 40.0}
+    assert json.loads(context) == ["fr", 40.0]
     assert not decision["repeated"]
     receipt = done(http.post("/bandits/page/reward", json={"id": "d1", "value": 1, "key": "buy"}))
     assert receipt == {"id": "d1", "status": "accepted", "repeated": False}

@@ -56,8 +56,10 @@ from submax.bandit.row_texts import (
     action_text,
     choices_text,
     context_text,
+    key_text,
     read_action,
     read_choices,
+    read_key,
 )
 from submax.bandit.saving import refuse_saved_bandit
 from submax.bandit.settings import MEMORY_ONLY, BanditOptions, Declaration, Settings
@@ -449,7 +451,7 @@ class DurableBandit(BanditFace):
         def answer(written: list[WrittenReward]) -> Receipt:
             if written[0].status == "conflict":
                 before = written[0].parts or written[0].value
-                raise conflicting_reward(row.id, row.key, before, row.parts or row.value)
+                raise conflicting_reward(row.id, read_key(row.key), before, row.parts or row.value)
             return self._receipt(row.id, written[0])
 
         return Prepared(self._put_rewards([row]), answer)
@@ -477,7 +479,7 @@ class DurableBandit(BanditFace):
     def _reward_row(self, source: str, reward: Mapping[str, Any]) -> RewardRow:
         identifier, given = self._rewards.checked_call(**reward)
         parts = None if given.parts is None else msgspec.json.encode(given.parts).decode()
-        return RewardRow(identifier, given.key, given.value, parts, source)
+        return RewardRow(identifier, key_text(given.key), given.value, parts, source)
 
     def _receipt(self, identifier: str, written: WrittenReward) -> Receipt:
         if not written.repeated:

@@ -21,7 +21,7 @@ from submax.bandit.declaring import (
     write_audit,
 )
 from submax.bandit.reading import advance
-from submax.bandit.row_texts import read_contexts
+from submax.bandit.row_texts import read_contexts, read_key
 from submax.bandit.store import Store
 from submax.bandit.tables import (
     DECISION_COLUMNS,
@@ -303,7 +303,7 @@ class RewardTables:
         for identifier, key, at, value, late, parts, source, known in rows:
             each = {None: value} if parts is None else msgspec.json.decode(parts)
             flat += [
-                (identifier, key, at, number, bool(late), bool(known), name, source)
+                (identifier, read_key(key), at, number, bool(late), bool(known), name, source)
                 for name, number in each.items()
             ]
         columns = list(zip(*flat, strict=True))

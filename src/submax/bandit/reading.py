@@ -34,7 +34,7 @@ from submax.bandit.declaring import (
     read_bandit,
 )
 from submax.bandit.lift import GroupComparison, GroupComparisons, lift_reports
-from submax.bandit.row_texts import read_action, read_choices, read_contexts
+from submax.bandit.row_texts import read_action, read_choices, read_contexts, read_key
 from submax.bandit.settings import Settings
 from submax.bandit.store import Store
 from submax.bandit.tables import DECISION_COLUMNS, DecisionRow, Statement, decision_row
@@ -717,7 +717,7 @@ class BanditReader:
             now=self.store.now(self.declared.n),
             limit=limit,
         )
-        return [EarlyReward(*row) for row in rows]
+        return [EarlyReward(one, read_key(key), *rest) for one, key, *rest in rows]
 
     def is_quarantined(self, identifier: str) -> bool:
         """Whether a reward came for an id that no decision has."""
@@ -973,7 +973,7 @@ class BanditReader:
             status,
             [
                 FoundReward(
-                    key,
+                    read_key(key),
                     value,
                     at,
                     at - row.at,

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from submax.bandit.rewards import DEFAULT_REWARD_KEY
 from submax.bandit.tables import DAMAGED
 from submax.core.arrays import Floats
 from submax.core.errors import InputError
@@ -49,6 +50,16 @@ def _decoded(decoder: "msgspec.json.Decoder[Any]", text: str) -> Any:
             f"a context in the store cannot be read ({error}): restore a backup of the store",
             code=DAMAGED,
         ) from error
+
+
+def key_text(key: str) -> str:
+    """The key of a reward as the store has it: empty for the default, which most rewards have."""
+    return "" if key == DEFAULT_REWARD_KEY else key
+
+
+def read_key(text: str) -> str:
+    """The key that the store has as this text."""
+    return text or DEFAULT_REWARD_KEY
 
 
 def action_text(menu: ActionSpec, row: Sequence[int | float]) -> str:

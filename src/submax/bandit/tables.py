@@ -94,7 +94,8 @@ MIGRATIONS: Sequence[Sequence[str]] = (
         """create index decision_activated on decision (bandit, (at + activated))
             where activated > 0""",
         "create index decision_unit on decision (bandit, unit) where unit is not null",
-        # decision: its n. late: the reward came when its decision was learned from already.
+        # decision: its n. key: empty unless the caller gave one. late: the reward came when its
+        # decision was learned from already.
         """create table reward (
             n {whole} not null, bandit {whole} not null, decision {whole} not null,
             key text not null, value {real} not null, parts {json}, at {real} not null,
