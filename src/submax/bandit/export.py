@@ -21,7 +21,7 @@ from submax.bandit.declaring import (
     write_audit,
 )
 from submax.bandit.reading import advance
-from submax.bandit.row_texts import read_contexts, read_key
+from submax.bandit.row_texts import read_contexts, read_key, read_numbers
 from submax.bandit.store import Store
 from submax.bandit.tables import (
     DECISION_COLUMNS,
@@ -133,8 +133,13 @@ class DecisionTables:
         context = self._settings.context
         if not context.names:
             return []
+        numbers = read_numbers(context, texts)
+        if numbers is not None:
+            return [pa.array(column) for column in numbers.T.copy()]
         width, rows = len(context.names), read_contexts(texts)
-        columns = list(zip(*(row + [None] * (width - len(row)) for row in rows), strict=True))
+        if any(len(row) < width for row in rows):
+            rows = [row + [None] * (width - len(row)) for row in rows]
+        columns = list(zip(*rows, strict=True))
         for name, field, column in zip(context.names, context.fields, columns, strict=True):
             if isinstance(field, Category):
                 unknown = self._unknown.setdefault(name, set())

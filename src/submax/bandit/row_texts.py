@@ -11,7 +11,7 @@ from submax.bandit.tables import DAMAGED
 from submax.core.arrays import Floats
 from submax.core.errors import InputError
 from submax.schema.actions import ActionSpec, ChoiceIndices
-from submax.schema.context import Value
+from submax.schema.context import ContextSchema, Number, Value
 from submax.schema.names import Action
 
 CONTEXTS = msgspec.json.Decoder(list[list[float | str]])
@@ -28,18 +28,20 @@ def read_contexts(texts: Sequence[str | None]) -> list[list[Any]]:
     return _decoded(CONTEXTS, f"[{','.join([text or '[]' for text in texts])}]")
 
 
-def read_numbers(texts: Sequence[str | None], width: int) -> Floats | None:
-    """Contexts of so many numbers, ``[n, width]``; None if there is anything else in them.
+def read_numbers(schema: ContextSchema, texts: Sequence[str | None]) -> Floats | None:
+    """Contexts of numbers ``[n, fields]``; None if a field is a category or was added later.
 
     They are read as one long list, in half of the time that many lists take.
     """
+    if not schema.fields or not all(isinstance(field, Number) for field in schema.fields):
+        return None
     joined = ",".join([text or "[]" for text in texts])
-    if '"' in joined or "[]" in joined:
+    if "[]" in joined:
         return None
     values = _decoded(NUMBERS, f"[{joined.replace('[', '').replace(']', '')}]")
-    if len(values) != width * len(texts):
+    if len(values) != len(schema.fields) * len(texts):
         return None
-    return np.fromiter(values, np.float64, len(values)).reshape(len(texts), width)
+    return np.fromiter(values, np.float64, len(values)).reshape(len(texts), -1)
 
 
 def _decoded(decoder: "msgspec.json.Decoder[Any]", text: str) -> Any:

@@ -503,7 +503,9 @@ def _damaged_one_by_one(
 
 
 def _times(seconds: Any) -> NDArray[np.uint64]:
-    return (np.asarray(seconds, np.float64) * TICKS).astype(np.uint64)
+    # A damaged number may be too large; then its checksum differs.
+    with np.errstate(invalid="ignore"):
+        return (np.asarray(seconds, np.float64) * TICKS).astype(np.uint64)
 
 
 def _term(numbers: Any, factor: int) -> NDArray[np.uint64]:

@@ -36,7 +36,7 @@ from submax.bandit.tables import (
 from submax.core.arrays import Booleans, Floats
 from submax.core.errors import InputError
 from submax.schema.actions import ActionSpec, EncodedAction
-from submax.schema.context import Category, ContextSchema
+from submax.schema.context import ContextSchema
 from submax.schema.rewards import SLOTS
 from submax.schema.rows import Columns
 
@@ -406,10 +406,9 @@ def encoded_contexts(schema: ContextSchema, texts: Sequence[str | None]) -> NDAr
     fields = schema.fields
     if not fields:
         return np.zeros((len(texts), 0), np.float32)
-    if not schema.added and not any(isinstance(field, Category) for field in fields):
-        numbers = read_numbers(texts, len(fields))
-        if numbers is not None:
-            return numbers.astype(np.float32)
+    numbers = None if schema.added else read_numbers(schema, texts)
+    if numbers is not None:
+        return numbers.astype(np.float32)
     rows = read_contexts(texts)
     if any(len(row) != len(fields) for row in rows):
         rows = [schema.with_missing(row) for row in rows]
