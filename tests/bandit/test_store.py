@@ -31,9 +31,8 @@ from submax.bandit.tables import (
     RewardRow,
     Statement,
     UnitRow,
-    decision_is_whole,
-    reward_is_whole,
-    whole_ticks,
+    damaged_decisions,
+    damaged_rewards,
 )
 from submax.core.errors import Error
 
@@ -75,7 +74,7 @@ def ids(store, bandit=1):
 def is_whole(store):
     decisions = store.select(f"select {DECISION_COLUMNS} from decision")
     rewards = store.select(f"select {REWARD_COLUMNS} from reward")
-    return all(map(decision_is_whole, decisions)) and all(map(reward_is_whole, rewards))
+    return not damaged_decisions(decisions) and not damaged_rewards(rewards)
 
 
 # Decisions and rewards
@@ -90,7 +89,7 @@ def test_a_decision_comes_back_as_it_was_written(store, clock):
     )  # fmt: skip
     (written,) = store.write_decisions(1, [row]).result()
     assert written.new
-    assert written.row.at == whole_ticks(clock.now)
+    assert written.row.at == math.floor(clock.now / TICK) * TICK
     (again,) = store.write_decisions(1, [decided("a", action="b")]).result()
     assert not again.new
     for name in set(DecisionRow.__struct_fields__) - {"checksum"}:

@@ -47,6 +47,11 @@ ATTEMPTS = 20
 ROWS_IN_PART = 65_536
 """Rows of a trained policy in one row of the table ``history``."""
 NUMBER_OF = "(select n from bandit where name = :name)"
+INSERT_VERSION = (
+    "insert into version (bandit, number, at, policy, rows, cursor, seed, active, ahead, base, "
+    "hash, model) values (:bandit, :number, :at, :policy, :rows, :cursor, :seed, :active, :ahead, "
+    ":base, :hash, :model)"
+)
 Changes = tuple[dict[str, Any], list[Statement]]
 """New values of columns of a bandit, and further statements of the same transaction."""
 
@@ -678,6 +683,8 @@ def _start_statements(
         "seed": trained.origin.seed,
         "active": _json(trained.model.active),
         "ahead": EXPECTED,
+        "cursor": 0.0,
+        "base": 0,
         "hash": started.model,
         "model": model,
     }
@@ -691,12 +698,7 @@ def _start_statements(
     ]
     return [
         *rows,
-        Statement(
-            "insert into version (bandit, number, at, policy, rows, cursor, seed, active, ahead, "
-            f"base, hash, model) values ({NUMBER_OF}, :number, :at, :policy, :rows, 0, :seed, "
-            ":active, :ahead, 0, :hash, :model)",
-            version,
-        ),
+        Statement(INSERT_VERSION.replace(":bandit", NUMBER_OF), version),
         publication_statement(store, name, number, held=False),
         Statement(
             "update bandit set published = :number, started_from = :started where name = :name",

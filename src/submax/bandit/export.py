@@ -25,9 +25,10 @@ from submax.bandit.row_texts import read_contexts, read_key, read_numbers
 from submax.bandit.store import Store
 from submax.bandit.tables import (
     DECISION_COLUMNS,
+    PART,
     REWARD_COLUMNS,
+    WORD,
     Statement,
-    decision_checksum,
     decision_content,
     decision_row,
 )
@@ -519,9 +520,11 @@ def erase(store: Store, name: str, unit: str, *, anonymous: bool = False, who: W
 def _without_unit(row: tuple[Any, ...]) -> Statement:
     """The statement that removes the unit of a decision, with the checksum that it has then."""
     decision = decision_row(row)
-    decision.unit = None
     content = decision_content(row[1], decision)
-    checksum = decision_checksum(content, decision.n, decision.at, decision.activated)
+    decision.unit = None
+    # A checksum is that of the content plus terms that stay as they are.
+    change = decision_content(row[1], decision) - content
+    checksum = (decision.checksum + PART + change) % WORD - PART
     return Statement(
         "update decision set unit = null, checksum = :checksum where n = :n",
         {"n": decision.n, "checksum": checksum},

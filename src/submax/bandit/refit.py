@@ -15,10 +15,11 @@ from concurrent.futures import Future
 from contextlib import closing
 from itertools import chain
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
+from submax.bandit.declaring import INSERT_VERSION, DeclaredBandit
 from submax.bandit.jobs import JobError, JobRunner, NoProcessError
 from submax.bandit.learning import LearnedModel, RecentRows, RefitResult, why_nothing_matured
 from submax.bandit.settings import Settings
@@ -69,30 +70,6 @@ class TrainingError(JobError):
     """The policy failed while it was trained, or the process that trains has ended."""
 
     default_code = "training-failed"
-
-
-class Declared(Protocol):
-    """What is declared of a bandit now; see ``declaring.DeclaredBandit``."""
-
-    @property
-    def n(self) -> int:
-        """Its number in the store."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def settings(self) -> Settings:
-        """Its settings."""
-
-    @property
-    def menu(self) -> ActionSpec:
-        """Its actions with their current status."""
-
-    @property
-    def published(self) -> int:
-        """The version that decides."""
 
 
 class FitRequest(NamedTuple):
@@ -449,7 +426,11 @@ class Refitter:
     """
 
     def __init__(
-        self, store: Store, declared: Declared, jobs: JobRunner, policy: Policy[Any] | None = None
+        self,
+        store: Store,
+        declared: DeclaredBandit,
+        jobs: JobRunner,
+        policy: Policy[Any] | None = None,
     ) -> None:
         self._store, self._jobs, self._custom = store, jobs, policy
         self._declared = declared
@@ -462,7 +443,7 @@ class Refitter:
         # Rows that were counted since the newest version, and up to when.
         self._counted, self._counted_from, self._counted_to = 0, -1.0, 0.0
 
-    def step(self, declared: Declared) -> bool:
+    def step(self, declared: DeclaredBandit) -> bool:
         """Fit a version if it is time, or publish the one that was fitted; whether one was.
 
         If a fit fails, its error is raised, and the next one waits for a while.
@@ -490,7 +471,7 @@ class Refitter:
             self._job = self._submitted()
         return False
 
-    def refit(self, declared: Declared) -> RefitResult:
+    def refit(self, declared: DeclaredBandit) -> RefitResult:
         """Fit a version now from decisions that have matured; the result says why not, if not."""
         with self._lock:
             self._declared = declared
@@ -643,12 +624,7 @@ class Refitter:
         }
         statements = PUBLISH if fitted.state is None else [*PUBLISH, KEEP_STATE]
         try:
-            self._store.execute(
-                [
-                    Statement(sql, {name: values[name] for name in names}, required)
-                    for sql, names, required in statements
-                ]
-            )
+            self._store.execute([Statement(sql, values, required) for sql, required in statements])
         except ConflictError as error:
             found = self._store.select("select deleted from bandit where n = :n", n=bandit)
             if not found or found[0][0]:
@@ -680,42 +656,29 @@ class Refitter:
         return RefitResult(False, declared.published, 0, reason)
 
 
-PUBLISH: list[tuple[str, tuple[str, ...], bool]] = [
+PUBLISH = [
     # Fails if the bandit was deleted, and lets one process at a time publish.
     (
         "update bandit set revision = revision + 1, published = case when held = 0 then :number "
         "else published end where n = :bandit and deleted = 0",
-        ("number", "bandit"),
         True,
     ),
-    (
-        "insert into version (bandit, number, at, policy, rows, cursor, seed, active, ahead, base, "
-        "hash, model) values (:bandit, :number, :at, :policy, :rows, :cursor, :seed, :active, "
-        ":ahead, :base, :hash, :model) on conflict (bandit, number) do nothing",
-        (
-            "bandit", "number", "at", "policy", "rows", "cursor", "seed", "active", "ahead", "base",
-            "hash", "model",
-        ),
-        True,
-    ),
+    (f"{INSERT_VERSION} on conflict (bandit, number) do nothing", True),
     (
         "insert into publication (bandit, at, version, held) select n, :at, published, 0 "
         "from bandit where n = :bandit and published = :number",
-        ("at", "bandit", "number"),
         False,
     ),
     (
         "update version set model = null where bandit = :bandit and number <= :old "
         "and model is not null and number <> (select published from bandit where n = :bandit)",
-        ("bandit", "old"),
         False,
     ),
-]  # fmt: skip
-"""The statements that write a version, with the names of their values; see ``Statement``."""
+]
+"""The statements that write a version, and whether they must change a row."""
 KEEP_STATE = (
     "insert into learner (bandit, cursor, state, hash) values (:bandit, :cursor, :state, "
     ":state_hash) on conflict (bandit) do update set cursor = excluded.cursor, "
     "state = excluded.state, hash = excluded.hash",
-    ("bandit", "cursor", "state", "state_hash"),
     False,
 )

@@ -4,7 +4,6 @@ Times are Unix seconds. Contexts, eligible actions, probabilities and parts of r
 ``n`` numbers decisions and rewards in the order in which they were written, from one sequence.
 """
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -238,9 +237,9 @@ DECISION_COLUMNS = (
     "n, bandit, id, at, version, unit, action, propensity, context, eligible, probabilities, "
     "activated, paused, assignment, assigned_since, holdout_share, control_share, checksum"
 )
-"""The order in which ``decision_row`` and ``decision_is_whole`` expect columns."""
+"""The order in which ``decision_row`` and ``damaged_decisions`` expect columns."""
 REWARD_COLUMNS = "n, bandit, decision, key, value, parts, at, late, source, checksum"
-"""The order in which ``reward_is_whole`` expects columns."""
+"""The order in which ``damaged_rewards`` expects columns."""
 
 
 TABLES = {
@@ -358,11 +357,6 @@ TICK = 2.0**-20
 """Times in a store are whole numbers of this many seconds, so sums of times are exact."""
 
 
-def whole_ticks(seconds: float) -> float:
-    """A time of a clock, rounded down to a whole number of ticks."""
-    return math.floor(seconds / TICK) * TICK
-
-
 WORD = 2**32
 TICKS = 2.0**22
 """Parts of a second in which times are whole numbers, so no bit is lost."""
@@ -401,22 +395,6 @@ def decision_content(bandit: int, row: DecisionRow) -> int:
     )  # fmt: skip
 
 
-def decision_checksum(content: int, n: int, at: float, activated: float | None) -> int:
-    """The checksum of a decision with this content."""
-    started = 0 if activated is None else 1 + int(activated * TICKS) % PART
-    return (
-        content
-        + n % PART * N_FACTOR
-        + int(at * TICKS) % PART * AT_FACTOR
-        + started * ACTIVATED_FACTOR
-    ) % WORD - PART
-
-
-def decision_is_whole(row: Sequence[Any]) -> bool:
-    """Whether a row of DECISION_COLUMNS has the checksum with which it was written."""
-    return not damaged_decisions([row])
-
-
 def decision_row(row: Sequence[Any]) -> DecisionRow:
     """The decision in a row of DECISION_COLUMNS."""
     n, _, identifier, at, version, unit, action, propensity = row[:8]
@@ -430,22 +408,6 @@ def decision_row(row: Sequence[Any]) -> DecisionRow:
 def reward_content(bandit: int, row: RewardRow) -> int:
     """CRC-32 of what is known of a reward before it is written."""
     return crc32(ENCODE((bandit, row.key, float(row.value), row.parts, row.source)))
-
-
-def reward_checksum(content: int, n: int, decision: int, at: float, late: bool) -> int:
-    """The checksum of a reward with this content."""
-    return (
-        content
-        + n % PART * N_FACTOR
-        + decision % PART * DECISION_FACTOR
-        + int(at * TICKS) % PART * AT_FACTOR
-        + late * LATE_FACTOR
-    ) % WORD - PART
-
-
-def reward_is_whole(row: Sequence[Any]) -> bool:
-    """Whether a row of REWARD_COLUMNS has the checksum with which it was written."""
-    return not damaged_rewards([row])
 
 
 def damaged_decisions(rows: Sequence[Sequence[Any]]) -> list[int]:

@@ -16,7 +16,7 @@ read or in how many steps.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from submax.bandit.rewards import combined_reward
 from submax.bandit.row_texts import read_contexts, read_numbers
 from submax.bandit.settings import Settings
+from submax.bandit.store import Store
 from submax.bandit.tables import (
     DAMAGED,
     DECISION_COLUMNS,
@@ -55,13 +56,6 @@ LOOKED_AT = 64
 """How many numbers say whether numbers repeat."""
 
 Wholes = NDArray[np.int64]
-
-
-class Source(Protocol):
-    """The part of a store that is needed to read rows."""
-
-    def select(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
 
 
 class Matured(NamedTuple):
@@ -102,7 +96,7 @@ class TrainingRows:
     """
 
     def __init__(
-        self, store: Source, bandit: int, settings: Settings, menu: ActionSpec, batch: int = BATCH
+        self, store: Store, bandit: int, settings: Settings, menu: ActionSpec, batch: int = BATCH
     ) -> None:
         self._store, self._bandit, self._settings, self._batch = store, bandit, settings, batch
         self._wait = wait_of(settings)
@@ -184,7 +178,6 @@ class TrainingRows:
             "expired_after": after - self._wait,
             "expired_until": until - self._wait,
         }
-        named = {name: value for name, value in named.items() if f":{name}" in sql}
         return self._store.select(sql, **named, **values)
 
     def _end_of_batch(self, after: float, until: float) -> float:

@@ -127,7 +127,7 @@ NUMBERED = Step("update counts set n = {number} where bandit = :bandit")
 
 
 def _term(number: str, factor: int) -> str:
-    """A term of a checksum as SQL; see ``decision_checksum``. No sum of terms overflows."""
+    """A term of a checksum as SQL; see ``damaged_decisions``. No sum of terms overflows."""
     return f"({number}) % {PART} * {factor} % {WORD}"
 
 
