@@ -81,7 +81,7 @@ class DriftingBernoulli(BinaryArmEnvironment[DriftingProbabilities]):
         return scipy.special.betaincinv(self.alpha, self.beta, scipy.special.ndtr(path))
 
 
-class SwitchingWorld(NamedTuple):
+class CountedWorld(NamedTuple):
     """The success probabilities now, ``[R, K]``, and the number of decisions so far."""
 
     probability: Floats
@@ -89,7 +89,7 @@ class SwitchingWorld(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SwitchingBernoulli(BinaryArmEnvironment[SwitchingWorld]):
+class SwitchingBernoulli(BinaryArmEnvironment[CountedWorld]):
     """K arms with rewards 0 and 1; after every ``period`` decisions all probabilities are new.
 
     K is ``arms``. The success probabilities of each period are drawn from Beta(``alpha``,
@@ -103,18 +103,16 @@ class SwitchingBernoulli(BinaryArmEnvironment[SwitchingWorld]):
     alpha: Positive = 1.0
     beta: Positive = 1.0
 
-    def reset(self, replicas: int, rng: np.random.Generator) -> SwitchingWorld:
-        return SwitchingWorld(self._drawn(replicas, rng), 0)
+    def reset(self, replicas: int, rng: np.random.Generator) -> CountedWorld:
+        return CountedWorld(self._drawn(replicas, rng), 0)
 
-    def advance(
-        self, world: SwitchingWorld, count: int, rng: np.random.Generator
-    ) -> SwitchingWorld:
+    def advance(self, world: CountedWorld, count: int, rng: np.random.Generator) -> CountedWorld:
         probability, after = world.probability, world.decisions + count
         for _ in range(after // self.period - world.decisions // self.period):
             probability = self._drawn(len(probability), rng)
-        return SwitchingWorld(probability, after)
+        return CountedWorld(probability, after)
 
-    def arm_means(self, world: SwitchingWorld) -> Floats:
+    def arm_means(self, world: CountedWorld) -> Floats:
         return world.probability
 
     def _drawn(self, replicas: int, rng: np.random.Generator) -> Floats:
@@ -148,15 +146,8 @@ class RetiringBernoulli(BinaryArmEnvironment[Floats]):
         return world
 
 
-class SleepingWorld(NamedTuple):
-    """The success probabilities, ``[R, K]``, and the number of decisions so far."""
-
-    probability: Floats
-    decisions: int
-
-
 @dataclass(frozen=True)
-class SleepingBernoulli(BinaryArmEnvironment[SleepingWorld]):
+class SleepingBernoulli(BinaryArmEnvironment[CountedWorld]):
     """K arms with rewards 0 and 1; decision t has only the arms ``sets[t mod len(sets)]``.
 
     The success probabilities are drawn from Beta(``alpha``, ``beta``), or are the ``means``. Regret
@@ -195,18 +186,18 @@ class SleepingBernoulli(BinaryArmEnvironment[SleepingWorld]):
     def eligible(self, number: int) -> Choices:
         return (self.sets[number % len(self.sets)],)
 
-    def reset(self, replicas: int, rng: np.random.Generator) -> SleepingWorld:
+    def reset(self, replicas: int, rng: np.random.Generator) -> CountedWorld:
         if self.means is not None:
-            return SleepingWorld(np.tile(self.means, (replicas, 1)), 0)
-        return SleepingWorld(rng.beta(self.alpha, self.beta, size=(replicas, self.arms)), 0)
+            return CountedWorld(np.tile(self.means, (replicas, 1)), 0)
+        return CountedWorld(rng.beta(self.alpha, self.beta, size=(replicas, self.arms)), 0)
 
-    def advance(self, world: SleepingWorld, count: int, rng: np.random.Generator) -> SleepingWorld:
+    def advance(self, world: CountedWorld, count: int, rng: np.random.Generator) -> CountedWorld:
         return world._replace(decisions=world.decisions + count)
 
-    def arm_means(self, world: SleepingWorld) -> Floats:
+    def arm_means(self, world: CountedWorld) -> Floats:
         return world.probability
 
-    def best_reward(self, world: SleepingWorld, context: Floats) -> Floats:
+    def best_reward(self, world: CountedWorld, context: Floats) -> Floats:
         numbers = range(world.decisions, world.decisions + context.shape[1])
         best = [world.probability[:, self.eligible(one)[0]].max(axis=1) for one in numbers]
         return np.stack(best, axis=1) if best else np.zeros(context.shape[:2])

@@ -292,15 +292,8 @@ class NetworkEstimator(Estimator[NetworkParams]):
         if params.parameters:
             written = self._written(problem, params.parameters, encoding, params.latent)
             network = written.where(params.buffer.filled > 0, network)
-        return NetworkParams.of(
-            problem,
-            params.buffer,
-            params.parameters,
-            network,
-            encoding,
-            params.latent,
-            params.scaling,
-        )
+        share = params.buffer.level_share(encoding)[:, None]
+        return params._replace(network=network, reward_encoding=encoding, level_share=share)
 
     def _check_levels(self, params: NetworkParams, levels: Floats) -> None:
         replicas, drawn = len(params.latent), params.latent.shape[1]

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import Positive, Probability
@@ -141,7 +142,7 @@ class Gradient(TabularPolicy[GradientState]):
         return GradientState(problem, np.zeros((replicas, problem.space.size)), nothing, nothing)
 
     def probabilities(self, state: GradientState, context: Floats) -> Floats:
-        return _softmax(state.preferences)[:, None, :]
+        return scipy.special.softmax(state.preferences, axis=-1)[:, None, :]
 
     def update(
         self, state: GradientState, feedback: Feedback, rng: np.random.Generator
@@ -155,11 +156,8 @@ class Gradient(TabularPolicy[GradientState]):
         advantage = feedback.weight * (reward - baseline[:, None])
         index = state.problem.space.index(feedback.action)
         of_chosen = tally(index, advantage, state.preferences.shape[-1])
-        of_all = advantage.sum(axis=-1, keepdims=True) * _softmax(state.preferences)
+        of_all = advantage.sum(axis=-1, keepdims=True) * scipy.special.softmax(
+            state.preferences, axis=-1
+        )
         preferences = state.preferences + self.step * (of_chosen - of_all)
         return GradientState(state.problem, preferences, rewards, observed)
-
-
-def _softmax(preferences: Floats) -> Floats:
-    powers = np.exp(preferences - preferences.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Annotated, NamedTuple, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from submax.core.arrays import Actions, Floats
@@ -20,6 +21,7 @@ from submax.core.serialization import serializable
 from submax.core.spaces import Arms, Choices
 from submax.environments.arms import DrawnFromMean
 from submax.environments.tables import check_file, numbers, read_table
+from submax.policies.arm_statistics import kept_columns
 
 
 @serializable("exponential-weights-state")
@@ -32,10 +34,7 @@ class ExponentialWeightsState(NamedTuple):
 
     def restricted(self, choices: Choices) -> Self:
         """Return the sums of the joint actions of these choices alone."""
-        kept = self.problem.space.indices_of(choices)
-        return self._replace(
-            problem=self.problem.restricted(choices), estimate=self.estimate[:, kept]
-        )
+        return kept_columns(self, choices, "estimate")
 
 
 class ExponentialWeights(TabularPolicy[ExponentialWeightsState]):
@@ -87,12 +86,6 @@ class ExponentialWeights(TabularPolicy[ExponentialWeightsState]):
         """
 
 
-def softmax(score: Floats) -> Floats:
-    """Return probabilities proportional to the exponentials of the scores, on the last axis."""
-    mass = np.exp(score - score.max(axis=-1, keepdims=True))
-    return mass / mass.sum(axis=-1, keepdims=True)
-
-
 @dataclass(frozen=True)
 class EXP3(ExponentialWeights):
     """Draw from π(a) = (1 − γ) w_a / Σ w + γ / K, with w_a = exp(γ Σ r̂_a / K) and r̂ = r / π.
@@ -109,7 +102,7 @@ class EXP3(ExponentialWeights):
 
     def probabilities(self, state: ExponentialWeightsState, context: Floats) -> Floats:
         arms = state.estimate.shape[1]
-        weights = softmax(self.exploration / arms * state.estimate)
+        weights = scipy.special.softmax(self.exploration / arms * state.estimate, axis=-1)
         listed: Floats = (1 - self.exploration) * weights + self.exploration / arms
         return listed[:, None]
 
@@ -135,7 +128,7 @@ class EXP3IX(ExponentialWeights):
     def probabilities(self, state: ExponentialWeightsState, context: Floats) -> Floats:
         arms = state.estimate.shape[1]
         rate = self._rate(state.observed + 1, arms)
-        return softmax(-rate[:, None] * state.estimate)[:, None]
+        return scipy.special.softmax(-rate[:, None] * state.estimate, axis=-1)[:, None]
 
     def estimate(self, gain: Floats, probability: Floats, number: Floats, arms: int) -> Floats:
         bias = self._rate(np.maximum(number, 1.0), arms) / 2

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Protocol, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from submax.core.policy import Policy, PolicyTraits, State, TabularPolicy
 from submax.core.problem import Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
-from submax.policies.arm_statistics import ArmStatistics
+from submax.policies.arm_statistics import ArmStatistics, kept_columns
 from submax.policies.thompson import Thompson, largest_beta
 from submax.policies.ucb import divergence
 
@@ -117,13 +117,9 @@ class EliminationState(NamedTuple):
 
     def restricted(self, choices: Choices) -> Self:
         """Return the race of these choices alone; all of them if none is in the race any more."""
-        kept = self.problem.space.indices_of(choices)
-        active = self.active[:, kept]
-        return self._replace(
-            problem=self.problem.restricted(choices),
-            arms=self.arms.restricted(choices),
-            active=active | ~active.any(axis=1, keepdims=True),
-        )
+        kept = kept_columns(self, choices, "active")
+        nobody = ~kept.active.any(axis=1, keepdims=True)
+        return kept._replace(arms=self.arms.restricted(choices), active=kept.active | nobody)
 
 
 @dataclass(frozen=True)
@@ -323,18 +319,6 @@ class TrackAndStop(BestArmPolicy[TrackingState]):
 def _means(arms: ArmStatistics) -> Floats:
     """Return the mean success of every arm, 0 for an arm that was never taken."""
     return arms.successes("track-and-stop") / np.where(arms.pulls > 0, arms.pulls, 1.0)
-
-
-class Identifying(Protocol):
-    """What a policy that identifies the best arm can say about its state."""
-
-    def recommend(self, state: Any) -> Integers:
-        """Return the arm that is believed to be the best in each replica."""
-        ...
-
-    def stopped(self, state: Any) -> Booleans:
-        """Return in which replicas the policy is certain enough."""
-        ...
 
 
 class Identification(NamedTuple):

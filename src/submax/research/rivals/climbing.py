@@ -20,6 +20,7 @@ from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
+from submax.models.regression.slot_belief import SlotMap
 
 INTERCEPT_VARIANCE = 4.0
 """Prior variance of the intercept: with a deviation of 2, mean rewards of 5 % and 1 %, where the
@@ -42,13 +43,15 @@ class SlotEffects:
 
     sizes: tuple[int, ...]
 
+    @cached_property
+    def _map(self) -> SlotMap:
+        nothing = np.zeros(0)
+        return SlotMap(self.sizes, nothing, nothing, pairs=len(self.sizes) > 1)
+
     @property
     def count(self) -> int:
         """The number of effects."""
-        # Pairs of choices in different slots: half of all ordered pairs that are not in one slot.
-        choices = sum(self.sizes)
-        within = sum(size * size for size in self.sizes)
-        return 1 + choices + (choices * choices - within) // 2
+        return self._map.width
 
     @cached_property
     def choices(self) -> tuple[slice, ...]:
@@ -59,9 +62,8 @@ class SlotEffects:
     @cached_property
     def pairs(self) -> dict[tuple[int, int], slice]:
         """The positions of the effects of each pair of slots (earlier slot, later slot)."""
-        names = list(itertools.combinations(range(len(self.sizes)), 2))
-        products = [self.sizes[first] * self.sizes[second] for first, second in names]
-        ends = np.cumsum([self.choices[-1].stop, *products]).tolist()
+        names, sizes = self._map.pair_names, self._map.pair_sizes
+        ends = np.cumsum([self._map.first_pair, *sizes]).tolist()
         return dict(zip(names, itertools.starmap(slice, itertools.pairwise(ends)), strict=True))
 
     def restricted(self, choices: Choices) -> tuple["SlotEffects", Integers]:
@@ -71,14 +73,8 @@ class SlotEffects:
         >>> smaller.sizes, kept.tolist()
         ((1, 2), [0, 2, 3, 5, 9, 11])
         """
-        kept = [np.zeros(1, dtype=np.int64)]
-        kept += [
-            part.start + np.array(slot) for part, slot in zip(self.choices, choices, strict=True)
-        ]
-        for (first, second), part in self.pairs.items():
-            rows = np.array(choices[first])[:, None] * self.sizes[second]
-            kept.append((part.start + rows + np.array(choices[second])).ravel())
-        return SlotEffects(tuple(map(len, choices))), np.concatenate(kept)
+        smaller, kept = self._map.restricted(choices)
+        return SlotEffects(smaller.sizes), kept
 
     def active(self, action: Integers) -> Integers:
         """Positions of the effects that are active in each action: ``[..., S] -> [..., E]``."""
