@@ -38,10 +38,12 @@ ENVIRONMENTS: Registry[Environment[Any]] = Registry(
     },
 )
 
+__all__ = ["ENVIRONMENTS", *ENVIRONMENTS.class_names()]
+
 
 def __getattr__(name: str) -> Any:
     return ENVIRONMENTS.exported(name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *ENVIRONMENTS.class_names()])
+    return sorted(__all__)

@@ -183,9 +183,9 @@ class NetworkEstimator(Estimator[NetworkParams]):
     hidden: int
 
     @property
-    @abstractmethod
     def latent_draws(self) -> int:
-        """The number Z of latent draws, the parts of the mixture."""
+        """The number Z of latent draws, the parts of the mixture; 1 without a latent variable."""
+        return 1
 
     @property
     def components(self) -> int:
@@ -201,13 +201,9 @@ class NetworkEstimator(Estimator[NetworkParams]):
     def design(self, problem: Problem) -> Any:
         """Return the network design to train."""
 
-    @abstractmethod
-    def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
-        """Return draws of the latent variable, ``[R, L or 1, Z, J]``."""
-
-    def latent_for(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Floats:
-        """Return draws of the latent variable for this problem."""
-        return self.drawn(replicas, problem.scale.levels, rng)
+    def drawn(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Floats:
+        """Draw the latent variable, ``[R, L or 1, Z, J]``; J is 0 if there is none."""
+        return np.zeros((replicas, 1, self.latent_draws, 0))
 
     @property
     def traits(self) -> PolicyTraits:
@@ -242,7 +238,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         encoding = _encoding(problem, buffer)
         scaling = self.scaling(params, buffer)
         trained = self.trained(params, buffer, feedback, encoding, scaling, rng)
-        latent = self.latent_for(problem, len(news), rng)
+        latent = self.drawn(problem, len(news), rng)
         network = self._written(problem, trained.parameters, encoding, latent)
         warn_of_divergence(trained.diverged)
         # A replica without new rows, or whose training diverged, keeps its network.
@@ -379,8 +375,6 @@ class Softmax(NetworkEstimator):
     training: Training = field(default_factory=Training)
     memory: Memory = field(default_factory=Memory)
 
-    latent_draws = 1
-
     def design(self, problem: Problem) -> "SoftmaxDesign":
         from submax.models.nn.designs import SoftmaxDesign
 
@@ -391,9 +385,6 @@ class Softmax(NetworkEstimator):
             self.hidden,
             self.injection,
         )
-
-    def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
-        return np.zeros((replicas, 1, 1, 0))
 
 
 @dataclass(frozen=True)
@@ -451,6 +442,6 @@ class CVAE(NetworkEstimator):
             self.components,
         )
 
-    def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
-        levels = 1 if self.shared_draws else levels
+    def drawn(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Floats:
+        levels = 1 if self.shared_draws else problem.scale.levels
         return rng.normal(size=(replicas, levels, self.draws, self.latent))

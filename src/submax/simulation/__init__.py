@@ -17,10 +17,12 @@ DELAYS: Registry[Delay] = Registry(
     },
 )
 
+__all__ = ["DELAYS", *DELAYS.class_names()]
+
 
 def __getattr__(name: str) -> Any:
     return DELAYS.exported(name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *DELAYS.class_names()])
+    return sorted(__all__)

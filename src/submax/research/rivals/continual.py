@@ -89,8 +89,8 @@ class VariationalContinual(NetworkEstimator):
     def largest_deviation(self) -> float:
         return self.estimator.largest_deviation
 
-    def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
-        return self.estimator.drawn(replicas, levels, rng)
+    def drawn(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Floats:
+        return self.estimator.drawn(problem, replicas, rng)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> NetworkParams:
         if problem.scale.moves:

@@ -235,10 +235,7 @@ class Denoising(NetworkEstimator):
             self.injection,
         )
 
-    def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
-        return np.zeros((replicas, 1, self.draws, 0))
-
-    def latent_for(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Floats:
+    def drawn(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Floats:
         """Return the noise at which the paths begin, the same for every level."""
         width = sum(problem.space.choices) + problem.space.reals
         return rng.normal(size=(replicas, 1, self.draws, width))

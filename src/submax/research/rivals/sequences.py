@@ -315,8 +315,6 @@ class Autoregressive(NetworkEstimator):
     training: Training = field(default_factory=Training)
     memory: Memory = field(default_factory=Memory)
 
-    latent_draws = 1
-
     def design(self, problem: Problem) -> "AutoregressiveDesign":
         from submax.research.rivals.designs import AutoregressiveDesign
 
@@ -327,9 +325,6 @@ class Autoregressive(NetworkEstimator):
             self.hidden,
             self.injection,
         )
-
-    def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
-        return np.zeros((replicas, 1, 1, 0))
 
     def silent_network(self, problem: Problem, replicas: int, levels: int) -> AutoregressiveNetwork:
         sizes, width = problem.space.choices, problem.context_width
