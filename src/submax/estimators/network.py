@@ -183,7 +183,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
     hidden: int
 
     @property
-    def latent_draws(self) -> int:
+    def draws(self) -> int:
         """The number Z of latent draws, the parts of the mixture; 1 without a latent variable."""
         return 1
 
@@ -203,7 +203,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
 
     def drawn(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Floats:
         """Draw the latent variable, ``[R, L or 1, Z, J]``; J is 0 if there is none."""
-        return np.zeros((replicas, 1, self.latent_draws, 0))
+        return np.zeros((replicas, 1, self.draws, 0))
 
     @property
     def traits(self) -> PolicyTraits:
@@ -218,7 +218,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         require_extra("neural", who, "jax", "equinox", "optax")
         nothing = np.zeros((replicas, 0))
         encoding = problem.scale.reward_encoding(nothing, nothing)
-        latent = np.zeros((replicas, 1, self.latent_draws, 0))
+        latent = np.zeros((replicas, 1, self.draws, 0))
         network = self.silent_network(problem, replicas, problem.scale.levels)
         return NetworkParams.of(
             problem, Buffer.empty(problem, replicas), {}, network, encoding, latent
@@ -339,7 +339,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         space = problem.space
         width = outputs(sum(space.choices), space.reals, self.components)
         return SlotNetwork.silent(
-            replicas, levels, self.latent_draws, problem.context_width, self.hidden, width
+            replicas, levels, self.draws, problem.context_width, self.hidden, width
         )
 
     def belief(self, params: NetworkParams, context: Floats) -> NetworkBelief:
@@ -350,7 +350,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
     def importance_values(self, params: NetworkParams) -> Floats:
         """Return V_l, summed over the rows whose reward is not 0, some rows at a time."""
         levels = params.reward_encoding.levels.shape[1]
-        numbers = len(params.level_share) * levels * self.latent_draws * self.hidden
+        numbers = len(params.level_share) * levels * self.draws * self.hidden
 
         def prob(context: Floats, action: Actions) -> Floats:
             return self.belief(params, context).prob(action)
@@ -417,10 +417,6 @@ class CVAE(NetworkEstimator):
     components: Count = 4
     training: Training = field(default_factory=Training)
     memory: Memory = field(default_factory=Memory)
-
-    @property
-    def latent_draws(self) -> int:
-        return self.draws
 
     @property
     def largest_deviation(self) -> float:

@@ -307,14 +307,6 @@ class SlateCVAE(PolicyNetworkPolicy):
 
     traits = PolicyTraits(trains_models=True)
 
-    @property
-    def latent_width(self) -> int:
-        return self.latent
-
-    @property
-    def latent_draws(self) -> int:
-        return self.draws
-
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PolicyNetwork:
         state = super().init(problem, replicas, rng)
         # The buffer of slot rewards is like that of decisions, but for the width of its contexts.

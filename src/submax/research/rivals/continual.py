@@ -78,8 +78,8 @@ class VariationalContinual(NetworkEstimator):
         return self.estimator.hidden
 
     @property
-    def latent_draws(self) -> int:
-        return self.estimator.latent_draws
+    def draws(self) -> int:
+        return self.estimator.draws
 
     @property
     def components(self) -> int:

@@ -211,10 +211,6 @@ class Denoising(NetworkEstimator):
     training: Training = field(default_factory=Training)
     memory: Memory = field(default_factory=Memory)
 
-    @property
-    def latent_draws(self) -> int:
-        return self.draws
-
     components = 1
 
     @property

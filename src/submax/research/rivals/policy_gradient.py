@@ -263,17 +263,17 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
     traits = PolicyTraits(trains_models=True, needs_propensities=True)
 
     @property
-    def latent_width(self) -> int:
+    def latent(self) -> int:
         """The number of dimensions of the network's latent variable (J)."""
         return 0
 
     @property
-    def latent_draws(self) -> int:
+    def draws(self) -> int:
         """The number of draws of the latent variable (Z)."""
         return 1
 
     @property
-    def density_components(self) -> int:
+    def components(self) -> int:
         """Components of the density over real-valued parts; 0 if these are refused."""
         return 0
 
@@ -290,20 +290,18 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
         return self.columns(state, rng), np.zeros((len(state.learned), 1, 0))
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PolicyNetwork:
-        if problem.space.reals and not self.density_components:
+        if problem.space.reals and not self.components:
             raise InputError(
                 f"the {type(self).__name__} policy is made for choices, and {problem.space} is "
                 "real-valued: take generative-policy-gradient or rcp-cvae-submax"
             )
-        return PolicyNetwork.empty(
-            problem, replicas, self.hidden, self.latent_draws, self.density_components
-        )
+        return PolicyNetwork.empty(problem, replicas, self.hidden, self.draws, self.components)
 
     def act(self, state: PolicyNetwork, context: Floats, rng: np.random.Generator) -> ChosenActions:
         shape, space = context.shape[:2], state.problem.space
 
         def drawn(part: Floats) -> Actions:
-            return state.distribution(part, self.density_components).sample(0, 1, rng)[:, :, 0]
+            return state.distribution(part, self.components).sample(0, 1, rng)[:, :, 0]
 
         greedy = by_rows(drawn, self._rows_at_once(state), context)
         explores = (rng.random(shape) < self.epsilon) | ~state.learned[:, None]
@@ -315,7 +313,7 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
         state.problem.check_action(action)
 
         def prob(part: Floats, chosen: Actions) -> Floats:
-            return state.distribution(part, self.density_components).prob(chosen)[:, :, 0, 0]
+            return state.distribution(part, self.components).prob(chosen)[:, :, 0, 0]
 
         found = by_rows(prob, self._rows_at_once(state), context, action[:, :, None])
         with np.errstate(divide="ignore"):
@@ -341,7 +339,7 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
         state = self.with_critic(state, feedback, rng)
         state = state._replace(buffer=state.buffer.add(feedback, ALL_ROWS, rng))
         columns, levels = self.conditions(state, rng)
-        shape = (len(news), 1, self.latent_draws, self.latent_width)
+        shape = (len(news), 1, self.draws, self.latent)
         latent = rng.normal(size=shape)
         design = self.design(state.problem)
         return state.trained(design, self.training, columns, news, latent, levels, rng)
@@ -380,7 +378,7 @@ class GradientPolicy(PolicyNetworkPolicy):
     regularization: NonNegative = 0.01
 
     @property
-    def weight_limit(self) -> float:
+    def largest_weight(self) -> float:
         """The largest importance weight."""
         return 1.0
 
@@ -397,11 +395,11 @@ class GradientPolicy(PolicyNetworkPolicy):
             reals=problem.space.reals,
             context_width=problem.context_width,
             hidden=self.hidden,
-            latent=self.latent_width,
-            draws=self.latent_draws,
-            components=self.density_components,
+            latent=self.latent,
+            draws=self.draws,
+            components=self.components,
             regularization=self.regularization,
-            largest_weight=self.weight_limit,
+            largest_weight=self.largest_weight,
             listed=self.listed_actions(problem),
         )
 
@@ -432,10 +430,6 @@ class PolicyGradient(GradientPolicy):
     """
 
     largest_weight: Positive = 10.0
-
-    @property
-    def weight_limit(self) -> float:
-        return self.largest_weight
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -508,10 +502,6 @@ class DoublyRobustGradient(CriticPolicy):
 
     largest_weight: Positive = 10.0
 
-    @property
-    def weight_limit(self) -> float:
-        return self.largest_weight
-
     def residuals(self, state: PolicyNetwork, advantages: Advantages) -> tuple[Floats, Floats]:
         """Return (r − v(a, c)) / s and log q of every row."""
         assert state.critic is not None, "init gives the state a critic"
@@ -543,22 +533,6 @@ class GenerativePolicyGradient(GradientPolicy):
     draws: Count = 5
     components: Count = 4
     largest_weight: Positive = 10.0
-
-    @property
-    def latent_width(self) -> int:
-        return self.latent
-
-    @property
-    def latent_draws(self) -> int:
-        return self.draws
-
-    @property
-    def density_components(self) -> int:
-        return self.components
-
-    @property
-    def weight_limit(self) -> float:
-        return self.largest_weight
 
 
 @dataclass(frozen=True)
