@@ -69,6 +69,11 @@ def below_one(name: str, value: object) -> None:
     _require(_finite(value) and 0 <= value < 1, name, "a number from 0 to below 1", value)
 
 
+def true_or_false(name: str, value: object) -> None:
+    """Raise an ``InputError`` unless the value is a truth value."""
+    _require(isinstance(value, bool), name, "true or false, without quotes", value)
+
+
 def _require(fits: bool, name: str, allowed: str, value: object) -> None:
     if not fits:
         raise InputError(f"{name} must be {allowed}, not {value!r}", parameter=_parameter(name))
@@ -154,6 +159,7 @@ NonNegative: TypeAlias = Annotated[float, Allowed(non_negative)]
 Finite: TypeAlias = Annotated[float, Allowed(finite)]
 Probability: TypeAlias = Annotated[float, Allowed(probability)]
 BelowOne: TypeAlias = Annotated[float, Allowed(below_one)]
+Flag: TypeAlias = Annotated[bool, Allowed(true_or_false)]
 
 
 class Checked:

@@ -2,12 +2,12 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self, cast
+from typing import Annotated, Any, NamedTuple, Self, cast
 
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import Checked, finite, probability, whole_number
+from submax.core.checks import Allowed, Checked, finite, probability, whole_number
 from submax.core.errors import InputError
 from submax.core.serialization import serializable
 
@@ -207,20 +207,6 @@ MOST_QUANTILES = 64
 """Largest number of levels, and of bin edges: the cost of a decision grows with both."""
 
 
-def check_quantiles(shares: tuple[float, float], levels: object, bin_edges: object) -> None:
-    """Raise an ``InputError`` unless these are valid parameters of a `QuantileScale`."""
-    pair = isinstance(shares, tuple) and len(shares) == 2
-    for share in shares if pair else ():
-        probability("each of quantiles", share)
-    if not pair or not shares[0] < shares[1]:
-        raise InputError(
-            f"quantiles must be a tuple of two rising probabilities, low and high, not {shares}",
-            parameter="quantiles",
-        )
-    whole_number("asked", levels, at_least=2, at_most=MOST_QUANTILES)
-    whole_number("bin_edges", bin_edges, at_least=2, at_most=MOST_QUANTILES)
-
-
 def quantile_encoding(
     reward: Floats, weight: Floats, shares: tuple[float, float], levels: int, bin_edges: int
 ) -> RewardEncoding:
@@ -292,8 +278,21 @@ class QuantileScale(Scale):
     """
 
     quantiles: tuple[float, float]
-    asked: int
-    bin_edges: int
+    asked: Annotated[int, Allowed(whole_number, at_least=2, at_most=MOST_QUANTILES)]
+    bin_edges: Annotated[int, Allowed(whole_number, at_least=2, at_most=MOST_QUANTILES)]
+
+    def __post_init__(self) -> None:
+        shares = self.quantiles
+        pair = isinstance(shares, tuple) and len(shares) == 2
+        for share in shares if pair else ():
+            probability("each of quantiles", share)
+        if not pair or not shares[0] < shares[1]:
+            raise InputError(
+                "quantiles must be a tuple of two rising probabilities, low and high, not "
+                f"{shares}",
+                parameter="quantiles",
+            )
+        super().__post_init__()
 
     @property
     def levels(self) -> int:
@@ -337,7 +336,7 @@ class Continuous(QuantileScale):
             raise InputError(
                 f"low must be below high, not {self.low} and {self.high}", parameter="low"
             )
-        check_quantiles(self.quantiles, self.asked, self.bin_edges)
+        super().__post_init__()
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -366,9 +365,6 @@ class Counts(QuantileScale):
     quantiles: tuple[float, float] = (0.1, 0.9)
     asked: int = 2
     bin_edges: int = 5
-
-    def __post_init__(self) -> None:
-        check_quantiles(self.quantiles, self.asked, self.bin_edges)
 
     bounds = None
 

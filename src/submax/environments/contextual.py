@@ -362,12 +362,10 @@ class DisjointContextual(Contextual):
 
     def mean_reward(self, world: TruthNetwork, context: Floats, action: Integers) -> Floats:
         output = np.take_along_axis(self._logits(world, context), action, axis=-1)[..., 0]
-        probability: Floats = scipy.special.expit(output + self.shift)
-        return probability
+        return scipy.special.expit(output + self.shift)
 
     def best_reward(self, world: TruthNetwork, context: Floats) -> Floats:
-        probability: Floats = scipy.special.expit(self._logits(world, context).max(-1) + self.shift)
-        return probability
+        return scipy.special.expit(self._logits(world, context).max(-1) + self.shift)
 
     def _logits(self, world: TruthNetwork, context: Floats) -> Floats:
         """Return the output for every arm, ``[R, n, K]``."""
@@ -377,8 +375,7 @@ class DisjointContextual(Contextual):
             np.maximum(context @ weight[:, arm], 0.0) @ world.output_weight[..., None]
             for arm in range(self.arms)
         ]
-        result: Floats = np.concatenate(outputs, axis=-1)
-        return result
+        return np.concatenate(outputs, axis=-1)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from submax.core.arrays import Floats, Integers
-from submax.core.checks import one_of, probability
+from submax.core.checks import Checked, Flag, one_of, probability
 from submax.core.errors import InputError, MissingExtraError
 from submax.core.optional import require_extra
 from submax.core.problem import Problem
@@ -354,17 +354,18 @@ class Classification(Successes[int | RowOrders]):
 
     file: str
     label: str = "label"
-    standardize: bool = True
-    replacement: bool = True
+    standardize: Flag = True
+    replacement: Flag = True
     pays: tuple[float, float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("file", "label"):
             if not isinstance(getattr(self, name), str):
                 raise InputError(
                     f"{name} must be a text in quotes, not {getattr(self, name)!r}", parameter=name
                 )
-        self._check_rest()
+        _check_pays(self.pays)
         if not is_packaged(self.file):
             check_file(self.file)
             return
@@ -391,7 +392,8 @@ class Classification(Successes[int | RowOrders]):
         """
         made = object.__new__(cls)
         made.__dict__.update(standardize=standardize, replacement=replacement, pays=pays)
-        made._check_rest()
+        Checked.__post_init__(made)
+        _check_pays(pays)
         rows = labelled_rows(feature_array(features), np.asarray(labels), standardize)
         digest = hashlib.sha256()
         for part in (str(rows.features.shape).encode(), rows.features.tobytes()):
@@ -467,15 +469,6 @@ class Classification(Successes[int | RowOrders]):
         low, high = self.pays
         # This form of low + (high − low) share is exactly low for share 0 and high for share 1.
         return low * (1.0 - share) + high * share
-
-    def _check_rest(self) -> None:
-        for name in ("standardize", "replacement"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(
-                    f"{name} must be true or false, without quotes, not {getattr(self, name)!r}",
-                    parameter=name,
-                )
-        _check_pays(self.pays)
 
 
 def _check_pays(pays: object) -> None:

@@ -486,8 +486,7 @@ def _parts(weight: Floats, rows: Integers) -> list[Floats]:
 def _faded(before: Integers, weight: Floats) -> Floats:
     """Return the factor of sums over ``before`` rows when rows with a weight are added, ``[R]``."""
     after = before + np.count_nonzero(weight, axis=1)
-    factor: Floats = before / np.maximum(after, 1)
-    return factor
+    return before / np.maximum(after, 1)
 
 
 def _expected(policy: Policy[Any], member: Any, context: Floats) -> Floats:
@@ -506,16 +505,14 @@ def _loss(predicted: Floats, reward: Floats, binary: bool) -> Floats:
     if not binary:
         return (reward - predicted) ** 2
     chance = np.clip(predicted, SUREST, 1 - SUREST)
-    loss: Floats = -np.log(np.where(reward > 0, chance, 1 - chance))
-    return loss
+    return -np.log(np.where(reward > 0, chance, 1 - chance))
 
 
 def _behind(loss: Floats, weight: Floats, binary: bool) -> Floats:
     """Return by how much each policy's log score is below the best one, ``[R, m]``."""
     if not binary:
         loss = weight[:, None] / 2 * np.log(np.maximum(loss, 1e-300))
-    behind: Floats = loss - loss.min(axis=1, keepdims=True)
-    return behind
+    return loss - loss.min(axis=1, keepdims=True)
 
 
 def _shares(behind: Floats) -> Floats:
@@ -523,8 +520,7 @@ def _shares(behind: Floats) -> Floats:
     shares = np.exp(-behind)
     shares /= shares.sum(axis=1, keepdims=True)
     shares = np.where(shares < LEAST_WEIGHT, 0.0, shares)
-    kept: Floats = shares / shares.sum(axis=1, keepdims=True)
-    return kept
+    return shares / shares.sum(axis=1, keepdims=True)
 
 
 MOST_MIXED_NUMBERS = 12

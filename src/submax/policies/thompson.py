@@ -272,6 +272,8 @@ def _rule(panels: int) -> QuadratureRule:
 SMALLEST_PARAMETER = 0.05
 """The smallest Beta parameter for which the quadrature of `largest_beta` is accurate. With smaller
 ones draws round to exactly 0 or 1, so arms tie."""
+BetaParameter: TypeAlias = Annotated[float, Allowed(at_least, SMALLEST_PARAMETER)]
+"""A parameter of the prior of an arm's value."""
 
 
 QUADRATURE_FROM = 64
@@ -297,8 +299,8 @@ class Thompson(ArmPolicy, TabularPolicy[ArmStatistics]):
     Trovò et al. (2020) for the window.
     """
 
-    alpha: Annotated[float, Allowed(at_least, SMALLEST_PARAMETER)] = 1.0
-    beta: Annotated[float, Allowed(at_least, SMALLEST_PARAMETER)] = 1.0
+    alpha: BetaParameter = 1.0
+    beta: BetaParameter = 1.0
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:

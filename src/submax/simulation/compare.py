@@ -119,26 +119,33 @@ def compare(
     ``policies`` are names of the results, at least two; without any, all are compared. ``measure``
     is "regret", "reward", or "late_slope", the regret per decision in the last tenth of a run.
     """
-    probability("confidence", confidence)
-    directory = Path(directory)
-    read_specification(directory)
-    finals = Finals.read(directory)
-    chosen = list(policies) or finals.policies()
-    for name in chosen:
-        one_of(f"policy in {directory}:", name, finals.policies())
-    if len(set(chosen)) < 2:
+    finals, chosen = _finished(directory, policies, confidence)
+    if len(chosen) < 2:
         raise InputError(
             f"a comparison needs two policies or more, not {', '.join(chosen)}: name others of "
             f"{', '.join(finals.policies())}"
         )
     found = []
     for labels in finals.configurations():
-        sides = [finals.side(measure, name, labels) for name in dict.fromkeys(chosen)]
+        sides = [finals.side(measure, name, labels) for name in chosen]
         for left, right in itertools.combinations(filter(None, sides), 2):
             values = left.values - right.values
             found.append(paired_difference(labels, left.name, right.name, values, confidence))
     p_values = holm([one.p_value for one in found])
     return [one._replace(corrected=p) for one, p in zip(found, p_values, strict=True)]
+
+
+def _finished(
+    directory: Path | str, policies: Sequence[str], confidence: float
+) -> tuple[Finals, list[str]]:
+    """Return the final values of a finished sweep, and the policies to compare: all by default."""
+    probability("confidence", confidence)
+    directory = Path(directory)
+    read_specification(directory)
+    finals = Finals.read(directory)
+    for name in policies:
+        one_of(f"policy in {directory}:", name, finals.policies())
+    return finals, list(dict.fromkeys(policies)) or finals.policies()
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -252,14 +259,8 @@ def mean_ranks(
 
     Reference: Demšar (2006), Statistical comparisons of classifiers over multiple data sets.
     """
-    directory = Path(directory)
-    read_specification(directory)
-    finals = Finals.read(directory)
     one_of("measure", measure, ["regret", "reward"])
-    probability("confidence", confidence)
-    names = list(dict.fromkeys(policies)) or finals.policies()
-    for name in names:
-        one_of(f"policy in {directory}:", name, finals.policies())
+    finals, names = _finished(directory, policies, confidence)
     rows = []
     for labels in finals.configurations():
         sides = [finals.side(measure, name, labels) for name in names]

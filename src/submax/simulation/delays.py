@@ -12,9 +12,10 @@ from submax.core.checks import (
     Allowed,
     Checked,
     Count,
+    NonNegative,
     Positive,
+    Probability,
     non_negative,
-    probability,
     whole_number,
 )
 from submax.core.errors import InputError
@@ -104,14 +105,12 @@ class RandomDelay(Delay):
     the mean delay of every joint action, by index.
     """
 
-    mean: float
+    mean: NonNegative
     means: tuple[float, ...] | None
-    missing: float
+    missing: Probability
 
-    def check_random(self) -> None:
-        """Refuse parameters that are not allowed."""
-        probability("missing", self.missing)
-        non_negative("mean", self.mean)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.means is not None:
             if not isinstance(self.means, tuple) or not self.means:
                 raise InputError(
@@ -166,9 +165,6 @@ class Geometric(RandomDelay):
     means: tuple[float, ...] | None = None
     missing: float = 0.0
 
-    def __post_init__(self) -> None:
-        self.check_random()
-
     def draw(self, mean: Floats, rng: np.random.Generator) -> Integers:
         return rng.geometric(1 / (1 + mean)) - 1
 
@@ -190,7 +186,6 @@ class Pareto(RandomDelay):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_random()
         if self.shape <= 1:
             raise InputError(
                 f"shape must be above 1, so that the mean delay exists, not {self.shape}: take a "

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Actions, Floats, Integers
-from submax.core.checks import non_negative
+from submax.core.checks import Checked, Flag, NonNegative
 from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.core.problem import Problem
@@ -136,12 +136,12 @@ class Designs(WithNoise[int]):
     """
 
     file: str
-    noise: float = 0.0
-    minimize: bool = False
+    noise: NonNegative = 0.0
+    minimize: Flag = False
 
     def __post_init__(self) -> None:
         check_file(self.file)
-        self._check_rest()
+        super().__post_init__()
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], noise: float = 0.0, minimize: bool = False) -> Self:
@@ -164,7 +164,7 @@ class Designs(WithNoise[int]):
         name = f"columns {digest.hexdigest()[:16]}"
         made = object.__new__(cls)
         made.__dict__.update(file=name, noise=noise, minimize=minimize)
-        made._check_rest()
+        Checked.__post_init__(made)
         made.__dict__.update(table=DesignTable.of("the table", table))
         return made
 
@@ -211,11 +211,3 @@ class Designs(WithNoise[int]):
 
     def best_reward(self, world: int, context: Floats) -> Floats:
         return np.full(context.shape[:2], self.worth.max())
-
-    def _check_rest(self) -> None:
-        non_negative("noise", self.noise)
-        if not isinstance(self.minimize, bool):
-            raise InputError(
-                f"minimize must be true or false, without quotes, not {self.minimize!r}",
-                parameter="minimize",
-            )

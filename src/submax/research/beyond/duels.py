@@ -8,7 +8,16 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
-from submax.core.checks import Allowed, Count, NonNegative, Positive, finite, one_of, whole_number
+from submax.core.checks import (
+    Allowed,
+    Count,
+    Flag,
+    NonNegative,
+    Positive,
+    finite,
+    one_of,
+    whole_number,
+)
 from submax.core.errors import InputError
 from submax.core.numerics import tally
 from submax.core.policy import PolicyTraits, TabularPolicy
@@ -122,14 +131,10 @@ class Dueling(Successes[Floats]):
     utilities: tuple[float, ...] | None = None
     preferences: tuple[tuple[float, ...], ...] | None = None
     winner: Annotated[str, Allowed(one_of, LOSSES)] = "condorcet"
-    weak: bool = False
+    weak: Flag = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.weak, bool):
-            raise InputError(
-                f"weak must be true or false, without quotes, not {self.weak!r}", parameter="weak"
-            )
         object.__setattr__(self, "arms", self._counted_arms())
         given = self._given()
         if given is not None and self.winner == "condorcet" and not has_condorcet_winner(given):

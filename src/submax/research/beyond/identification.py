@@ -24,7 +24,7 @@ from submax.core.problem import Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.policies.arm_statistics import ArmStatistics, kept_columns
-from submax.policies.thompson import Thompson, largest_beta
+from submax.policies.thompson import BetaParameter, largest_beta
 from submax.policies.ucb import divergence
 
 
@@ -192,13 +192,9 @@ class TopTwoThompson(BestArmPolicy[TopTwoState]):
     """
 
     leader: Probability = 0.5
-    alpha: float = 1.0
-    beta: float = 1.0
+    alpha: BetaParameter = 1.0
+    beta: BetaParameter = 1.0
     failure: Annotated[Positive, Allowed(probability)] = 0.05
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        Thompson(self.alpha, self.beta)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> TopTwoState:
         problem.scale.known_bounds("top-two Thompson sampling")

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Actions, Floats, Integers
-from submax.core.checks import Allowed, Count, NonNegative, Positive, positive, whole_number
+from submax.core.checks import Allowed, Count, NonNegative, Positive, whole_number
 from submax.core.environment import Outcome
 from submax.core.errors import InputError
 from submax.core.policy import Policy, WrapperPolicy, restricted_state
@@ -416,14 +416,6 @@ class FourierStatistics(NamedTuple):
         return np.linalg.solve(root.swapaxes(1, 2), half).swapaxes(1, 2)
 
 
-def check_regression(features: object, draws: object, scale: object, ridge: object) -> None:
-    """Refuse parameters of the regression that are not allowed."""
-    whole_number("features", features, at_least=1)
-    whole_number("draws", draws, at_least=1)
-    positive("scale", scale)
-    positive("ridge", ridge)
-
-
 MOST_CELLS = 2**14
 """The most cells of a grid; a decision evaluates a function in all of them."""
 VALUES_AT_ONCE = 2**22
@@ -467,14 +459,10 @@ class FourierThompson(Policy[FourierState]):
     points: Count = 20
     length: Positive = 0.2
     context_length: Positive = 1.0
-    features: int = 64
-    draws: int = 64
-    scale: float = 1.0
-    ridge: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_regression(self.features, self.draws, self.scale, self.ridge)
+    features: Count = 64
+    draws: Count = 64
+    scale: Positive = 1.0
+    ridge: Positive = 1.0
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> FourierState:
         cells = Cells(problem.space, self.points).listed

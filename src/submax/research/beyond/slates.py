@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
-from submax.core.checks import NonNegative, Probability, positive, whole_number
+from submax.core.checks import Count, NonNegative, Positive, Probability, whole_number
 from submax.core.environment import Outcome
 from submax.core.errors import InputError
 from submax.core.numerics import tally
@@ -28,17 +28,14 @@ class SlateEnvironment(WithOutcome[Floats]):
     time. The world is the table of attractions, ``[R, N]``.
     """
 
-    items: int
-    positions: int
-    alpha: float
-    beta: float
+    items: Count
+    positions: Count
+    alpha: Positive
+    beta: Positive
 
-    def check_slate(self) -> None:
-        """Refuse parameters that are not allowed."""
-        whole_number("items", self.items, at_least=1)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         whole_number("positions", self.positions, at_least=1, at_most=self.items)
-        positive("alpha", self.alpha)
-        positive("beta", self.beta)
 
     @property
     def space(self) -> Slots:
@@ -106,9 +103,6 @@ class Cascade(SlateEnvironment):
     alpha: float = 1.0
     beta: float = 4.0
 
-    def __post_init__(self) -> None:
-        self.check_slate()
-
     @property
     def problem(self) -> Problem:
         return Problem(self.space, scale=Discrete((0.0, *sorted(self.payments().tolist()))))
@@ -146,10 +140,6 @@ class PositionClicks(SlateEnvironment):
     decay: Probability = 0.7
     alpha: float = 1.0
     beta: float = 4.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_slate()
 
     @property
     def problem(self) -> Problem:

@@ -13,7 +13,7 @@ from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.estimators.counting import fitted_smoothing
 from submax.policies.arm_statistics import ArmStatistics, kept_columns
-from submax.policies.thompson import SMALLEST_PARAMETER, largest_beta
+from submax.policies.thompson import SMALLEST_PARAMETER, BetaParameter, largest_beta
 
 
 @serializable("fitted-thompson-state")
@@ -91,8 +91,8 @@ class InformationDirected(TabularPolicy[InformationDirectedState]):
     Reference: Russo and Van Roy (2018), the variance-based variant of section 6.
     """
 
-    alpha: Annotated[float, Allowed(at_least, SMALLEST_PARAMETER)] = 1.0
-    beta: Annotated[float, Allowed(at_least, SMALLEST_PARAMETER)] = 1.0
+    alpha: BetaParameter = 1.0
+    beta: BetaParameter = 1.0
     draws: Annotated[int, Allowed(whole_number, at_least=2)] = 200
 
     traits = PolicyTraits(uses_context=False)
