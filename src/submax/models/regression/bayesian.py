@@ -131,8 +131,7 @@ class Sums(NamedTuple):
     @property
     def summed(self) -> Booleans:
         """Which regressions have rows in ``gram``, ``[K]``."""
-        summed: Booleans = np.einsum("kff->k", self.gram) > 0
-        return summed
+        return np.einsum("kff->k", self.gram) > 0
 
     @property
     def total(self) -> Floats:
@@ -286,8 +285,7 @@ class PriorStructure(NamedTuple):
         of_kind = np.bincount(self.kinds, minlength=KINDS)
         of_kind[OWN] = self.regressions - len(self.kinds)
         features = np.bincount(self.groups, minlength=groups).astype(np.float64)
-        found: Floats = features[:, None] * of_kind
-        return found
+        return features[:, None] * of_kind
 
     def projected(self, weighted_sum: Callable[[Floats], Floats]) -> Floats:
         """Return Uᵀ blockdiag(matrices) U for the directions U: ``[q F, q F]``.
@@ -342,8 +340,7 @@ def _unit_contrasts(described: Floats) -> Floats:
     centred = described - described.mean(axis=0)
     length = np.linalg.norm(centred, axis=0)
     differs = length > SMALLEST * np.abs(described).max(axis=0, initial=0.0)
-    found: Floats = centred[:, differs] / length[differs]
-    return found
+    return centred[:, differs] / length[differs]
 
 
 BATCHED_WIDTH = 48
@@ -521,8 +518,7 @@ class Coupling(NamedTuple):
         """Return Q⁻¹, ``[q F, q F]``."""
         inverted, _ = checked(scipy.linalg.lapack.dgetri(self.factor, self.pivots))
         coupling = self.change[:, None] * inverted.T
-        found: Floats = (coupling + coupling.T) / 2
-        return found
+        return (coupling + coupling.T) / 2
 
 
 class Posterior(NamedTuple):
@@ -622,8 +618,7 @@ class Posterior(NamedTuple):
         """
         assert self.coupled is None, "the regressions must be independent"
         precision = self.gram + np.eye(self.mean.shape[1])
-        roots: Floats = np.linalg.inv(np.linalg.cholesky(precision)) * self.unit
-        return roots
+        return np.linalg.inv(np.linalg.cholesky(precision)) * self.unit
 
     def variance(self, features: Floats) -> Floats:
         """Return the posterior variance of φ·θ_k: ``[n, F] -> [n, K]``."""
@@ -864,8 +859,7 @@ def _blocks(posterior: Posterior, coupling: Floats) -> Callable[[int], Floats]:
 
     def block(number: int) -> Floats:
         pairs = np.outer(directions[number], directions[number]).reshape(1, -1)
-        found: Floats = (pairs @ flat).reshape(features, features)
-        return found
+        return (pairs @ flat).reshape(features, features)
 
     return block
 
@@ -935,5 +929,4 @@ def _relates_actions(numbers: Floats) -> Booleans:
     ordered = np.sort(numbers, axis=0)
     without_one = np.minimum(ordered[-1] - ordered[1:2], ordered[-2:-1] - ordered[0])
     largest = np.abs(numbers).max(axis=0, initial=0.0)
-    relates: Booleans = without_one.ravel() > SMALLEST_SPREAD * largest
-    return relates
+    return without_one.ravel() > SMALLEST_SPREAD * largest

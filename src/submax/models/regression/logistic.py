@@ -130,8 +130,7 @@ class LogisticRegressions(NamedTuple):
         score = features @ known(self.mean).T
         deviation = features @ drawn.reshape(-1, drawn.shape[2]).T
         variance = np.mean(deviation.reshape(-1, *drawn.shape[:2]) ** 2, axis=1)
-        expected: Floats = scipy.special.expit(score / np.sqrt(1.0 + MEAN_RESPONSE * variance))
-        return expected
+        return scipy.special.expit(score / np.sqrt(1.0 + MEAN_RESPONSE * variance))
 
     def restricted(self, kept: Integers) -> Self:
         """Return the regressions of the actions ``kept [m]`` alone, for deciding."""
