@@ -201,7 +201,7 @@ def test_propensities_reach_the_other_policy_as_those_of_cells(strategy, seed):
         worth = [np.sum(paid[where == one]) / logging[one] / 80 for one in range(points)]
         for level in (0, 1):
             seen = where[paid == level]
-            count = [Counting().smoothing + np.sum(seen == one) for one in range(points)]
+            count = [1 + np.sum(seen == one) for one in range(points)]
             expected = np.dot(count, worth) / np.sum(count)
             assert state.inner.values[replica, level] == pytest.approx(expected)
 
