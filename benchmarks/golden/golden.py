@@ -419,8 +419,10 @@ def commands() -> dict[str, Any]:
             "shop.db", name="shop", actions=["A"], context=context, background=False
         ).close()
         for line in LISTINGS:
-            # Descriptions are in the second column, and further lines of a row are indented.
-            results[line] = re.findall(r"^ (\w\S*)", printed(line), flags=re.MULTILINE)
+            # Kinds are followed by a colon, and names of policies are indented below their kind.
+            name = r"^([\w-]+):|^  ([\w.-]+)" if line == "policies" else r"^([\w-]+): ()"
+            found = re.findall(name, printed(line), flags=re.MULTILINE)
+            results[line] = sorted({kind or policy for kind, policy in found})
         for number, line in enumerate(COMMANDS):
             output = printed(line)
             name = f"{number} {line}"
