@@ -193,6 +193,6 @@ class LateRewards:
         return (
             f"{self.late} of {self.rewards} rewards came later than {word} = "
             f"{settings.longest_wait:g} seconds after their decisions, which were {instead}; a "
-            f"reward that late is stored and not learned: declare a bandit with a longer {word}, "
-            "or with reward_wait=0, to learn when the reward comes"
+            f"reward that late is stored and not learned: set a longer {word}, or declare a bandit "
+            "with reward_wait=0, which learns when the reward comes"
         )

@@ -99,7 +99,11 @@
     const chart = new uPlot({
       width: Math.max(place.clientWidth, 200), height: Math.max(place.clientHeight, 200),
       cursor: { drag: { x: true, y: false } }, legend: { show: false },
-      scales: { y: made.range ? { range: () => made.range } : {} },
+      // One point alone stands in the middle of an hour.
+      scales: {
+        x: { range: (_, low, high) => (low === high ? [low - 1800, high + 1800] : [low, high]) },
+        y: made.range ? { range: () => made.range } : {},
+      },
       axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map(shown) }],
       series: made.options, bands: made.bands, hooks: { draw: [marks(figure)] },
     }, made.data, place);
