@@ -2,12 +2,13 @@
 
     python benchmarks/policies/tuning.py contextual --out tuning-contextual.csv
 
-All candidates run on the same worlds, whose seed differs from that of the reported experiments. In
-the first round every method has CANDIDATES candidates, drawn at random from its search space.
-Methods with a network share the same list of network sizes and training lengths; each method also
-has one parameter of its own. In the second round every method has NEIGHBOURS candidates around its
-best one of the first round: each number is halved, kept or doubled, and the learning rate and the
-own parameter may change by a factor of 3 and 5. So whoever ended at an edge can go beyond it.
+``tuning.toml`` says what is searched. All candidates run on the same worlds, whose seed differs
+from that of the reported experiments. In the first round every method has CANDIDATES candidates,
+drawn at random from its search space. Methods with a network share the same list of network sizes
+and training lengths; each method also has one parameter of its own. In the second round every
+method has NEIGHBOURS candidates around its best one of the first round: each number is halved, kept
+or doubled, and the learning rate and the own parameter may change by a factor of 3 and 5. So
+whoever ended at an edge can go beyond it.
 
 The score of a candidate is its final regret divided by that of random choice, averaged over the
 environments. In the end the tables of the best candidates are printed, to be copied into the
@@ -23,6 +24,7 @@ import dataclasses
 import json
 import os
 import sys
+import tomllib
 from collections import Counter
 from concurrent.futures import Executor, as_completed
 from pathlib import Path
@@ -45,10 +47,6 @@ OBSERVATIONS, BATCH = 10_000, 1000
 HIDDEN = (16, 32, 64, 128)
 STEPS = (40, 75, 150, 300, 600, 1200)
 RATES = (3e-4, 1e-3, 3e-3)
-EPSILON = 0.05
-"""The ε of ε-greedy is not tuned: the experiments report four values."""
-LARGEST_DROPOUT = 0.9
-"""The second round asks for up to 4.4 times the best dropout of the first; it must be below 1."""
 COLUMNS = ("round", "method", "parameters", "score", "regrets", "rewards")
 QUICK_COMPILING = {
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
@@ -60,82 +58,14 @@ Every candidate has programs of its own, and these trials took longer than the t
 """
 
 
-class Own(NamedTuple):
-    """The own parameter of a method, with the bounds between which it is log-uniform."""
-
-    name: str
-    low: float
-    high: float
-
-
-class Search(NamedTuple):
-    """What is tuned: the methods, their worlds, and the rows of a minibatch."""
-
-    methods: dict[str, Own]
-    environments: list[dict[str, Any]]
-    batch: int
-
-
-CONTEXTUAL = [{"kind": "contextual", "shift": shift} for shift in (0, -2, -4)]
-JOINT = [{"kind": "combinatorial"}]
-PROBLEMS = {
-    "contextual": Search(
-        {
-            "rcp-submax": Own("kl_weight", 0.05, 2.0),
-            "rcp-softmax-submax": Own("weight_decay", 1e-3, 1.0),
-            "neural-epsilon-greedy": Own("dropout", 0.01, 0.4),
-            "dropout-thompson": Own("dropout", 0.01, 0.4),
-            "neural-ucb": Own("width", 0.003, 1.0),
-            "neural-thompson": Own("scale", 0.003, 1.0),
-            "linucb": Own("alpha", 0.003, 3.0),
-            "linear-thompson": Own("width", 0.003, 3.0),
-        },
-        CONTEXTUAL,
-        256,
-    ),
-    "combinatorial": Search(
-        {
-            "rcp-submax": Own("kl_weight", 0.05, 2.0),
-            "rcp-softmax-submax": Own("weight_decay", 1e-3, 1.0),
-            "climbing-epsilon-greedy": Own("dropout", 0.01, 0.4),
-            "climbing-dropout-thompson": Own("dropout", 0.01, 0.4),
-            "hill-climbing-thompson": Own("prior_variance", 0.01, 3.0),
-        },
-        JOINT,
-        512,
-    ),
-    # Methods of the related work, on the same worlds with the same number of candidates.
-    "contextual-rivals": Search(
-        {
-            "sample-average-ucb": Own("width", 0.01, 3.0),
-            "sample-average-sampling": Own("scale", 0.01, 3.0),
-            "variance-network-ucb": Own("width", 0.003, 1.0),
-            "policy-gradient": Own("regularization", 1e-4, 0.3),
-            "doubly-robust-gradient": Own("regularization", 1e-4, 0.3),
-            "actor-critic": Own("regularization", 1e-4, 0.3),
-            "preference-optimization": Own("strength", 0.05, 5.0),
-            "advantage-conditioned": Own("temperature", 0.05, 2.0),
-            "bayes-submax": Own("dropout", 0.01, 0.4),
-            "rcp-continual-submax": Own("prior_weight", 1e-4, 1.0),
-        },
-        CONTEXTUAL,
-        256,
-    ),
-    "combinatorial-rivals": Search(
-        {
-            "policy-gradient": Own("regularization", 1e-4, 0.3),
-            "generative-policy-gradient": Own("regularization", 1e-4, 0.3),
-            "preference-optimization": Own("strength", 0.05, 5.0),
-            "slate-cvae": Own("kl_weight", 0.05, 2.0),
-            "rcp-autoregressive-submax": Own("weight_decay", 1e-3, 1.0),
-            "advantage-conditioned-cvae": Own("temperature", 0.05, 2.0),
-            "rcp-continual-cvae-submax": Own("prior_weight", 1e-4, 1.0),
-        },
-        JOINT,
-        512,
-    ),
-}
+PROBLEMS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+"""What is tuned, by problem: ``environments``, ``batch`` and ``methods``."""
+TUNED = {"hidden", "steps", "learning_rate"}
+TUNED |= {one["own"][0] for problem in PROBLEMS.values() for one in problem["methods"].values()}
+"""Names of parameters that are tuned."""
 Row = dict[str, str]
+Search = dict[str, Any]
+"""A problem of ``tuning.toml``."""
 Network = dict[str, Any]
 """``hidden``, ``steps`` and ``rate``."""
 
@@ -149,15 +79,13 @@ class Candidate(NamedTuple):
     @property
     def parameters(self) -> str:
         """The tuned parameters in one line."""
-        names = {"hidden", "steps", "learning_rate"}
-        names |= {own.name for search in PROBLEMS.values() for own in search.methods.values()}
         found: dict[str, float] = {}
 
         def collect(part: dict[str, Any]) -> None:
             for name, value in part.items():
                 if isinstance(value, dict):
                     collect(value)
-                elif name in names:
+                elif name in TUNED:
                     found.setdefault(name, value)
 
         collect(self.table)
@@ -169,41 +97,27 @@ RANDOM = Candidate("random", {"kind": "random"})
 
 def candidate(search: Search, method: str, network: Network, value: float) -> Candidate:
     """Return a method with its network and the value of its own parameter."""
-    own = {search.methods[method].name: value}
+    settings = search["methods"][method]
+    own = min(value, settings.get("most", value))
     training = {
         "steps": network["steps"],
-        "batch": search.batch,
+        "batch": search["batch"],
         "learning_rate": network["rate"],
     }
-    sized = {"hidden": network["hidden"], "training": training}
-    decaying = {"hidden": network["hidden"], "training": {**training, **own}}
-    estimator = {"kind": "cvae" if "cvae" in method else "softmax", **sized}
-    table: dict[str, Any]
-    if method == "rcp-submax":
-        table = _conditioned({"kind": "cvae", **own, **sized})
-    elif method == "rcp-softmax-submax":
-        table = _conditioned({"kind": "softmax", **decaying})
-    elif method == "rcp-autoregressive-submax":
-        table = _conditioned({"kind": "autoregressive", **decaying})
-    elif method.startswith("rcp-continual"):
-        table = _conditioned({"kind": "variational-continual", **own, "estimator": estimator})
-    elif method.startswith("advantage-conditioned"):
-        strategy = {"kind": "tilted", **own}
-        table = {"kind": "advantage-conditioned", "strategy": strategy}
-        table |= {"estimator": estimator, **sized}
-    elif method == "bayes-submax":
-        table = {"kind": "bayes-reparameterized", "dropout": min(value, LARGEST_DROPOUT)}
-        table |= {"strategy": "submax", "estimator": estimator, **sized}
-    elif method in ("linucb", "linear-thompson", "hill-climbing-thompson"):
-        table = {"kind": method, **own}
-    else:
-        epsilon = {"epsilon": EPSILON} if method.endswith("epsilon-greedy") else {}
-        table = {"kind": method, **own, **epsilon, **sized}
-    return Candidate(method, table)
+    drawn = {
+        "own": own,
+        "hidden": network["hidden"],
+        "training": training,
+        "decaying": {**training, "weight_decay": own},
+    }
 
+    def filled(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {name: filled(inside) for name, inside in part.items()}
+        return drawn.get(part, part) if isinstance(part, str) else part
 
-def _conditioned(estimator: dict[str, Any]) -> dict[str, Any]:
-    return {"kind": "reward-conditioned", "estimator": estimator, "strategy": "submax"}
+    usual = {"kind": method, settings["own"][0]: "own", "hidden": "hidden", "training": "training"}
+    return Candidate(method, filled(settings.get("policy", usual)))
 
 
 def candidates(search: Search) -> list[Candidate]:
@@ -218,9 +132,10 @@ def candidates(search: Search) -> list[Candidate]:
         for _ in range(CANDIDATES)
     ]
     # The places in the range of the own parameter are spread evenly, in random order.
-    places = {method: rng.permutation(CANDIDATES) for method in search.methods}
+    places = {method: rng.permutation(CANDIDATES) for method in search["methods"]}
     found = [RANDOM]
-    for method, (_, low, high) in search.methods.items():
+    for method, settings in search["methods"].items():
+        _, low, high = settings["own"]
         for network, place in zip(networks, places[method], strict=True):
             value = float(f"{low * (high / low) ** ((place + 0.5) / CANDIDATES):.2g}")
             found.append(candidate(search, method, network, value))
@@ -230,7 +145,7 @@ def candidates(search: Search) -> list[Candidate]:
 def neighbours(search: Search, rows: list[Row]) -> list[Candidate]:
     """Return candidates around the best one of every method in ``rows``."""
     rng, found = np.random.default_rng(SEED), list[Candidate]()
-    for method in search.methods:
+    for method in search["methods"]:
         known = numbers(best_row(rows, method))
         # The places are spread evenly between a fifth and five times the best value.
         for place in rng.permutation(NEIGHBOURS):
@@ -239,7 +154,7 @@ def neighbours(search: Search, rows: list[Row]) -> list[Candidate]:
                 "steps": int(known.get("steps", 0) * rng.choice((0.5, 1, 2))),
                 "rate": float(f"{known.get('learning_rate', 0) * rng.choice((1 / 3, 1, 3)):.1g}"),
             }
-            own = known[search.methods[method].name]
+            own = known[search["methods"][method]["own"][0]]
             value = float(f"{own * 25 ** ((place + 0.5) / NEIGHBOURS - 0.5):.2g}")
             found.append(candidate(search, method, network, value))
     return found
@@ -339,7 +254,9 @@ class Tuning:
                 self._add(number, futures[future], future.result())
 
     def _submit(self, one: Candidate, best: bool) -> Any:
-        return self._executor.submit(ends, one.table, self._search.environments, self._sizes, best)
+        return self._executor.submit(
+            ends, one.table, self._search["environments"], self._sizes, best
+        )
 
     def _add(self, number: int, one: Candidate, found: Ends) -> None:
         assert self._lowest is not None
@@ -359,7 +276,7 @@ class Tuning:
             known = numbers(best_row(self.rows, method))
             network = {name: int(known[name]) for name in ("hidden", "steps") if name in known}
             network["rate"] = known.get("learning_rate", 0.0)
-            own = known[self._search.methods[method].name]
+            own = known[self._search["methods"][method]["own"][0]]
             one = candidate(self._search, method, {"hidden": 0, "steps": 0, **network}, own)
             print(f"    {inline({'name': method, **one.table})},")
 
