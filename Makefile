@@ -27,7 +27,7 @@ quick: $(VENV)/.installed-neural
 	$(BIN)/submax reproduce contextual combinatorial --quick --out $(OUT)-quick
 
 reproduce-networks: $(VENV)/.installed-neural
-	$(BIN)/submax reproduce contextual contextual-wide combinatorial ablations joint-ablations --out $(OUT)
+	$(BIN)/submax reproduce contextual contextual-wide contextual-disjoint combinatorial ablations joint-ablations rates --out $(OUT)
 
 # Four workers for two cores: tests of processes and servers wait most of their time.
 test: $(VENV)/.installed-all
@@ -72,9 +72,7 @@ bench: $(VENV)/.installed-neural
 docs: $(VENV)/.installed-all
 	$(BIN)/python -m docs.generators.reference
 	$(BIN)/python clients/typescript/generate.py
-	$(BIN)/python docs/generators/rerun_page.py
-	if [ -d $(OUT) ]; then for page in report beyond bakeoff rivals; do \
-	  $(BIN)/python docs/generators/$${page}_page.py $(OUT) || exit 1; done; fi
+	$(BIN)/python docs/generators/results.py $(wildcard $(OUT))
 
 # The distributions are built and checked; the wheel is installed alone into an empty environment, where the first steps
 # must succeed, and then with its extras, where the fast tests of some folders run against it instead of src.

@@ -4,12 +4,15 @@ import csv
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
+from submax.research.paper.claims import statements_of
+from submax.simulation.compare import Finals
 from submax.simulation.experiment import configurations, experiment_groups, load_named, policy_name
+from submax.simulation.results import ResultTable
 
 GENERATORS = Path(__file__).parents[2] / "docs" / "generators"
-RIVALS = experiment_groups()["rivals"]
 EXPERIMENTS = [name for names in experiment_groups().values() for name in names]
 WITHOUT_CURVES = {"illustration", "offline"}
 """Experiments whose summary has no row for every policy in every configuration."""
@@ -22,7 +25,7 @@ def _generators(monkeypatch):
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_results_were_made_with_the_settings_of_the_experiment(name):
-    from published import settings_of
+    from results import settings_of
 
     settings = msgspec.to_builtins(load_named(name))
     assert settings_of(name)["specification"] == msgspec.json.decode(msgspec.json.encode(settings))
@@ -30,7 +33,7 @@ def test_results_were_made_with_the_settings_of_the_experiment(name):
 
 @pytest.mark.parametrize("name", sorted({*EXPERIMENTS} - WITHOUT_CURVES))
 def test_results_have_every_policy_in_every_configuration(name):
-    from published import rows_of
+    from results import rows_of
 
     specification = load_named(name)
     required = {policy_name(policy) for policy in specification.policies}
@@ -50,40 +53,65 @@ def test_results_have_every_policy_in_every_configuration(name):
     assert max(int(row["observations"]) for row in rows) == specification.observations
 
 
-@pytest.mark.parametrize("name", RIVALS)
-def test_differences_belong_to_the_published_means(name):
-    from published import cell, rows_of
-    from rivals_differences import differences_of, recommended
+@pytest.mark.parametrize("name", sorted({*EXPERIMENTS} - {"offline"}))
+def test_a_reader_can_recompute_means_and_errors_from_the_replicas(name):
+    from results import folder_of, rows_of
 
-    means = {cell(row): float(row["final_mean"]) for row in rows_of(name)}
-    found = differences_of(name)
-    assert set(found) == set(means)
-    for where, one in found.items():
-        assert one.mean == pytest.approx(means[where] - means[*where[:-1], recommended(name)])
+    path = folder_of(name) / "finals.parquet"
+    assert path.stat().st_size < 1_048_576
+    table = ResultTable.read(folder_of(name), "finals")
+    if name == "illustration":
+        rewards = {key: rows["expected_reward"] for key, rows in table.by_policy().items()}
+        for row in rows_of(name):
+            mean = rewards[row["policy"]].mean()
+            assert float(row["expected_reward"]) == pytest.approx(mean, rel=1e-6)
+        return
+    groups = table.groups(*table.labels, "policy")
+    # A column of numbers has 2.0 where the summary has 2.
+    found = {
+        tuple(str(one).removesuffix(".0") for one in where): rows for where, rows in groups.items()
+    }
+    rows = rows_of(name)
+    keys = list(rows[0])
+    assert len(found) == len(rows)
+    for row in rows:
+        replicas = found[tuple(row[key] for key in keys[: keys.index("policy") + 1])]
+        for measure, column in (("final", "regret"), ("final_reward", "reward")):
+            values = replicas[column].astype(float)
+            assert float(row[f"{measure}_mean"]) == pytest.approx(values.mean(), rel=1e-4, abs=1e-3)
+            error = values.std(ddof=1) / np.sqrt(len(values))
+            assert float(row[f"{measure}_standard_error"]) == pytest.approx(
+                error, rel=1e-3, abs=1e-3
+            )
 
 
-@pytest.mark.parametrize("name", RIVALS)
-def test_whatever_is_decidedly_ahead_is_named_in_the_readme(name):
-    from rivals_differences import differences_of
+@pytest.mark.parametrize("name", ["bernoulli", "contextual", "combinatorial", "ablations"])
+def test_every_published_comparison_follows_from_the_replicas(name):
+    """Statements are tested anew on the published replicas."""
+    from results import folder_of, rows_of
 
-    readme = (GENERATORS.parents[1] / "README.md").read_text(encoding="utf-8")
-    ahead = {cell[-1] for cell, one in differences_of(name).items() if one.is_less}
-    assert {policy for policy in ahead if f"`{policy}`" not in readme} == set()
-
-
-def test_every_claim_that_does_not_hold_has_a_reason():
-    from claims import SECTIONS, claims_of
-    from reasons import NOTES, REASONS
-
-    claims = [claim for name in SECTIONS for claim in claims_of(name, "paper")]
-    assert {*REASONS, *NOTES} <= {claim.text for claim in claims}
-    failed = {claim.text for claim in claims if claim.verdict == "does not hold"}
-    assert failed <= set(REASONS)
+    published = {
+        (row["statement"], row["where"], row["left"]): row for row in rows_of(name, "statements")
+    }
+    finals = Finals.read(folder_of(name))
+    again = [
+        (statement, one)
+        for statement in statements_of(load_named(name).statements, finals)
+        for one in statement.comparisons
+    ]
+    assert len(again) == len(published)
+    for statement, one in again:
+        row = published[statement.text, one.where, one.left]
+        for column, value in (("left_mean", one.left_mean), ("right_mean", one.right_mean)):
+            assert float(row[column]) == pytest.approx(value, rel=1e-4, abs=1e-3)
+        error = float(row["standard_error_of_difference"])
+        assert error == pytest.approx(one.error, rel=1e-3, abs=1e-4)
+        assert (row["verdict"], row["comparison"]) == (statement.verdict, one.verdict)
 
 
 @pytest.mark.parametrize("problem", ["contextual", "combinatorial"])
 def test_every_method_had_the_same_number_of_candidates(problem):
-    from published import RESULTS
+    from results import RESULTS
 
     with (RESULTS / "tuning" / f"{problem}.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["method"] != "random"]

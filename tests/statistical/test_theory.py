@@ -930,3 +930,23 @@ def test_steps_that_are_good_alone_can_be_bad_together():
     value = np.array([0.5, 0.8, 0.8, 0.0])
     assert np.allclose(improved(SlotBySlot, space, logging, value), [0, 0, 0, 1])
     assert improved(RewardConditioned, space, logging, value) @ value == pytest.approx(0.8)
+
+
+def test_the_regret_of_optimistic_grows_as_that_of_an_urn(seed):
+    """Between t/8 and t it grows by 8^(p₂/p₁), less what the first uniform batch hides."""
+    world, policy = Bernoulli(means=(0.4, 0.2)), RewardConditioned(Counting(0.1), Optimistic())
+    trace = simulate(
+        world,
+        policy,
+        observations=40_000,
+        replicas=100,
+        delay=BatchedRewards(50),
+        seed=seed,
+        points=8,
+    )
+    first, last = trace.accumulated_regret[:, 0], trace.accumulated_regret[:, -1]
+    assert trace.steps[-1] == 8 * trace.steps[0]
+    exponent = np.log(last.mean() / first.mean()) / np.log(8)
+    relative = [one.std(ddof=1) / one.mean() / 10 for one in (first, last)]
+    error = np.hypot(*relative) / np.log(8)
+    assert abs(exponent - 0.5) < 6 * error + 0.08

@@ -381,14 +381,15 @@ class SweepFigure(NamedTuple):
     """A figure to draw: its name, its configurations in reading order, columns and measure.
 
     ``kind`` is "all" for all policies. The others are drawn by `submax.research.paper`: "paper" is
-    the best policy of each family, "paired" final rewards minus that of random choice.
+    the best policy of each family, "paired" final values minus those of the default, and "growth"
+    regret on logarithmic axes.
     """
 
     name: str
     panels: list[Labels]
     columns: int
     measure: str = "regret"
-    kind: Literal["all", "paper", "paired"] = "all"
+    kind: Literal["all", "paper", "paired", "growth"] = "all"
 
 
 def sweep_figures(directory: Path) -> list[SweepFigure]:

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from submax.core.arrays import Floats
-from submax.core.numerics import standard_error
 from submax.research.paper.offline import ESTIMATES
+from submax.simulation.compare import paired_difference
 from submax.simulation.experiment import Labels
 from submax.simulation.figures import (
     MOST_COLUMNS,
@@ -29,12 +29,13 @@ from submax.simulation.results import (
     CURVE_TABLE,
     FINAL_TABLE,
     ResultTable,
+    configurations_in,
     read_csv,
     read_manifest,
     varying_labels,
 )
 
-RANDOM, SUBMAX = "random", "SubMax"
+RANDOM, SUBMAX, DEFAULT = "random", "SubMax", "rcp-adaptive"
 FAMILIES = {
     RANDOM: r"random",
     "ε-greedy": r"(neural-|climbing-)?epsilon-greedy-.*",
@@ -43,6 +44,7 @@ FAMILIES = {
     "optimistic": r"rcp-optimistic",
     "optimized": r"rcp-optimized",
     SUBMAX: r"rcp-submax",
+    "default": DEFAULT,
 }
 """The names of the policies of each family of the paper, as a regular expression."""
 CLASSIC = ("ε-greedy", "UCB1", "TS")
@@ -52,6 +54,8 @@ PANEL_INCHES = (2.9, 2.2)
 """Width and height of a panel; three panels beside each other are as wide as a page."""
 SINGLE_PANEL_INCHES = (4.6, 3.2)
 """Width and height of the panel of a figure with one panel."""
+PANEL_COLUMNS = 3
+"""Panels beside each other."""
 NEAR_FACTOR = 2.0
 """The closer look has the families whose regret is at most this multiple of the lowest."""
 LABEL_SHARE = 0.28
@@ -66,14 +70,22 @@ def figures_of(directory: Path) -> list[SweepFigure]:
     """The figures of a sweep; those of sections of the paper also with its methods only."""
     specification = read_manifest(directory)["specification"]
     figures = sweep_figures(directory)
-    if not specification["statements"].startswith("section"):
-        return figures
     measure = specification["measure"]
     shown = [one for one in figures if one.measure == measure]
     chosen = [one for one in shown if len(one.panels) > 1] or shown
+    figures.append(chosen[-1]._replace(name="paired", kind="paired"))
+    if specification["name"] == "rates":
+        figures.append(chosen[-1]._replace(name="growth", kind="growth"))
+    if not specification["statements"].startswith("section"):
+        return figures
     paper = [one._replace(name=f"paper-{one.name}", kind="paper") for one in chosen]
-    if measure == "reward" and len(shown) == 1:
-        paper.append(SweepFigure("paired-reward", shown[0].panels, 1, "reward", "paired"))
+    if specification["statements"] == "section 4.1":
+        # The text of the paper has N_b = 100 here, the caption of its figure 500.
+        (arms,) = [one for one in paper if one.name == "paper-varying-arms"]
+        panels = [{**panel, "delay": 500} for panel in arms.panels]
+        known = configurations_in(directory)
+        if all(panel in known for panel in panels):
+            paper.append(arms._replace(name="paper-varying-arms-500", panels=panels))
     return [*figures, *paper]
 
 
@@ -82,13 +94,14 @@ def draw_figure(directory: Path, wanted: SweepFigure, policies: Sequence[str] = 
     if wanted.kind == "all":
         return draw_sweep_figure(directory, wanted, policies)
     if wanted.kind == "paired":
-        figure = _paired_figure(directory, wanted.panels[0], policies)
+        figure = _paired_figure(directory, wanted, policies)
+    elif wanted.kind == "growth":
+        figure = _growth_figure(ResultTable.read(directory, CURVE_TABLE), wanted.panels)
     else:
         table = ResultTable.read(directory, CURVE_TABLE)
         lines = [panel_curves(table, panel, wanted.measure, policies) for panel in wanted.panels]
-        columns = 3 if len(lines) <= MOST_COLUMNS else MOST_COLUMNS
         titles = _titles(table, wanted.panels)
-        figure = _paper_figure(lines, titles, wanted.measure, columns)
+        figure = _paper_figure(lines, titles, wanted.measure)
     return saved(figure, directory / "figures", wanted.name)
 
 
@@ -109,7 +122,11 @@ def _best_of_families(curves: Iterable[PanelCurve], measure: str) -> list[PaperC
     """Return the curve of each family's best member, by its last mean."""
     sign = 1.0 if measure == "regret" else -1.0
     best: dict[str, PanelCurve] = {}
-    for curve in sorted(curves, key=lambda one: sign * one.mean[-1]):
+    named = {curve.name: curve for curve in curves}
+    if "dropout-thompson" in named:
+        # With contexts this one only shows what can be had without them.
+        named.pop("thompson-1-1", None)
+    for curve in sorted(named.values(), key=lambda one: sign * one.mean[-1]):
         for family, pattern in FAMILIES.items():
             if re.fullmatch(pattern, curve.name):
                 best.setdefault(family, curve)
@@ -121,12 +138,15 @@ def _best_of_families(curves: Iterable[PanelCurve], measure: str) -> list[PaperC
 
 
 def _paper_figure(
-    panels: Sequence[Sequence[PanelCurve]], titles: Sequence[str], measure: str, columns: int
+    panels: Sequence[Sequence[PanelCurve]], titles: Sequence[str], measure: str
 ) -> Figure:
-    """Draw lettered panels, each above a closer look at the families with the least regret."""
-    columns = min(columns, len(panels))
+    """Draw lettered panels, each above a closer look at the families with the least regret.
+
+    Many panels have no closer look.
+    """
+    columns = min(PANEL_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
-    high = 2 if measure == "regret" else 1
+    high = 2 if measure == "regret" and len(panels) <= MOST_COLUMNS else 1
     width, height = PANEL_INCHES if len(panels) > 1 else SINGLE_PANEL_INCHES
     with figure_style():
         size = (width * columns, height * rows * high)
@@ -141,7 +161,7 @@ def _paper_figure(
             letter = f"({chr(ord('a') + number)}) " if 1 < len(panels) <= MOST_LETTERS else ""
             if chosen:
                 _draw_families(axes, chosen, letter + title, measure)
-            if chosen and measure == "regret":
+            if chosen and high == 2:
                 others = [one for one in chosen if one.family != RANDOM] or chosen
                 limit = NEAR_FACTOR * min(one.last for one in others)
                 near = [one for one in others if one.last <= limit]
@@ -217,25 +237,89 @@ def _titles(table: ResultTable, panels: Sequence[Labels]) -> list[str]:
     return titles
 
 
-def _paired_figure(directory: Path, panel: Labels, policies: Sequence[str]) -> Figure:
-    """Draw the final reward minus that of random choice, paired by replica, ± 2 standard errors."""
-    table = ResultTable.read(directory, FINAL_TABLE).where(panel)
-    rewards = {name: rows["reward"] for name, rows in table.by_policy().items()}
-    rows = []
-    for name in rewards:
-        if name != RANDOM and RANDOM in rewards and (not policies or name in policies):
-            difference = rewards[name] - rewards[RANDOM]
-            rows.append((float(difference.mean()), 2 * standard_error(difference), name))
-    rows.sort()
+def _paired_figure(directory: Path, wanted: SweepFigure, policies: Sequence[str]) -> Figure:
+    """Draw final values minus those of the default, paired by replica, with 95 % intervals by t.
+
+    Without the default they are compared with random choice, which is not drawn: it is far away.
+    """
+    table, measure = ResultTable.read(directory, FINAL_TABLE), wanted.measure
+    names = [name for (name,) in table.distinct("policy") if not policies or name in policies]
+    baseline = DEFAULT if DEFAULT in names else RANDOM
+    names = [name for name in names if name not in (baseline, RANDOM)]
+    found = [
+        {name: rows[measure] for name, rows in table.where(panel).by_policy().items()}
+        for panel in wanted.panels
+    ]
+    order = sorted(names, key=lambda name: _mean_ratio(found, name, baseline))
+    order = order[::-1] if measure == "regret" else order
+    columns = min(PANEL_COLUMNS, len(found))
+    rows = -(-len(found) // columns)
     with figure_style():
-        figure = Figure(figsize=(5.4, 0.6 + 0.26 * len(rows)), layout="constrained")
-        axes = figure.subplots()
-        for height, (mean, error, name) in enumerate(rows):
-            colour = looks_of([name])[0].colour
-            axes.errorbar(mean, height, xerr=error, fmt="o", color=colour, markersize=4, capsize=2)
-        axes.axvline(0, color="#000000", linestyle=":", linewidth=1)
-        axes.set_yticks(np.arange(len(rows)), [name for _, _, name in rows])
-        axes.set_xlabel("accumulated reward minus that of random choice, ± 2 s.e.")
+        size = (1.7 + 2.4 * columns, rows * (0.7 + 0.17 * len(order)))
+        figure = Figure(figsize=size, layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
+        for axes in grid.flat[len(found) :]:
+            axes.set_visible(False)
+        titles = _titles(ResultTable.read(directory, CURVE_TABLE), wanted.panels)
+        for axes, values, title in zip(grid.flat, found, titles, strict=False):
+            for height, name in enumerate(order):
+                one = paired_difference({}, name, baseline, values[name] - values[baseline], 0.95)
+                reach = one.high - one.difference
+                axes.errorbar(
+                    one.difference,
+                    height,
+                    xerr=reach if np.isfinite(reach) else None,
+                    fmt="o",
+                    color=looks_of([name])[0].colour,
+                    markersize=3.5,
+                    capsize=2,
+                )
+            axes.axvline(0, color="#000000", linestyle=":", linewidth=1)
+            axes.set_title(title)
+            axes.set_yticks(np.arange(len(order)), order)
+        of_baseline = "random choice" if baseline == RANDOM else baseline
+        figure.supxlabel(f"accumulated {measure} minus that of {of_baseline}, 95 % interval")
+    return figure
+
+
+def _mean_ratio(found: Sequence[dict[str, Floats]], name: str, baseline: str) -> float:
+    """The value of a policy over that of the baseline, averaged over the panels."""
+    ratios = [values[name].mean() / max(abs(values[baseline].mean()), 1e-9) for values in found]
+    return float(np.mean(ratios))
+
+
+def _growth_figure(table: ResultTable, panels: Sequence[Labels]) -> Figure:
+    """Draw regret on logarithmic axes, with a line of the slope that theory gives for optimistic.
+
+    Optimistic with counts draws arm a with a probability that follows its rewards, so with two arms
+    of values p₁ > p₂ the share of arm 2 falls as t^(p₂/p₁ − 1), and the regret grows as t^(p₂/p₁).
+    """
+    with figure_style():
+        width, height = PANEL_INCHES
+        figure = Figure(figsize=(width * len(panels), height * 1.2), layout="constrained")
+        grid = figure.subplots(1, len(panels), squeeze=False)[0]
+        for axes, panel in zip(grid, panels, strict=True):
+            best, second = (float(one) for one in str(panel["means"]).split("x"))
+            curves = panel_curves(table, panel, "regret")
+            for curve, look in zip(curves, looks_of([one.name for one in curves]), strict=True):
+                axes.plot(
+                    curve.steps,
+                    curve.mean,
+                    color=look.colour,
+                    linestyle=look.dash,
+                    linewidth=1.2,
+                    label=curve.name,
+                )
+                if curve.name == "rcp-optimistic":
+                    line = curve.mean[-1] * (curve.steps / curve.steps[-1]) ** (second / best)
+                    axes.plot(curve.steps, line, color="#808080", linewidth=0.8, label="t^(p₂/p₁)")
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            axes.set_title(f"p₁ = {best:g}, p₂ = {second:g}")
+            axes.set_xlabel("decisions")
+        grid[0].set_ylabel("accumulated regret, mean")
+        handles, labels = grid[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=4)
     return figure
 
 
