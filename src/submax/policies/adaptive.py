@@ -1,8 +1,9 @@
 """The default policy, which has no hyper-parameter that has to be set."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -40,6 +41,14 @@ MOST_NUMBERS = 2**21
 """About this many numbers of draws and actions are held in memory at a time: 16 MB."""
 
 
+@runtime_checkable
+class DecidesAlone(Protocol):
+    """A policy with a fast way to decide in one context of a single replica."""
+
+    def alone(self, state: Any, context: Floats) -> Floats:
+        """Return the probabilities in a context that was checked: ``[D] -> [M]``."""
+
+
 @dataclass(frozen=True)
 class PosteriorSubMax(TabularPolicy[FeatureParams]):
     """Apply SubMax to each kept posterior draw of the expected rewards, and average the policies.
@@ -69,7 +78,7 @@ class PosteriorSubMax(TabularPolicy[FeatureParams]):
             # Without context all decisions of a replica have the same probabilities.
             context = context[:, :1]
         if context.shape[:2] == (1, 1):
-            return self._alone(state, context)[None, None]
+            return self.alone(state, context[0, 0])[None, None]
 
         def decide(belief: ContextBelief, part: Floats) -> Floats:
             return mean_submax_of(belief.drawn_contrasts(part), self.depth)
@@ -90,13 +99,13 @@ class PosteriorSubMax(TabularPolicy[FeatureParams]):
     ) -> FeatureParams:
         return self.estimator.fit(state, feedback, rng)
 
-    def _alone(self, state: FeatureParams, context: Floats) -> Floats:
-        """Return the probabilities in a single context of a single replica, fast: ``[K]``."""
+    def alone(self, state: FeatureParams, context: Floats) -> Floats:
+        """Return the probabilities in a single context, see `DecidesAlone`."""
         belief = state.beliefs[0]
         if belief.feature_map is None:
             size = state.problem.space.size
             return np.full(size, 1 / size)
-        return mean_submax_of(belief.drawn_contrasts_alone(context[0, 0]), self.depth)
+        return mean_submax_of(belief.drawn_contrasts_alone(context), self.depth)
 
 
 WIDEST = 0.5
@@ -153,7 +162,7 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
     def probabilities(self, state: LogisticSubMaxState, context: Floats) -> Floats:
         state.problem.check_context(context)
         if context.shape[:2] == (1, 1):
-            return self._alone(state, context)[None, None]
+            return self.alone(state, context[0, 0])[None, None]
 
         def decide(belief: LogisticRegressions, part: Floats) -> Floats:
             value = belief.drawn(part)
@@ -166,13 +175,13 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
         ]
         return in_parts(deciders, context, size, MOST_NUMBERS // (DRAWS * size))
 
-    def _alone(self, state: LogisticSubMaxState, context: Floats) -> Floats:
-        """Return the probabilities in a single context of a single replica, fast: ``[K]``."""
+    def alone(self, state: LogisticSubMaxState, context: Floats) -> Floats:
+        """Return the probabilities in a single context, see `DecidesAlone`."""
         belief = state.beliefs[0]
         if belief.draws is None:
             size = state.problem.space.size
             return np.full(size, 1 / size)
-        value = belief.drawn(context[0])[0]
+        value = belief.drawn(context[None])[0]
         value -= np.add.reduce(value, axis=-1, keepdims=True) * (1 / value.shape[-1])
         return mean_submax_of(value, self.depth)
 
@@ -292,6 +301,8 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
 
     def probabilities(self, state: PredictiveMixtureState, context: Floats) -> Floats:
         state.problem.check_context(context)
+        if state.alike is not None and context.shape[:2] == (1, 1):
+            return self._alone(state, state.alike[0, 0], context)[None, None]
         mixed: Floats | None = state.alike
         for number, (policy, member) in enumerate(zip(self.policies, state.members, strict=True)):
             if state.alike is not None and not self._uses_context[number]:
@@ -304,6 +315,14 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
         # If no policy that decides looks at the context, there is one row for all of them.
         rows = (len(mixed), context.shape[1], mixed.shape[2])
         return mixed if mixed.shape == rows else np.broadcast_to(mixed, rows)
+
+    def _alone(self, state: PredictiveMixtureState, alike: Floats, context: Floats) -> Floats:
+        """Return the probabilities in a single context of a single replica, fast: ``[K]``."""
+        mixed, shares = alike, state.shares[0].tolist()
+        for number, alone in self._by_context:
+            if shares[number]:
+                mixed = mixed + shares[number] * alone(state.members[number], context[0, 0])
+        return mixed
 
     def _with_alike(self, state: PredictiveMixtureState) -> PredictiveMixtureState:
         """Store the part of the mixture that is the same in all contexts."""
@@ -319,6 +338,19 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
     @cached_property
     def _uses_context(self) -> tuple[bool, ...]:
         return tuple(policy.traits.uses_context for policy in self.policies)
+
+    @cached_property
+    def _by_context(self) -> tuple[tuple[int, Callable[[Any, Floats], Floats]], ...]:
+        """The number of each policy that uses the context, and how it decides in one."""
+
+        def slowly(policy: Policy[Any], member: Any, context: Floats) -> Floats:
+            return policy.probabilities(member, context[None, None])[0, 0]
+
+        return tuple(
+            (number, policy.alone if isinstance(policy, DecidesAlone) else partial(slowly, policy))
+            for number, policy in enumerate(self.policies)
+            if self._uses_context[number]
+        )
 
     def expected_rewards(self, state: PredictiveMixtureState, context: Floats) -> Floats:
         """Return the mean of what the policies expect, by their weights."""

@@ -266,8 +266,9 @@ class PriorStructure(NamedTuple):
         if regressions == 1:
             return cls.independent(groups, 1)
         common = np.full((regressions, 1), regressions**-0.5)
-        columns = np.zeros((regressions, 0)) if described is None else _unit_contrasts(described)
-        left, length, _ = np.linalg.svd(columns, full_matrices=False)
+        if described is None:
+            return cls(groups, common, np.array([COMMON]))
+        left, length, _ = np.linalg.svd(_unit_contrasts(described), full_matrices=False)
         basis = left[:, length > SMALLEST * length.max(initial=0.0)]
         kinds = np.array([COMMON] + [ALIKE] * basis.shape[1])
         return cls(groups, np.concatenate([common, basis], axis=1), kinds)

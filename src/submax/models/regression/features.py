@@ -205,8 +205,12 @@ class FeatureMap(NamedTuple):
         first = 1 + self._linear_width
         raw = self.for_raw(own)
         reached = self.standardized(context) * self.reach
-        pull = self.raw(context)[:, None, first:] * raw[:, first:]
-        slope = pull @ self.landmarks - pull.sum(axis=-1, keepdims=True) * reached[:, None]
+        kernels, pulls = self.raw(context)[:, first:], raw[:, first:]
+        # One product for all regressions: [n, m] times [m, K D].
+        products = pulls.T[:, :, None] * self.landmarks[:, None]
+        pulled = kernels @ products.reshape(len(products), -1)
+        slope = pulled.reshape(len(context), len(raw), -1)
+        slope -= (kernels @ pulls.T)[..., None] * reached[:, None]
         slope *= self.reach
         linear = raw[:, 1:first]
         slope += linear if self.projection is None else linear @ self.projection.T
