@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans
 from submax.core.errors import InputError
 from submax.core.summary import counted
-from submax.evaluation.sources import Source
+from submax.evaluation.sources import Source, quoted
 from submax.schema.names import LONGEST_NAME, short_repr
 
 NO_DEFAULT = "no default is declared"
@@ -198,7 +198,8 @@ class CheckedColumns:
 
     def check(self, column: str, reason: str, condition: str) -> None:
         """Count the rows as bad that fulfil an SQL condition."""
-        self._checks[column, reason] = condition
+        before = self._checks.get((column, reason))
+        self._checks[column, reason] = f"({before}) or ({condition})" if before else condition
 
     def _kind(self, column: str) -> tuple[str, str]:
         """Return a column in SQL and its type: a nested one is a type of its own."""
@@ -285,11 +286,16 @@ class CheckedColumns:
         connection.execute(f"create type {kind} as enum (select name from names)")
         return self.value(f"coalesce(cast(enum_code(try_cast({text} as {kind})) as bigint), -1)")
 
-    def known_code(self, column: str, text: str, names: Sequence[str], unknown: str) -> str:
-        """Return the index of each text; rows in which it is none of the names are bad."""
-        found = self.code(text, names)
-        self.check(column, unknown, f"{text} is not null and {found} = {UNKNOWN}")
-        return found
+    def names(self, column: str, text: str, found: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Return the names that occur in good rows, sorted; rows with impossible names are bad.
+
+        ``found`` has every ``name`` in the column, and whether rows with it are ``good``.
+        """
+        named = [one for one in found if one["name"] is not None]
+        wrong = dict.fromkeys(one["name"] for one in named if not is_name(one["name"]))
+        if wrong:
+            self.check(column, NO_NAME, f"{text} in ({', '.join(map(quoted, wrong))})")
+        return sorted({one["name"] for one in named if one["good"]} - wrong.keys(), key=rank)
 
     def numeric(self, columns: Sequence[str]) -> set[str]:
         """Return the columns that hold numbers, except for a few mistakes in columns of text."""
@@ -323,6 +329,11 @@ class CheckedColumns:
     @property
     def _any(self) -> str:
         return " or ".join(f"b{place}" for place in range(len(self._checks))) or "false"
+
+    @staticmethod
+    def names_fact(text: str, good: str) -> str:
+        """Return the aggregate that ``names`` needs, about the rows that fulfil a condition."""
+        return f"list(distinct {{'name': {text}, 'good': {good}}})"
 
     def facts(self, wanted: Mapping[str, str]) -> dict[str, Any]:
         """Return aggregates over all rows by name; ``good`` are the rows without a problem."""

@@ -18,7 +18,6 @@ from submax.core.problem import PROBABILITY_TOLERANCE
 from submax.core.summary import counted, listed
 from submax.evaluation.cells import (
     NO_DEFAULT,
-    NO_NAME,
     TRUTH,
     UNKNOWN,
     BadRows,
@@ -27,7 +26,6 @@ from submax.evaluation.cells import (
     hint_about,
     is_name,
     not_whole,
-    rank,
 )
 from submax.evaluation.columns import (
     ACTION,
@@ -412,10 +410,11 @@ class ActionColumns:
 
     def _add_codes(self) -> None:
         sql = self._sql
-        unknown = "is not one of the declared actions" if self._declared else NO_NAME
         for slot, text in self._texts.items():
-            code = sql.known_code(self._names[slot], text, self.slots[slot], unknown)
-            self.wanted[f"action {slot}"] = code
+            code = self.wanted[f"action {slot}"] = sql.code(text, self.slots[slot])
+            if self._declared:
+                unknown = f"{text} is not null and {code} = {UNKNOWN}"
+                sql.check(self._names[slot], "is not one of the declared actions", unknown)
         for interval in self.ranges:
             column = self._names[interval.name]
             value = self.wanted[f"action {interval.name}"] = sql.number(column)
@@ -424,42 +423,43 @@ class ActionColumns:
 
     def facts(self, where: str) -> dict[str, str]:
         """Return the aggregates that ``finish`` needs: the names, and the sets, that occur."""
-        texts = {f"action {slot}": text for slot, text in self._texts.items()}
         if self._cell is not None:
-            fields = ", ".join(f"{quoted(name)}: {one}" for name, one in texts.items())
-            row = f"{{{fields}{', ' * bool(fields)}'cell': {self._cell}}}"
-            return {
-                "eligible": f"list(distinct {row}) filter ({where})",
-                "cells": f"list(distinct {self._cell})",
-            }
-        if self._declared:
-            return {}
-        return {name: f"list(distinct {one}) filter ({where})" for name, one in texts.items()}
+            fields = {f"action {slot}": text for slot, text in self._texts.items()}
+            fields |= {"cell": self._cell, "good": where}
+            row = ", ".join(f"{quoted(name)}: {one}" for name, one in fields.items())
+            return {"rows": f"list(distinct {{{row}}})"}
+        texts = {} if self._declared else self._texts
+        return {f"action {slot}": self._sql.names_fact(one, where) for slot, one in texts.items()}
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Take the names and sets that occur; after this the codes of actions are ``wanted``."""
-        found = {slot: set(facts.get(f"action {slot}") or ()) for slot in self.slots}
-        parsed = {cell: self._parsed(cell) for cell in facts.get("cells") or () if cell is not None}
+        rows = facts.get("rows") or ()
+        cells = dict.fromkeys(row["cell"] for row in rows if row["cell"] is not None)
+        parsed = {cell: self._parsed(cell) for cell in cells}
+        found = {slot: [*(facts.get(f"action {slot}") or ())] for slot in self.slots}
         good: list[str] = []
-        for row in facts.get("eligible") or ():
+        for row in rows:
             taken, cell = [row[f"action {slot}"] for slot in self.slots], row["cell"]
             names = [[one] for one in taken] if cell is None else parsed[cell]
-            if names is None or any(a not in b for a, b in zip(taken, names, strict=True)):
-                continue
-            good += [] if cell is None else [cell]
-            for several, known in zip(found.values(), names, strict=True):
-                several.update(known)
+            if names is not None and all(a in b for a, b in zip(taken, names, strict=True)):
+                good += [cell] if row["good"] and cell is not None else []
+            else:
+                names = [[one] for one in taken]
+                row["good"] = False
+            for slot, several in zip(self.slots, names, strict=True):
+                found[slot] += [{"name": one, "good": row["good"]} for one in several]
         if not self._declared:
             for slot, names_of_slot in found.items():
-                if len(names_of_slot) > MOST_CHOICES:
-                    column = self._names[slot]
+                column = self._names[slot]
+                known = self._sql.names(column, self._texts[slot], names_of_slot)
+                if len(known) > MOST_CHOICES:
                     raise InputError(
                         f"column {column!r} has more than {MOST_CHOICES} different actions, which "
                         "is the most that a slot may have: if they are real numbers, declare an "
                         f"interval, {self._as_interval(column)}",
                         parameter=column,
                     )
-                self.slots[slot] = sorted(filter(is_name, names_of_slot), key=rank)
+                self.slots[slot] = known
             self._add_codes()
             if all(self.slots.values()):
                 self.menu = ActionSpec.of(self.slots.get(ARMS, self.slots))
@@ -599,7 +599,8 @@ class ContextColumns:
         if field.default is None:
             text = sql.name(column, f"is missing, and {NO_DEFAULT}")
             reason = "is not one of the declared categories"
-            code = sql.known_code(column, text, field.values, reason)
+            code = sql.code(text, field.values)
+            sql.check(column, reason, f"{text} is not null and {code} = {UNKNOWN}")
         else:
             code = sql.code(sql.text(column), field.values)
         default = None if field.default is None else field.values.index(str(field.default))
@@ -617,15 +618,15 @@ class ContextColumns:
     def facts(self, where: str) -> dict[str, str]:
         """Return the aggregates that ``finish`` needs: the values of undeclared categories."""
         return {
-            f"context {name}": f"list(distinct {text}) filter ({where})"
+            f"context {name}": self._sql.names_fact(text, where)
             for name, text in self._open.items()
         }
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Take the values that occur as categories, sorted."""
         for name, text in self._open.items():
-            column, found = self._columns[name], filter(is_name, facts[f"context {name}"] or ())
-            values = sorted(found, key=rank)
+            column = self._columns[name]
+            values = self._sql.names(column, text, facts[f"context {name}"] or ())
             if len(values) > MOST_UNDECLARED:
                 raise InputError(
                     f"column {column!r} has more than {MOST_UNDECLARED} different values, too many "
@@ -634,7 +635,7 @@ class ContextColumns:
                     parameter=column,
                 )
             self.fields[name] = Category(tuple(values)) if values else None
-            self.wanted[name] = self._sql.known_code(column, text, values, NO_NAME)
+            self.wanted[name] = self._sql.code(text, values)
 
     def read(self, rows: Rows, good: Booleans) -> NDArray[np.float32]:
         """Return the contexts of the rows, ``[n, F]``, and count the defaults of good rows."""

@@ -12,7 +12,7 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.core.problem import PROBABILITY_TOLERANCE
-from submax.evaluation.cells import NO_NAME, CheckedColumns, is_name, rank
+from submax.evaluation.cells import CheckedColumns
 from submax.evaluation.reading import numbered
 from submax.evaluation.sources import open_source
 
@@ -129,9 +129,9 @@ def read_slates(
         low = "<" if name.startswith(("given", "marginal ")) else "<="
         outside = f"{value} {low} 0 or {value} > {1 + PROBABILITY_TOLERANCE!r}"
         sql.check(column, "is not a probability that is possible here", outside)
-    facts = sql.facts({"items": f"list(distinct {item}) filter (good)"})
-    items = sorted(filter(is_name, facts["items"] or ()), key=rank)
-    wanted["item"] = sql.known_code(names["action"], item, items, NO_NAME)
+    facts = sql.facts({"items": sql.names_fact(item, "good")})
+    items = sql.names(names["action"], item, facts["items"] or ())
+    wanted["item"] = sql.code(item, items)
     parts = list[dict[str, NDArray[Any]]]()
     for rows in sql.batches(wanted):
         sql.bad.rows += int(np.count_nonzero(rows.bad))
