@@ -75,8 +75,9 @@ def test_scores_may_differ_between_slates(rng):
     assert np.isfinite(compare_rankings(slates, {"p": table}).find("p", "sips").value)
 
 
-def test_intervals_by_slate_cover_the_truth(rng):
-    logs, covered = 100, dict.fromkeys(("sips", "rips", "cascade-dr", "pbm", "iips"), 0)
+@pytest.mark.parametrize("logs", [50, pytest.param(400, marks=pytest.mark.soak)])
+def test_intervals_by_slate_cover_the_truth(rng, logs):
+    covered = dict.fromkeys(("sips", "rips", "cascade-dr", "pbm", "iips"), 0)
     logging = PlackettLuce(np.zeros(ITEMS))
     for _ in range(logs):
         slates = Slates.read(table_of(rng, 200))

@@ -46,22 +46,22 @@ def test_the_variance_is_that_between_clusters(rng):
     assert single.error == pytest.approx(Terms(y).summed().error)
 
 
-def test_intervals_by_cluster_cover_and_intervals_by_row_do_not(rng, mentioned):
-    logs, covered, naive = 100, 0, 0
+@pytest.mark.parametrize("logs", [50, pytest.param(400, marks=pytest.mark.soak)])
+def test_intervals_by_cluster_cover_and_intervals_by_row_do_not(rng, mentioned, logs):
+    covered, naive = 0, 0
     options = {"estimators": ["ips"], "reward_model": DummyRegressor()}
-    for number in range(logs):
+    for _ in range(logs):
         table = table_of(rng, 40)
         policy = {"p": np.full((320, 2), 0.5)}
         by_user = compare(Log.read(table, columns={"cluster": "user"}), policy, **options)
         ends = by_user.find("p", "ips").interval
         covered += ends.low <= 0.4 <= ends.high
-        if number < 50:
-            narrow = compare(Log.read(table), policy, **options).find("p", "ips").interval
-            naive += narrow.low <= 0.4 <= narrow.high
+        narrow = compare(Log.read(table), policy, **options).find("p", "ips").interval
+        naive += narrow.low <= 0.4 <= narrow.high
     assert mentioned(by_user.notes, 40)
     assert covered / logs > 0.93 - 4.5 * np.sqrt(0.93 * 0.07 / logs)
     # Eight equal rows count as eight: the interval is √8 times too short and covers half the time.
-    assert naive / 50 < 0.80
+    assert naive / logs < 0.80
 
 
 def test_splits_and_folds_keep_clusters_together(rng):

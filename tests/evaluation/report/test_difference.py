@@ -60,8 +60,9 @@ def test_by_default_differences_are_from_the_logging_policy(rng):
         compare(log, {"p": array(log, 0.2, 0.3, 0.5)}, baseline="q")
 
 
-def test_intervals_of_values_and_differences_cover_the_truth(rng):
-    logs, names = 100, ["ips", "snips", "dr"]
+@pytest.mark.parametrize("logs", [50, pytest.param(400, marks=pytest.mark.soak)])
+def test_intervals_of_values_and_differences_cover_the_truth(rng, logs):
+    names = ["ips", "snips", "dr"]
     value, logged = 0.2 * 0.3 + 0.3 * 0.4 + 0.5 * 0.5, (0.3 + 0.4 + 0.5) / 3
     covered = np.zeros((2, len(names)))
     for _ in range(logs):
