@@ -597,7 +597,7 @@ class DurableBandit(BanditFace):
     def _average(self, active: ActiveVersion) -> Floats | None:
         texts = self._reader.recent_contexts() if self.settings.context.width else []
         encoded = encoded_contexts(self.settings.context, texts)
-        return active.average_probabilities(encoded)
+        return active.average_probabilities(encoded.astype(np.float64))
 
     def lift(self) -> list[LiftReport]:
         return self._reader.lift()

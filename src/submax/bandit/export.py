@@ -1,9 +1,7 @@
 """Export decisions and rewards to Parquet or CSV, delete what was exported, erase a unit."""
 
 import math
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -36,6 +34,7 @@ from submax.bandit.training_rows import STATUSES, Matured, TrainingRows, wait_of
 from submax.core.arrays import Floats
 from submax.core.errors import InputError, StoreError
 from submax.core.optional import require_extra
+from submax.core.serialization import atomic_write
 from submax.schema.actions import ARMS
 from submax.schema.context import Category, ContextSchema, Number
 from submax.schema.schema import METADATA
@@ -419,26 +418,10 @@ def _verify(path: Path, tables: Iterable[Any]) -> None:
 def write(path: Path, schema: Any, tables: Iterable[Any]) -> int:
     """Write tables to a file that only its owner can read; return the number of rows."""
     writer = _write_csv if path.suffix.lower() == ".csv" else _write_parquet
-    with private_file(path) as file:
-        return writer(file, schema, tables)
-
-
-@contextmanager
-def private_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that replaces ``path`` at the end of the block; only its owner can read it."""
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {str(path.parent)!r} to write to: make it first")
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        partial.unlink(missing_ok=True)
-        descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with atomic_write(path, private=True) as file:
+        return writer(file, schema, tables)
 
 
 def _write_parquet(file: BinaryIO, schema: Any, tables: Iterable[Any]) -> int:

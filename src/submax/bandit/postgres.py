@@ -178,8 +178,8 @@ class PostgresDatabase:
             return bool(session.execute(END_FROZEN).fetchall())
 
     def _write(self, session: "Session", group: Writes) -> None:
-        def run(step: Step, rows: Sequence[Row] = (), **values: Any) -> Rows:
-            sql, values, _ = self.statement(step, group.bandit, **values)
+        def run(step: Step, rows: Sequence[Row] = (), **more: Any) -> Rows:
+            sql, values, _ = self.statement(step, group.bandit, **more)
             if step.given:
                 columns = [{name: row[name] for name in step.given} for row in rows]
                 values = {**values, "rows": msgspec.json.encode(columns).decode()}

@@ -95,18 +95,17 @@ class SQLiteDatabase:
         for each in finish:
             each()
 
-    def _run(self, bandit: int, step: Step, rows: Sequence[Row] = (), **values: Any) -> Rows:
+    def _run(self, bandit: int, step: Step, rows: Sequence[Row] = (), **more: Any) -> Rows:
         """Execute a step, for each of the rows; see ``writing.Run``."""
-        execute, found = self._writer.execute, []
-        sql, values = self.statement(step, bandit, **values)[:2]
+        execute = self._writer.execute
+        found: list[tuple[Any, ...]] = []
+        sql, values, _ = self.statement(step, bandit, **more)
         if not step.only_if or execute(step.only_if, values).fetchone():
             for row in rows if step.given else ({},):
                 found += execute(sql, {**values, **row}).fetchall()
         if found and step.counts:
             added = {
-                name: len(found)
-                if of is None
-                else sum(row[step.returning.index(of)] for row in found)
+                name: sum(1 if of is None else row[step.returning.index(of)] for row in found)
                 for name, of in step.counts.items()
             }
             sets = ", ".join(f"{name} = {name} + :{name}" for name in added)

@@ -411,12 +411,15 @@ def _activate(run: Run, group: Writes) -> Callable[[int], None]:
     def finish(_: int) -> None:
         new = {identifier for (identifier,) in fresh()}
         stored = {row["id"]: each for row, each in zip(rows, found(), strict=True)}
-        for identifier, _ in group.activations:
-            n, activated = stored[identifier]
-            status = "unknown" if n is None else "late" if activated is None else "accepted"
-            repeated = status == "accepted" and identifier not in new
-            group.activated.append(Activated(status, repeated))
-            new.discard(identifier)
+        for identifier, _wait in group.activations:
+            decision, activated = stored[identifier]
+            if decision is None:
+                group.activated.append(Activated("unknown", False))
+            elif activated is None:
+                group.activated.append(Activated("late", False))
+            else:
+                group.activated.append(Activated("accepted", identifier not in new))
+                new.discard(identifier)
 
     return finish
 

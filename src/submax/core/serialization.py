@@ -75,14 +75,17 @@ PARTIAL = ".partial"
 
 
 @contextmanager
-def atomic_write(path: Path) -> Iterator[BinaryIO]:
+def atomic_write(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces ``path`` at the end of the block.
 
-    After a crash ``path`` holds either its old or its new contents, never a part of them.
+    After a crash ``path`` holds either its old or its new contents, never a part of them. If it is
+    ``private``, only its owner can read it.
     """
     partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
     try:
-        with partial.open("wb") as file:
+        partial.unlink(missing_ok=True)
+        mode = 0o600 if private else 0o666
+        with os.fdopen(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
