@@ -110,6 +110,8 @@ def test_decisions_that_come_during_a_write_are_drawn_together(decide, http, sto
         return write(name, rows)
 
     monkeypatch.setattr(deciding, "GATHER_SECONDS", 60.0)
+    # However slow this machine is, twenty decisions are one batch.
+    monkeypatch.setattr(deciding, "LOOP_SECONDS", 60.0)
     decide("known")
     monkeypatch.setattr(bandit, "prepare_together", prepared)
     monkeypatch.setattr(store, "write_decisions", written)

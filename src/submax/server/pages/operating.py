@@ -2,7 +2,7 @@
 
 import math
 import typing
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -16,7 +16,6 @@ from submax.server.pages.charts import added
 from submax.server.pages.formats import Shown
 from submax.server.pages.overview import alerts, lift_of, unit_of
 
-Kind = Literal["number", "text", "choice", "flag", "value"]
 MOST_OPTIONS = 100
 """Arms in a list to choose from; of more, the name is typed."""
 MOST_VERSIONS = 200
@@ -63,31 +62,6 @@ def health(bandit: DurableBandit) -> Shown:
     )
 
 
-class SettingField(msgspec.Struct, frozen=True):
-    """One field of the form of settings.
-
-    ``name`` is its key in the request, with a point between a table and what is in it. The
-    ``kind`` is `number`, `text`, `choice` among the ``options``, `flag`, or `value`: a name, a
-    number or JSON. An empty field stands for null, the default. ``consequence`` is what a change
-    does beyond the setting itself, which is said before it is sent.
-    """
-
-    name: str
-    label: str
-    about: str
-    kind: Kind
-    value: str
-    options: list[str] = []
-    consequence: str = ""
-
-
-class SettingGroup(msgspec.Struct, frozen=True):
-    """Fields under one heading."""
-
-    title: str
-    fields: list[SettingField]
-
-
 def settings_page(bandit: DurableBandit) -> Shown:
     """What is declared of a bandit, and how it can be changed."""
     settings = bandit.settings
@@ -128,89 +102,105 @@ def _version(one: StoredVersion, sums: Sums, deciding: bool) -> Shown:
 
 
 AGAIN = "Lift and sample ratio begin again from zero."
-RENEWED = "Decisions that have not matured wait for the new time."
-
-
-def setting_groups(settings: Settings, menu: ActionSpec) -> list[SettingGroup]:
-    """All fields for the settings that may change at any time, under headings."""
-    rails, alarms = settings.guard_rails, settings.alarms
-    learning = [
-        SettingField(
-            "policy", "policy",
+FORM: dict[str, tuple[tuple[str, str, str, str, str], ...]] = {
+    "Learning": (
+        (
+            "policy", "policy", "value",
             "A name such as rcp-adaptive, or a table in JSON with a kind. The policy is tested "
             "before it is used.",
-            "value", _text(settings.policy), [],
             "The next version is fitted by the new policy, from all matured decisions.",
         ),
-        *(
-            _plain(name, label, settings)
-            for name, label in (
-                ("reward_wait", "reward wait (seconds)"),
-                ("refit_rows", "refit after (decisions)"),
-                ("refit_seconds", "refit after (seconds)"),
-                ("sticky", "a unit keeps its action"),
-                ("seed", "seed"),
-                ("keep_versions", "versions kept"),
-            )
-            if name == "reward_wait" or (name in SETTING_TYPES and name not in FIXED)
+        (
+            "reward_wait", "reward wait (seconds)", "number", "",
+            "Decisions that have not matured wait for the new time.",
         ),
-        SettingField(
-            "context", "context",
+        ("refit_rows", "refit after (decisions)", "number", "", ""),
+        ("refit_seconds", "refit after (seconds)", "number", "", ""),
+        ("sticky", "a unit keeps its action", "value", "", ""),
+        ("seed", "seed", "number", "", ""),
+        ("keep_versions", "versions kept", "number", "", ""),
+        (
+            "context", "context", "value",
             "Add fields and categories, as a table in JSON; earlier decisions have the default.",
-            "value", _text(declared_context(settings)), [],
             "Fields and categories cannot be taken away again.",
         ),
-    ]  # fmt: skip
-    groups = [
-        _action("holdout", rails.holdout, "baseline", rails.baseline, menu),
-        _action("control_share", rails.control_share, "control", rails.control, menu),
-    ]
+    ),
+    "Guard rails": (
+        (
+            "guard_rails.minimum", "minimum", "number",
+            "The least probability of every eligible action, so none is forgotten.", "",
+        ),
+        (
+            "guard_rails.holdout", "holdout", "number",
+            "This share of the decisions gets the baseline, to measure the gain. Set both or "
+            "neither.", AGAIN,
+        ),
+        ("guard_rails.baseline", "baseline action", "action", "", AGAIN),
+        (
+            "guard_rails.control_share", "control share", "number",
+            "The control gets exactly this share of the decisions. Set both or neither.", AGAIN,
+        ),
+        ("guard_rails.control", "control", "action", "", AGAIN),
+        ("guard_rails.burn_in", "burn-in", "number", "The first N decisions are random.", ""),
+        (
+            "guard_rails.aa_test", "A/A test", "flag",
+            "The policy decides for the holdout too: every difference is then an error.", AGAIN,
+        ),
+    ),
+    "Alarms": (
+        (
+            "alarms.false_alarms", "false alarms", "number",
+            "The largest chance of a false alarm within 100,000 decisions.", "",
+        ),
+        (
+            "alarms.smallest_propensity", "smallest propensity", "number",
+            "A decision with a smaller probability is an alarm. 0: none is.", "",
+        ),
+    ),
+}  # fmt: skip
+"""The form of settings: under each heading the fields, each with its key in the request (a point
+stands between a table and what is in it), its label, its kind, what is said below it (empty: the
+description of the setting), and what a change does beyond the setting, which is said before it is
+sent. A ``value`` is a name, a number or JSON. An empty field stands for null, the default."""
+
+
+def setting_groups(settings: Settings, menu: ActionSpec) -> list[Shown]:
+    """All fields for the settings that may change at any time, under headings."""
     return [
-        SettingGroup("Learning", learning),
-        SettingGroup(
-            "Guard rails",
-            [
-                SettingField(
-                    "guard_rails.minimum", "minimum",
-                    "The least probability of every eligible action, so none is forgotten.",
-                    "number", _text(rails.minimum),
-                ),
-                *groups[0],
-                *groups[1],
-                SettingField(
-                    "guard_rails.burn_in", "burn-in", "The first N decisions are random.",
-                    "number", _text(rails.burn_in),
-                ),
-                SettingField(
-                    "guard_rails.aa_test", "A/A test",
-                    "The policy decides for the holdout too: every difference is then an error.",
-                    "flag", "true" if rails.aa_test else "", [], AGAIN,
-                ),
-            ],
-        ),
-        SettingGroup(
-            "Alarms",
-            [
-                SettingField(
-                    "alarms.false_alarms", "false alarms",
-                    "The largest chance of a false alarm within 100,000 decisions.",
-                    "number", _text(alarms.false_alarms),
-                ),
-                SettingField(
-                    "alarms.smallest_propensity", "smallest propensity",
-                    "A decision with a smaller probability is an alarm. 0: none is.",
-                    "number", _text(alarms.smallest_propensity),
-                ),
-            ],
-        ),
-    ]  # fmt: skip
+        Shown(title=title, fields=[_field(*one, settings, menu) for one in fields])
+        for title, fields in FORM.items()
+    ]
 
 
-def _plain(name: str, label: str, settings: Settings) -> SettingField:
-    kind: Kind = "value" if name == "sticky" else "number"
-    consequence = RENEWED if name == "reward_wait" else ""
-    value = _text(getattr(settings, name))
-    return SettingField(name, label, _about(name), kind, value, [], consequence)
+def _field(
+    name: str,
+    label: str,
+    kind: str,
+    about: str,
+    consequence: str,
+    settings: Settings,
+    menu: ActionSpec,
+) -> Shown:
+    value: Any = declared_context(settings) if name == "context" else settings
+    for word in () if name == "context" else name.split("."):
+        value = getattr(value, word)
+    options: list[str] = []
+    if kind == "action":
+        # From a list if there are plain arms, else JSON.
+        kind = "value"
+        if menu.plain:
+            arms = [one.name for one in menu.slots[0].choices if one.status != "retired"]
+            kind = "choice" if len(arms) <= MOST_OPTIONS else "text"
+            options = ["", *arms] if kind == "choice" else []
+    return Shown(
+        name=name,
+        label=label,
+        about=about or (_about(name) if "." not in name else ""),
+        kind=kind,
+        value=("true" if value else "") if kind == "flag" else _text(value),
+        options=options,
+        consequence=consequence,
+    )
 
 
 def declared_context(settings: Settings) -> dict[str, Any] | None:
@@ -220,33 +210,6 @@ def declared_context(settings: Settings) -> dict[str, Any] | None:
         name: list(field.values) if isinstance(field, Category) else "number"
         for name, field in zip(context.names, context.fields, strict=True)
     } or None
-
-
-def _action(
-    share: str, value: float, name: str, action: Any, menu: ActionSpec
-) -> tuple[SettingField, SettingField]:
-    """The fields of a share and of its action: from a list if there are plain arms, else JSON."""
-    words = {
-        "holdout": "This share of the decisions gets the baseline, to measure the gain.",
-        "control_share": "The control gets exactly this share of the decisions.",
-    }
-    arms = (
-        [one.name for one in menu.slots[0].choices if one.status != "retired"] if menu.plain else []
-    )
-    kind: Kind = "value"
-    if menu.plain:
-        kind = "choice" if len(arms) <= MOST_OPTIONS else "text"
-    label = "control share" if share == "control_share" else share
-    return (
-        SettingField(
-            f"guard_rails.{share}", label, words[share] + " Set both or neither.",
-            "number", _text(value), [], AGAIN,
-        ),
-        SettingField(
-            f"guard_rails.{name}", "baseline action" if name == "baseline" else name, "",
-            kind, _text(action), ["", *arms] if kind == "choice" else [], AGAIN,
-        ),
-    )  # fmt: skip
 
 
 def _text(value: Any) -> str:
