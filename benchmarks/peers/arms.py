@@ -8,10 +8,10 @@ is called in the way that is fastest for it.
 import json
 import random
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import metadata
 from time import process_time
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,85 +21,65 @@ REPLICAS = 4
 """Enough to measure a rate: peers take about half a second for these."""
 
 
-class Player(Protocol):
-    """A policy of a peer."""
+class Player(NamedTuple):
+    """A policy of a peer: the arms of so many decisions, and their rewards once they are known."""
 
-    def decide(self, count: int) -> list[int]:
-        """The arms of ``count`` decisions, taken before any of their rewards is known."""
-
-    def learn(self, arms: list[int], rewards: list[float]) -> None:
-        """Learn the rewards of the arms that were decided last."""
+    decide: Callable[[int], list[int]]
+    learn: Callable[[list[int], list[float]], Any]
 
 
-class OneByOne:
+def one_by_one(pull: Callable[[], int], update: Callable[[int, float], Any]) -> Player:
     """A policy without batches: a call for each decision and for each reward."""
-
-    def __init__(self, pull: Callable[[], int], update: Callable[[int, float], Any]) -> None:
-        self._pull, self._update = pull, update
-
-    def decide(self, count: int) -> list[int]:
-        return [self._pull() for _ in range(count)]
-
-    def learn(self, arms: list[int], rewards: list[float]) -> None:
-        for arm, reward in zip(arms, rewards, strict=True):
-            self._update(arm, reward)
+    return Player(
+        lambda count: [pull() for _ in range(count)],
+        lambda arms, rewards: [*map(update, arms, rewards)],
+    )
 
 
-def river() -> Mapping[str, Callable[[int], Player]]:
+def river(policy: str, seed: int) -> Player:
     from river import bandit
 
+    # Its documentation: delta = 1 is UCB1.
+    ucb = policy == "ucb1"
+    made = bandit.UCB(delta=1, seed=seed) if ucb else bandit.EpsilonGreedy(0.1, seed=seed)
     arms = list(range(ARMS))
-
-    def player(policy: Any) -> Player:
-        return OneByOne(lambda: policy.pull(arms), policy.update)
-
-    return {
-        "epsilon-greedy": lambda seed: player(bandit.EpsilonGreedy(0.1, seed=seed)),
-        # Its documentation: delta = 1 is UCB1.
-        "ucb1": lambda seed: player(bandit.UCB(delta=1, seed=seed)),
-    }
+    return one_by_one(lambda: made.pull(arms), made.update)
 
 
-def smpybandits() -> Mapping[str, Callable[[int], Player]]:
+def smpybandits(policy: str, seed: int) -> Player:
     """Its policies are called without its evaluator, which would be slower."""
     from SMPyBandits.Policies import UCB, EpsilonGreedy
 
-    def player(policy: Any, seed: int) -> Player:
-        random.seed(seed)
-        np.random.seed(seed)  # noqa: NPY002 - the generator that its policies draw from
-        policy.startGame()
-        return OneByOne(policy.choice, policy.getReward)
-
-    return {
-        "epsilon-greedy": lambda seed: player(EpsilonGreedy(ARMS, 0.1), seed),
-        "ucb1": lambda seed: player(UCB(ARMS), seed),
-    }
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 - the generator that its policies draw from
+    made = UCB(ARMS) if policy == "ucb1" else EpsilonGreedy(ARMS, 0.1)
+    made.startGame()
+    return one_by_one(made.choice, made.getReward)
 
 
-def mabwiser() -> Mapping[str, Callable[[int], Player]]:
+def mabwiser(policy: str, seed: int) -> Player:
     """``predict`` with a matrix of n rows gives n independent decisions, faster than n calls."""
     from mabwiser.mab import MAB, LearningPolicy
 
-    class Whole:
-        def __init__(self, policy: Any, seed: int) -> None:
-            self._bandit = MAB(list(range(ARMS)), policy, seed=seed)
-            self._first: Any = np.random.default_rng(seed)
+    # alpha √(2 ln t / n): 1 is UCB1.
+    ucb = policy == "ucb1"
+    made = LearningPolicy.UCB1(alpha=1) if ucb else LearningPolicy.EpsilonGreedy(0.1)
+    bandit, rng, fitted = (
+        MAB(list(range(ARMS)), made, seed=seed),
+        np.random.default_rng(seed),
+        False,
+    )
 
-        def decide(self, count: int) -> list[int]:
-            # The first batch is random, because MABWiser predicts only after a fit.
-            if self._first is not None:
-                return self._first.integers(ARMS, size=count).tolist()
-            return self._bandit.predict(np.zeros((count, 1)))
+    def decide(count: int) -> list[int]:
+        # The first batch is random, because MABWiser predicts only after a fit.
+        return bandit.predict(np.zeros((count, 1))) if fitted else rng.integers(ARMS, size=count)
 
-        def learn(self, arms: list[int], rewards: list[float]) -> None:
-            self._bandit.partial_fit(np.array(arms), np.array(rewards))
-            self._first = None
+    def learn(arms: list[int], rewards: list[float]) -> None:
+        nonlocal fitted
+        bandit.partial_fit(np.array(arms), np.array(rewards))
+        fitted = True
 
-    return {
-        "epsilon-greedy": lambda seed: Whole(LearningPolicy.EpsilonGreedy(0.1), seed),
-        # alpha √(2 ln t / n): 1 is UCB1.
-        "ucb1": lambda seed: Whole(LearningPolicy.UCB1(alpha=1), seed),
-    }
+    return Player(decide, learn)
 
 
 PEERS = {"river": river, "smpybandits": smpybandits, "mabwiser": mabwiser}
@@ -116,10 +96,10 @@ def play(player: Player, rng: np.random.Generator) -> None:
 
 def main(peer: str) -> None:
     """Print a line of JSON for each policy: its decisions per second."""
-    for policy, make in PEERS[peer]().items():
+    for policy in ("epsilon-greedy", "ucb1"):
         begin = process_time()
         for seed in range(REPLICAS):
-            play(make(seed), np.random.default_rng(seed))
+            play(PEERS[peer](policy, seed), np.random.default_rng(seed))
         rate = REPLICAS * OBSERVATIONS / (process_time() - begin)
         name = f"{peer} {metadata.version(peer)}, {policy}"
         print(json.dumps({"policy": name, "rate": rate}), flush=True)
