@@ -19,7 +19,7 @@ from typing import Any
 import click
 import msgspec
 import pyarrow as pa
-from docs.generators.markdown_tables import table
+from docs.generators.results import table
 from prometheus_client.parser import text_string_to_metric_families
 
 import submax

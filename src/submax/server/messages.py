@@ -357,27 +357,22 @@ class KeyDetails(msgspec.Struct, frozen=True):
 
     id: str
     name: str
-    scopes: list[str]
-    bandits: list[str] | None
+    scopes: tuple[str, ...]
+    bandits: tuple[str, ...] | None
     rate: float | None
     expires: str | None
     last_used: str | None
     browser: bool
-    origins: list[str] | None = None
+    origins: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, key: Key, used: float | None) -> "KeyDetails":
         """The message that describes a key."""
+        words = ("id", "name", "scopes", "bandits", "rate", "browser", "origins")
         return cls(
-            key.id,
-            key.name,
-            list(key.scopes),
-            None if key.bandits is None else list(key.bandits),
-            key.rate,
-            None if key.expires is None else time_text(key.expires),
-            None if used is None else time_text(used),
-            key.browser,
-            None if key.origins is None else list(key.origins),
+            **{word: getattr(key, word) for word in words},
+            expires=None if key.expires is None else time_text(key.expires),
+            last_used=None if used is None else time_text(used),
         )
 
 
