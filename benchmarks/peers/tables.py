@@ -358,11 +358,12 @@ def main(peer: str, folder: str, request: str, *names: str) -> None:
     given = json.loads(request)
     regime, seed = REGIMES[given["regime"]], given["seed"]
     for name in names:
-        begin = time.process_time()
         try:
             table = read_table(Path(folder), name)
             width = table.context.shape[1]
+            # Imports of the peer are not timed.
             player = PLAYERS[peer](given["parameters"], table.actions, width, seed)
+            begin = time.process_time()
             decisions, mean = play(table, regime, player, seed)
             spent = time.process_time() - begin
             reached = score(mean, regime, table.actions)
