@@ -12,14 +12,6 @@ from submax.core.arrays import Floats
 from submax.schema.actions import ChoiceIndices
 
 Group = Literal["bandit", "holdout", "control"]
-GROUPS = (None, "bandit", "holdout", "control")
-"""The groups by number; 0 is that of a decision without a group."""
-GROUP_NUMBERS = {group: number for number, group in enumerate(GROUPS)}
-GROUP_RECORD = np.dtype(
-    [("since", "i8"), ("group", "u1"), ("holdout_share", "f8"), ("control_share", "f8")]
-)
-"""An ``ExperimentAssignment`` as a record of an array, with the number of its group; all bytes of
-a decision without a group are 0."""
 
 
 class ExperimentAssignment(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -35,19 +27,6 @@ class ExperimentAssignment(msgspec.Struct, frozen=True, array_like=True, gc=Fals
     group: Group
     holdout_share: float
     control_share: float
-
-
-def group_record(group: ExperimentAssignment | None) -> tuple[int, int, float, float]:
-    """The group of a decision as a record."""
-    if group is None:
-        return (0, 0, 0.0, 0.0)
-    number = GROUP_NUMBERS[group.group]
-    return (group.since, number, group.holdout_share, group.control_share)
-
-
-def group_texts(records: NDArray[np.void]) -> list[str | None]:
-    """The names of the groups of records; None for a decision without a group."""
-    return [GROUPS[number] for number in records["group"].tolist()]
 
 
 WORD = 2**64

@@ -32,7 +32,14 @@ from submax.bandit.declaration import (
     with_status_of,
     without_propensity,
 )
-from submax.bandit.drawing import CheckedRequest, DrawnDecision, Draws, Pin, checked_request
+from submax.bandit.drawing import (
+    CheckedRequest,
+    DrawnDecision,
+    Draws,
+    Pin,
+    checked_request,
+    first_pins,
+)
 from submax.bandit.face import BanditFace
 from submax.bandit.guard_rails import Ramp
 from submax.bandit.learning import Learner, RefitResult, why_nothing_matured
@@ -68,14 +75,7 @@ class MemoryPins:
 
     def find(self, units: Collection[str], periods: Sequence[str], after: float) -> dict[str, Pin]:
         """The pins of these units that were made after a time: of each, in the first period."""
-        found: dict[str, Pin] = {}
-        for unit in units:
-            for period in periods:
-                pin = self._pins.get((unit, period))
-                if pin is not None and pin.at > after:
-                    found[unit] = pin
-                    break
-        return found
+        return first_pins(self._pins, units, periods, after)
 
     def keep(self, pins: Sequence[Pin]) -> Sequence[Pin]:
         """Keep pins; forget the oldest ones if there are too many."""

@@ -103,6 +103,23 @@ class Pins(Protocol):
         """Keep pins, and return what is kept: another process may have pinned a unit first."""
 
 
+def first_pins(
+    pins: Mapping[tuple[str, str], Pin],
+    units: Collection[str],
+    periods: Sequence[str],
+    after: float,
+) -> dict[str, Pin]:
+    """The pins of units that were made after a time: of each, in the first period that has one."""
+    found: dict[str, Pin] = {}
+    for unit in units:
+        for period in periods:
+            pin = pins.get((unit, period))
+            if pin is not None and pin.at > after:
+                found[unit] = pin
+                break
+    return found
+
+
 class DrawnDecision(NamedTuple):
     """An action, the number of the ``version`` that drew it, and the group of the decision."""
 

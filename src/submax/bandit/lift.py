@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from submax.bandit.assignment import GROUP_NUMBERS
+from submax.bandit.assignment import ExperimentAssignment
 from submax.bandit.decision import LiftReport, SampleRatioReport
 from submax.bandit.settings import Settings
 from submax.core.arrays import Booleans, Floats, Integers
@@ -299,31 +299,32 @@ HOLDOUT, CONTROL = "holdout", "control"
 """The groups with which the other decisions are compared."""
 
 
-class GroupComparisons:
-    """Adds decisions that have matured to the comparisons that they belong to."""
+def new_comparisons(settings: Settings) -> dict[str, GroupComparison]:
+    """The comparisons of a bandit, by group, before its first decision."""
+    bounds = settings.scale.bounds
+    start = settings.default_reward or 0.0 if bounds is None else bounds[0]
+    return {group: GroupComparison(start=start) for group in (HOLDOUT, CONTROL)}
 
-    def __init__(self, start: float) -> None:
-        self.by_group = {group: GroupComparison(start=start) for group in (HOLDOUT, CONTROL)}
 
-    @classmethod
-    def of(cls, settings: Settings) -> "GroupComparisons":
-        """The comparisons of a bandit before its first decision."""
-        bounds = settings.scale.bounds
-        return cls(settings.default_reward or 0.0 if bounds is None else bounds[0])
-
-    def add(self, groups: NDArray[np.void], reward: Floats, unit: NDArray[np.object_]) -> None:
-        """Add decisions in the order in which they matured; ``groups`` are ``GROUP_RECORD``."""
-        number, since = groups["group"], groups["since"]
-        is_held_out = number == GROUP_NUMBERS[HOLDOUT]
-        share = groups["holdout_share"]
-        self._add(HOLDOUT, share > 0, since, share, is_held_out, reward, unit)
-        share = np.where(is_held_out, 0.0, groups["control_share"])
-        is_control = number == GROUP_NUMBERS[CONTROL]
-        self._add(CONTROL, share > 0, since, share, is_control, reward, unit)
-
-    def _add(self, group: str, which: NDArray[np.bool_], *columns: NDArray[Any]) -> None:
+def compare(
+    comparisons: Mapping[str, GroupComparison],
+    groups: Sequence[ExperimentAssignment],
+    reward: Floats,
+    units: Sequence[str | None],
+) -> None:
+    """Add decisions, in the order in which they matured, to the comparisons they belong to."""
+    since = np.array([one.since for one in groups], np.int64)
+    unit = np.array(units, np.object_)
+    is_held_out = np.array([one.group == HOLDOUT for one in groups])
+    is_control = np.array([one.group == CONTROL for one in groups])
+    holdout = np.array([one.holdout_share for one in groups])
+    # Only decisions that were not held out could be the control.
+    control = np.where(is_held_out, 0.0, [one.control_share for one in groups])
+    for group, share, chosen in ((HOLDOUT, holdout, is_held_out), (CONTROL, control, is_control)):
+        which = share > 0
         if which.any():
-            self.by_group[group].add(*(column[which] for column in columns))
+            columns = (column[which] for column in (since, share, chosen, reward, unit))
+            comparisons[group].add(*columns)
 
 
 CONCENTRATION = 200.0

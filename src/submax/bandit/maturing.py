@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 
 from submax.bandit.arms import ActionTally
-from submax.bandit.assignment import GROUP_RECORD, ExperimentAssignment, group_record
+from submax.bandit.assignment import ExperimentAssignment
 from submax.bandit.decision import Decision, Receipt
-from submax.bandit.lift import GroupComparison, GroupComparisons
+from submax.bandit.lift import GroupComparison, compare, new_comparisons
 from submax.bandit.rewards import CheckedReward, combined_reward, conflicting_reward
 from submax.bandit.settings import Settings
 from submax.core.errors import NotFoundError
@@ -115,8 +115,7 @@ class Decisions:
         self._early, self.counts = OrderedDict(state.early), Counter(state.counts)
         self._waiting = sum(len(one.rewards) for one in self._early.values())
         self.rows, self.tally = state.rows, state.tally
-        self._comparisons = GroupComparisons.of(settings)
-        self._comparisons.by_group |= state.comparisons
+        self._comparisons = new_comparisons(settings) | state.comparisons
         self._compared: list[tuple[ExperimentAssignment, float, str | None]] = []
 
     def use_context(self, context: ContextSchema) -> None:
@@ -229,11 +228,9 @@ class Decisions:
         """What is known about the holdout and the control."""
         if self._compared:
             groups, rewards, units = zip(*self._compared, strict=True)
-            records = np.array([group_record(group) for group in groups], dtype=GROUP_RECORD)
-            unit = np.array(units, dtype=object)
-            self._comparisons.add(records, np.array(rewards, dtype=np.float64), unit)
+            compare(self._comparisons, groups, np.array(rewards, np.float64), units)
             self._compared.clear()
-        return self._comparisons.by_group
+        return self._comparisons
 
     def columns(self) -> Columns:
         """The rows to learn from, as columns."""

@@ -6,7 +6,7 @@ from threading import Lock
 from typing import Any
 
 from submax.bandit.declaring import DeclaredBandit
-from submax.bandit.drawing import Pin
+from submax.bandit.drawing import Pin, first_pins
 from submax.bandit.row_texts import action_text, choices_text, read_action, read_choices
 from submax.bandit.store import Store, result_of
 from submax.bandit.tables import UnitRow
@@ -32,14 +32,7 @@ class StorePins:
         ]
         for first in range(0, len(missing), UNITS_AT_ONCE):
             self._read(missing[first : first + UNITS_AT_ONCE], periods)
-        found = {}
-        for unit in units:
-            for period in periods:
-                pin = self._cached.get((unit, period))
-                if pin is not None and pin.at > after:
-                    found[unit] = pin
-                    break
-        return found
+        return first_pins(self._cached, units, periods, after)
 
     def _read(self, units: Sequence[str], periods: Sequence[str]) -> None:
         values: dict[str, Any] = {f"u{place}": unit for place, unit in enumerate(units)}

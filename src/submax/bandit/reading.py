@@ -25,7 +25,7 @@ from submax.bandit.arms import (
     rail_notices,
     wilson_interval,
 )
-from submax.bandit.assignment import GROUP_NUMBERS, GROUP_RECORD
+from submax.bandit.assignment import ExperimentAssignment
 from submax.bandit.decision import LiftReport
 from submax.bandit.declaring import (
     DeclaredBandit,
@@ -33,7 +33,7 @@ from submax.bandit.declaring import (
     newest_version,
     read_bandit,
 )
-from submax.bandit.lift import GroupComparison, GroupComparisons, lift_reports
+from submax.bandit.lift import GroupComparison, compare, lift_reports, new_comparisons
 from submax.bandit.row_texts import read_action, read_choices, read_contexts, read_key
 from submax.bandit.settings import Settings
 from submax.bandit.store import Store
@@ -179,7 +179,7 @@ class Fold:
             wait = wait_of(self.settings)
             # Nothing was decided before the first decision, whatever the clock says.
             self.decided, self.matured = -1.0, -1.0 if wait == math.inf else wait - 1.0
-            self.state = ProgressState(GroupComparisons.of(self.settings).by_group)
+            self.state = ProgressState(new_comparisons(self.settings))
         else:
             self.decided, self.matured, state = progress
             self.state = msgspec.msgpack.decode(state, type=known_type(ProgressState))
@@ -279,16 +279,11 @@ class Fold:
         which = [place for place in np.flatnonzero(known).tolist() if group[place] is not None]
         if not which or not self._with_groups:
             return
-        groups = np.array(
-            [
-                (since[one], GROUP_NUMBERS[group[one]], holdout[one] or 0.0, control[one] or 0.0)
-                for one in which
-            ],
-            GROUP_RECORD,
-        )
-        comparisons = GroupComparisons.of(self.settings)
-        comparisons.by_group = self.state.comparisons
-        units = np.array([unit[one] for one in which], np.object_)
+        groups = [
+            ExperimentAssignment(since[one], group[one], holdout[one] or 0.0, control[one] or 0.0)
+            for one in which
+        ]
+        units = [unit[one] for one in which]
         reward, history = matured.reward[which], self.state.history
         # The lift is recorded between intervals, so it does not depend on how rows are read.
         first = 0
@@ -300,7 +295,8 @@ class Fold:
                 history.interval = interval
             end = (interval + 1) * history.seconds
             last = int(np.searchsorted(matured.matures[which], end))
-            comparisons.add(groups[first:last], reward[first:last], units[first:last])
+            part = slice(first, last)
+            compare(self.state.comparisons, groups[part], reward[part], units[part])
             first = last
 
     def _reports(self) -> list[LiftReport]:
@@ -815,7 +811,7 @@ class BanditReader:
             count=decisions,
         )
         since = float(found[0][0]) if found else -1.0
-        state = msgspec.msgpack.encode(ProgressState(GroupComparisons.of(self.settings).by_group))
+        state = msgspec.msgpack.encode(ProgressState(new_comparisons(self.settings)))
         fold = Fold(self.store, self.declared, (since, since, state), step, with_groups=False)
         fold.advance(self.store.now(n))
         return since, [
