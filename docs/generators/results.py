@@ -13,11 +13,12 @@ import math
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from markdown_tables import table
 
 from submax.core.arrays import Floats
 from submax.research.paper.claims import PAPER_REWARDS
@@ -28,7 +29,7 @@ from submax.research.paper.figures import (
     figures_of,
 )
 from submax.research.paper.statements import LEVEL
-from submax.simulation.compare import Finals, PairedDifference, holm, paired_difference
+from submax.simulation.compare import Finals, TTest, holm, t_test
 from submax.simulation.experiment import GROUPS, experiment_groups, load_named, policy_name
 from submax.simulation.results import FINAL_TABLE, ResultTable, read_manifest
 
@@ -87,9 +88,9 @@ def publish(results: Path, name: str) -> None:
     if not (source / "summary.csv").is_file():
         return
     folder.mkdir(parents=True, exist_ok=True)
-    for table in TABLES:
-        if (source / table).is_file():
-            shutil.copy(source / table, folder / table)
+    for file in TABLES:
+        if (source / file).is_file():
+            shutil.copy(source / file, folder / file)
     if ResultTable.path(source, FINAL_TABLE).is_file():
         write_finals(source, folder)
     manifest = read_manifest(source)
@@ -169,58 +170,50 @@ def recommended(name: str) -> str:
 class Gap(NamedTuple):
     """A policy minus the recommended one in a configuration: ``where``, in words.
 
-    ``own`` and ``base`` are the values of both in every replica, negative rewards if the measure is
-    the reward. ``p_value`` is corrected for all comparisons of the experiment.
+    ``own`` and ``base`` are the final regrets of both in every replica. ``corrected`` is the
+    p-value after correction for all comparisons of the experiment.
     """
 
     where: str
     policy: str
     own: Floats
     base: Floats
-    p_value: float
+    corrected: float
 
     @property
-    def paired(self) -> PairedDifference:
-        return mean_of(self.own - self.base)
+    def paired(self) -> TTest:
+        return t_test(self.own - self.base)
+
+    @property
+    def share(self) -> float:
+        """The difference as a share of the recommended policy's mean."""
+        return abs(self.paired.mean / float(self.base.mean()))
 
     @property
     def verdict(self) -> str:
-        if self.p_value >= LEVEL:
+        if self.corrected >= LEVEL:
             return "undecided"
-        return "**less**" if self.paired.difference < 0 else "more"
-
-
-def mean_of(values: Floats) -> PairedDifference:
-    """The mean of values with its error."""
-    return paired_difference({}, "", "", values, 1 - LEVEL)
+        return "**less**" if self.paired.mean < 0 else "more"
 
 
 def gaps(name: str) -> list[Gap]:
     """Each policy minus the recommended one in each configuration, by the published replicas."""
     finals, base = Finals.read(folder_of(name)), recommended(name)
-    measure = load_named(name).measure
-    sign = 1 if measure == "regret" else -1
     configurations = finals.configurations()
     keys = [key for key in configurations[0] if len({str(one[key]) for one in configurations}) > 1]
     found = []
     for labels in configurations:
         where = in_words({key: labels[key] for key in keys})
-        reference = finals.side(measure, base, labels)
+        reference = finals.final(base, **labels)
         for policy in finals.policies():
-            side = finals.side(measure, policy, labels)
+            side = finals.final(policy, **labels)
             if side and reference and policy not in (base, RANDOM):
-                found.append(Gap(where, policy, sign * side.values, sign * reference.values, 1.0))
+                found.append(Gap(where, policy, side.values, reference.values, 1.0))
     p_values = holm([one.paired.p_value for one in found])
-    return [one._replace(p_value=p) for one, p in zip(found, p_values, strict=True)]
+    return [one._replace(corrected=p) for one, p in zip(found, p_values, strict=True)]
 
 
 # Tables ---------------------------------------------------------------------------------------
-
-
-def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    lines = [head, ("---",) * len(head), *body]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def number(value: float) -> str:
@@ -228,15 +221,15 @@ def number(value: float) -> str:
     return f"{value:.1f}" if abs(value) < 100 else f"{value:.0f}"
 
 
-def plus_minus(mean: PairedDifference) -> str:
+def plus_minus(mean: TTest) -> str:
     """A mean with its standard error."""
-    return f"{number(mean.difference)} ± {number(mean.error)}"
+    return f"{number(mean.mean)} ± {number(mean.error)}"
 
 
-def signed(mean: PairedDifference) -> str:
+def signed(mean: TTest) -> str:
     """A difference with its sign and standard error."""
-    sign = "−" if mean.difference < 0 else "+"
-    return f"{sign}{number(abs(mean.difference))} ± {number(mean.error)}"
+    sign = "−" if mean.mean < 0 else "+"
+    return f"{sign}{number(abs(mean.mean))} ± {number(mean.error)}"
 
 
 def with_error(row: Mapping[str, str], measure: str, best: float = math.nan) -> str:
@@ -253,8 +246,8 @@ def folded(title: str, content: str) -> str:
 
 def ratio(logarithms: Sequence[float]) -> str:
     """A geometric mean over a few tables with its 95 % interval by t."""
-    one = mean_of(np.array(logarithms))
-    low, middle, high = (f"{math.exp(end):.2f}" for end in (one.low, one.difference, one.high))
+    one = t_test(np.array(logarithms))
+    low, middle, high = (f"{math.exp(end):.2f}" for end in (one.low, one.mean, one.high))
     return f"{middle} ({low} to {high})"
 
 
@@ -486,11 +479,11 @@ def rates() -> str:
                 (regret.values.sum() - regret.values) / (count - 1),
             )
             error = math.sqrt((count - 1) * np.var(leave_out))
-            slope = float(_exponent(added.mean(), regret.values.mean()))
+            slope = abs(float(_exponent(added.mean(), regret.values.mean())))
             theory = f"{second / best:.2f}" if policy == "rcp-optimistic" else ""
             theory = "1" if policy == RANDOM else theory
             spread = (number(float(one)) for one in (np.median(regret.values), max(regret.values)))
-            mean = plus_minus(mean_of(regret.values))
+            mean = plus_minus(t_test(regret.values))
             exponent = f"{slope:.2f} ± {error:.2f}"
             body.append((f"{best:g}, {second:g}", f"`{policy}`", mean, *spread, exponent, theory))
     head = ("p₁, p₂", "policy", "mean regret", "median", "largest", "exponent", "theory")
@@ -514,11 +507,11 @@ def probes(*wanted: str) -> str:
         base = first.setdefault(measure, found)
         cells = []
         for shift, values in found.items():
-            mean = mean_of(np.array(values))
-            text = f"{mean.difference:.3f} ± {mean.error:.3f}"
+            mean = t_test(np.array(values))
+            text = f"{mean.mean:.3f} ± {mean.error:.3f}"
             if "mechanism" in wanted and base is not found:
-                gap = mean_of(np.array(values) - np.array(base[shift]))
-                text += f" ({gap.difference:+.3f} ± {gap.error:.3f})"
+                gap = t_test(np.array(values) - np.array(base[shift]))
+                text += f" ({gap.mean:+.3f} ± {gap.error:.3f})"
             cells.append(text)
         body.append((measure, variant, *cells))
     shifts = next(iter(groups.values()))
@@ -531,12 +524,12 @@ def by_difference(name: str) -> str:
     parts, found = [], gaps(name)
     for where in dict.fromkeys(one.where for one in found):
         here = [one for one in found if one.where == where]
-        body = [(f"`{recommended(name)}`", plus_minus(mean_of(np.abs(here[0].base))), "", "")]
-        for one in sorted(here, key=lambda one: one.paired.difference):
-            mean = plus_minus(mean_of(np.abs(one.own)))
+        body = [(f"`{recommended(name)}`", plus_minus(t_test(here[0].base)), "", "")]
+        for one in sorted(here, key=lambda one: one.paired.mean):
+            mean = plus_minus(t_test(one.own))
             body.append((f"`{one.policy}`", mean, signed(one.paired), one.verdict))
         title = "policy" if where == "all" else where
-        parts.append(table((title, "mean", "difference", ""), body))
+        parts.append(table((title, "regret", "difference", ""), body))
     return "\n\n".join(parts)
 
 
@@ -548,44 +541,50 @@ COMPARED = (
 """The experiments in which the default meets other policies."""
 
 
+def ahead_of_default(name: str) -> list[Gap]:
+    """What is ahead of the default by an uncorrected test at 5 %, the largest share first.
+
+    Correction for many comparisons would hide losses; which ones it leaves is said beside them.
+    """
+    found = [one for one in gaps(name) if one.paired.mean < 0 and one.paired.p_value < LEVEL]
+    return sorted(found, key=lambda one: -one.share)
+
+
 def losses() -> str:
     """Who is ahead of the default, where, by how much, and whether this is decided."""
-    totals, ahead = [], []
+    totals, detail = [], []
     for name in COMPARED:
-        found = gaps(name)
-        less = [one for one in found if one.paired.difference < 0]
-        decided = [one for one in less if one.p_value < LEVEL]
-        behind = [one for one in found if one.verdict == "more"]
-        counts = len(found), len(behind), len(decided), len(less) - len(decided)
-        totals.append((f"`{name}`", *map(str, counts)))
-        for one in sorted(decided, key=lambda one: one.paired.difference / one.base.mean()):
-            share = abs(one.paired.difference / one.base.mean())
-            cells = f"`{name}`", one.where, f"`{one.policy}`", signed(one.paired), f"{share:.0%}"
-            ahead.append(cells)
-    head = ("experiment", "comparisons", "default ahead", "other ahead", "lower mean, undecided")
-    detail = table(("experiment", "where", "ahead of the default", "difference", "share"), ahead)
-    return f"{table(head, totals)}\n\n{folded(f'All {len(ahead)} decided losses', detail)}"
+        found, ahead = gaps(name), ahead_of_default(name)
+        lower = sum(one.paired.mean < 0 for one in found)
+        decided = sum(one.verdict == "**less**" for one in found)
+        behind = sum(one.verdict == "more" for one in found)
+        totals.append((f"`{name}`", *map(str, (len(found), behind, decided, len(ahead), lower))))
+        for one in ahead:
+            cells = f"`{name}`", one.where, f"`{one.policy}`", signed(one.paired)
+            decision = "decided" if one.corrected < LEVEL else "undecided"
+            detail.append((*cells, f"{one.share:.0%}", decision))
+    head = ("experiment", "comparisons", "default ahead, decided", "other ahead, decided")
+    head += ("other ahead, uncorrected", "other has the lower mean")
+    rows = table(("experiment", "where", "policy", "difference", "share", ""), detail)
+    title = f"All {len(detail)} places where a policy is ahead by an uncorrected test"
+    return f"{table(head, totals)}\n\n{folded(title, rows)}"
 
 
 def losses_in_short() -> str:
-    """One line for each experiment in which another policy is decidedly ahead of the default."""
+    """One line for each experiment in which another policy is ahead of the default."""
     lines = []
     for name in COMPARED:
-        found = gaps(name)
-        places = len({one.where for one in found})
-        ahead = [one for one in found if one.verdict == "**less**"]
-        if not ahead:
-            continue
-        most = min(ahead, key=lambda one: one.paired.difference / abs(one.base.mean()))
-        share = abs(most.paired.difference / most.base.mean())
-        what = "less regret" if load_named(name).measure == "regret" else "more reward"
-        others = len({one.policy for one in ahead}) - 1
-        more = f", and {others} more" if others else ""
-        where = len({one.where for one in ahead})
-        lines.append(
-            f"- `{name}`: `{most.policy}` has up to {share:.0%} {what}{more}; in {where} of "
-            f"{places} configurations some policy is ahead;"
-        )
+        ahead = ahead_of_default(name)
+        if ahead:
+            most = ahead[0]
+            others = len({one.policy for one in ahead}) - 1
+            more = f", and {others} more" if others else ""
+            decision = " (*decided*)" if most.corrected < LEVEL else ""
+            where = "" if most.where == "all" else f", {most.where}"
+            share = f"{most.share:.0%}".replace("%", " %")
+            lines.append(
+                f"- `{name}`{where}: `{most.policy}` has {share} less regret{decision}{more}"
+            )
     return "\n".join(lines)
 
 

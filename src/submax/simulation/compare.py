@@ -204,21 +204,38 @@ def paired_difference(
     labels: dict[str, Any], left: str, right: str, values: Floats, confidence: float
 ) -> PairedDifference:
     """Return the mean of differences of single replicas, ``values [R]``, with its interval."""
+    test, count = t_test(values, confidence), len(values)
+    needed = None
+    if count > 1:
+        needed = replicas_needed(test.mean, test.error * math.sqrt(count), confidence)
+    return PairedDifference(labels, left, right, *test, 1.0, count, needed)
+
+
+class TTest(NamedTuple):
+    """A mean, its standard error, the ends of its interval, and the p-value of its being 0."""
+
+    mean: float
+    error: float
+    low: float
+    high: float
+    p_value: float
+
+
+def t_test(values: Floats, confidence: float = 0.95) -> TTest:
+    """Test whether the mean of independent values is 0; a single value decides nothing.
+
+    >>> round(t_test(np.array([1.0, 2.0, 3.0])).low, 2)
+    -0.48
+    """
     count, mean, error = len(values), float(values.mean()), standard_error(values)
-    deviation = error * math.sqrt(count)
     if count < 2:
-        return PairedDifference(
-            labels, left, right, mean, error, -math.inf, math.inf, 1.0, 1.0, count, None
-        )
+        return TTest(mean, error, -math.inf, math.inf, 1.0)
     reach = float(scipy.stats.t.ppf((1 + confidence) / 2, count - 1)) * error
     if error > 0:
         p_value = float(2 * scipy.stats.t.sf(abs(mean) / error, count - 1))
     else:
         p_value = 1.0 if mean == 0 else 0.0
-    needed = replicas_needed(mean, deviation, confidence)
-    return PairedDifference(
-        labels, left, right, mean, error, mean - reach, mean + reach, p_value, 1.0, count, needed
-    )
+    return TTest(mean, error, mean - reach, mean + reach, p_value)
 
 
 class MeanRanks(NamedTuple):

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from submax.core.arrays import Floats
 from submax.research.paper.offline import ESTIMATES
-from submax.simulation.compare import paired_difference
+from submax.simulation.compare import t_test
 from submax.simulation.experiment import Labels
 from submax.simulation.figures import (
     MOST_COLUMNS,
@@ -263,10 +263,10 @@ def _paired_figure(directory: Path, wanted: SweepFigure, policies: Sequence[str]
         titles = _titles(ResultTable.read(directory, CURVE_TABLE), wanted.panels)
         for axes, values, title in zip(grid.flat, found, titles, strict=False):
             for height, name in enumerate(order):
-                one = paired_difference({}, name, baseline, values[name] - values[baseline], 0.95)
-                reach = one.high - one.difference
+                one = t_test(values[name] - values[baseline])
+                reach = one.high - one.mean
                 axes.errorbar(
-                    one.difference,
+                    one.mean,
                     height,
                     xerr=reach if np.isfinite(reach) else None,
                     fmt="o",

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from submax.simulation.compare import Finals, Side, holm, paired_difference
+from submax.simulation.compare import Finals, Side, holm, t_test
 from submax.simulation.results import write_csv
 
 ABSTRACT = (
@@ -110,16 +110,16 @@ class PairedComparison(NamedTuple):
     def of(cls, where: str, left: Side, right: Side) -> "PairedComparison":
         """Compare replica by replica, which removes the variance that the worlds have in common."""
         values = left.values - right.values
-        found = paired_difference({}, left.name, right.name, values, 1 - LEVEL)
+        test = t_test(values, 1 - LEVEL)
         return cls(
             where,
             left.name,
             float(left.values.mean()),
             right.name,
             float(right.values.mean()),
-            found.error,
-            found.replicas,
-            found.p_value,
+            test.error,
+            len(values),
+            test.p_value,
         )
 
 
@@ -228,6 +228,8 @@ class Statement(NamedTuple):
         parts = [f"{verdict} in {counts[verdict]}" for verdict in Verdict if counts[verdict]]
         if self.wanted == 1 or not self.comparisons:
             return str(self.verdict)
+        if len(parts) == 1 and counts[self.verdict]:
+            return f"{parts[0]} of {self.wanted}"
         return f"{self.verdict}: {', '.join(parts)} of {self.wanted}"
 
     @property
