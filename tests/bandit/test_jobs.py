@@ -31,7 +31,7 @@ def runner():
 def test_jobs_run_in_one_other_process_of_low_priority(runner):
     first = runner.run(os.getpid)
     assert first == runner.run(os.getpid) != os.getpid()
-    assert runner.run(os.nice, 0) >= 10
+    assert runner.run(os.nice, 0) >= min(19, os.nice(0) + 10)
     assert runner.run(os.getenv, "OMP_NUM_THREADS") == os.getenv("OMP_NUM_THREADS", "1")
 
 

@@ -3,7 +3,7 @@
 import pytest
 from waiting import wait_until
 
-from submax.bandit import sqlite
+from submax.bandit.tables import MAX_EARLY_OF_SOURCE
 
 NAMED = {"name": "page", "actions": ["A", "B"], "rewards": {"click": 1, "purchase": 20}}
 SLOTS = {"name": "page", "actions": {"title": ["a", "b"], "image": ["x", "y"]}, "rewards": "slots"}
@@ -50,24 +50,22 @@ def test_an_undeclared_name_is_refused_and_nothing_is_stored(http, declaration, 
     assert http.post("/bandits/page/decide", json={}).status_code == 200
 
 
-DROPPED = 'submax_events_total{bandit="page",kind="dropped_from_quarantine"} 4000.0'
+DROPPED = 'submax_events_total{bandit="page",kind="dropped_from_quarantine"} 2000.0'
 
 
-def test_rewards_of_unknown_decisions_are_bounded_for_each_key(serving, store, key, monkeypatch):
-    monkeypatch.setattr(sqlite, "MAX_EARLY", 1500)
-    monkeypatch.setattr(sqlite, "MAX_EARLY_OF_SOURCE", 1000)
+def test_rewards_of_unknown_decisions_are_bounded_for_each_key(serving, store, key):
     admin, good, bad = key("admin"), key("reward"), key("reward")
     http = serving(store)
     http.post("/bandits", json={"name": "page", "actions": ["A"]}, headers=admin)
     early = http.post("/bandits/page/reward", json={"id": "early", "value": 1}, headers=good)
     assert early.json()["status"] == "quarantined"
-    for begin in range(0, 5000, 1000):
+    for begin in range(0, MAX_EARLY_OF_SOURCE + 2000, 1000):
         rewards = [{"id": f"none-{begin + one}", "value": 1} for one in range(1000)]
         http.post("/bandits/page/reward-many", json={"rewards": rewards}, headers=bad)
     wait_until(lambda: DROPPED in http.get("/metrics", headers=admin).text)
     counts = http.get("/bandits/page", headers=admin).json()["counts"]
-    assert counts["dropped from quarantine"] == 4000
-    assert counts["rewards"] == 1001
+    assert counts["dropped from quarantine"] == 2000
+    assert counts["rewards"] == MAX_EARLY_OF_SOURCE + 1
     http.post("/bandits/page/decide", json={"id": "early"}, headers=admin)
     again = http.post("/bandits/page/reward", json={"id": "early", "value": 1}, headers=good)
     assert again.json()["status"] == "accepted"

@@ -225,6 +225,8 @@ def test_a_full_disk_is_said_so_and_left_behind_once_there_is_room(serve, file):
             acknowledged.append(str(number))
         assert answer.status_code == 503
         assert answer.json()["code"] == "store-unavailable"
+        # What is smaller could still fit.
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
         assert http.post("/reward", json={"id": "0", "value": 1}).status_code == 503
         assert server.get("/healthz").status_code == 200
         wait_until(lambda: server.get("/readyz").status_code == 503)
