@@ -66,7 +66,7 @@ lint: $(VENV)/.installed-all
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy & types=$$!; $(BIN)/lint-imports && wait $$types
 
-bench: $(VENV)/.installed-neural
+bench: $(VENV)/.installed-all
 	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/.installed-all
