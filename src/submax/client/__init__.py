@@ -36,18 +36,5 @@ _HOME = {
 }
 """The module of each name."""
 
-__all__ = [
-    "AsyncClient",
-    "Client",
-    "ConflictError",
-    "DeadlineError",
-    "Decision",
-    "Error",
-    "ForbiddenError",
-    "InputError",
-    "NotFoundError",
-    "Receipt",
-    "StoreError",
-]
-
+__all__ = list(_HOME)
 __getattr__, __dir__ = lazy_names(__name__, _HOME)
