@@ -282,7 +282,7 @@ ARMS = {
     "actions": ["A", "B"],
     "context": {"age": "number", "land": ["de", "fr"]},
     "policy": "linear-thompson",
-    "reward_wait": 0.05,
+    "reward_wait": 5,
     "refit_rows": 1,
     "guard_rails": {"holdout": 0.5, "baseline": "A"},
 }
