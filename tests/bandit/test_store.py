@@ -34,6 +34,7 @@ from submax.bandit.tables import (
     damaged_decisions,
     damaged_rewards,
 )
+from submax.bandit.writing import LONGEST_STEP
 from submax.core.errors import Error
 
 WAIT, QUARANTINE = 10.0, 20.0
@@ -108,7 +109,7 @@ OPERATION = st.one_of(
         ),
     ),
     st.tuples(st.just("activate"), st.lists(st.sampled_from("abc"), min_size=1, max_size=2)),
-    st.tuples(st.just("pass"), st.sampled_from([-100.0, 0.5, 9.0, 10.0, 25.0])),
+    st.tuples(st.just("pass"), st.sampled_from([-1e6, -100.0, 0.5, 9.0, 10.0, 25.0, 1e6])),
 )
 BANDITS = count(10)
 
@@ -123,7 +124,8 @@ class Dictionaries:
 
     def time(self):
         """The clock's; after it was set back, time goes on at half of its speed."""
-        half = math.floor(max(0.0, self.now - self.shown) / 2 / TICK) * TICK
+        passed = min(max(0.0, self.now - self.shown), LONGEST_STEP)
+        half = math.floor(passed / 2 / TICK) * TICK
         return max(self.now, self.at + half)
 
     def write(self):

@@ -92,6 +92,11 @@ class Run(Protocol):
         """The rows that it returns, once the transaction is committed."""
 
 
+LONGEST_STEP = 3600.0
+"""The clock is trusted to have moved by so many seconds between two writes. A machine that starts
+with a wrong clock may move it by years, which did not pass."""
+
+
 def time_sql(clock: str, at: str, shown: str) -> str:
     """The time of a write, after one at the time ``at`` when the clock showed ``shown``.
 
@@ -100,8 +105,9 @@ def time_sql(clock: str, at: str, shown: str) -> str:
     """
     half = f"floor(({clock} - {shown}) * {0.5 / TICK}) * {TICK!r}"
     return (
-        f"case when {clock} >= {at} then {clock} when {clock} > {shown} then {at} + {half} "
-        f"else {at} end"
+        f"case when {clock} >= {at} then {clock} when {clock} <= {shown} then {at} "
+        f"when {clock} - {shown} > {LONGEST_STEP} then {at} + {LONGEST_STEP / 2} "
+        f"else {at} + {half} end"
     )
 
 
