@@ -13,8 +13,8 @@ from submax.core.arrays import Booleans, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError, NotFoundError
 from submax.core.policy import Policy
-from submax.core.summary import Summary, counted, number
-from submax.evaluation.diagnostics import LogSums, Overlap, log_cautions
+from submax.core.summary import Summary, counted, listed, number, percentage
+from submax.evaluation.diagnostics import ChoiceFacts, LogSums, Overlap, log_cautions
 from submax.evaluation.estimates import (
     DECISION,
     MOST_NAMED,
@@ -38,7 +38,6 @@ from submax.evaluation.evaluator import (
 )
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.log import By, Log, Reward, data_frame, order_notes
-from submax.evaluation.overview import Overview, field_facts
 from submax.evaluation.sums import mean
 from submax.evaluation.targets import (
     ALWAYS,
@@ -61,6 +60,7 @@ from submax.evaluation.targets import (
     with_every_action,
 )
 from submax.policies import make_policy
+from submax.schema.context import Category
 from submax.schema.rows import Columns
 from submax.schema.trained_policy import TrainedPolicy
 
@@ -71,8 +71,6 @@ DISTINCT_SHARE = 0.9
 from each other: equal rows could be other rows with the same content."""
 FEWEST_STORED = 10_000
 """A policy that stores fewer rows than this, and not all it learned from, is not looked for."""
-HASH_SEED, HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
-"""Constants of the hash by which rows are compared, from the generator SplitMix64."""
 Candidate = str | Path | Mapping[str, Any] | Policy[Any] | TrainedPolicy | TargetPolicy | Any
 """A policy by name (also with a variant, ``linucb@greedy``, ``reward-model``, ``always=A`` or
 ``columns=prob_*``), file, table or object, a learned policy, an array of probabilities, a function,
@@ -212,27 +210,23 @@ def _unlike_stored(log: Log, learned: TrainedPolicy) -> Booleans | None:
 
     None if the policy stores too few rows, or too many equal ones.
     """
-    stored = _row_hashes([learned.rows])
+    stored = _rows_as_bytes([learned.rows])
     if len(stored) < min(learned.origin.rows, FEWEST_STORED) or len(stored) == 0:
         return None
     distinct = np.unique(stored)
     if len(distinct) < DISTINCT_SHARE * len(stored):
         return None
-    return ~np.isin(_row_hashes(log.parts), distinct)
+    return ~np.isin(_rows_as_bytes(log.parts), distinct)
 
 
-def _row_hashes(parts: Sequence[Columns]) -> NDArray[np.uint64]:
-    """Return a hash of the context, action and reward of each row."""
-    hashes = [np.zeros(0, dtype=np.uint64)]
+def _rows_as_bytes(parts: Sequence[Columns]) -> NDArray[Any]:
+    """Return the context, action and reward of each row as one value to compare."""
+    found = []
     for part in parts:
         columns = [part.context.astype(np.float64), part.action, part.reward[:, None]]
-        bits = np.ascontiguousarray(np.concatenate(columns, axis=1)).view(np.uint64)
-        number = np.full(len(bits), HASH_SEED, dtype=np.uint64)
-        for column in bits.T:
-            number = (number ^ column) * HASH_MULTIPLIER
-            number ^= number >> np.uint64(29)
-        hashes.append(number)
-    return np.concatenate(hashes)
+        table = np.ascontiguousarray(np.concatenate(columns, axis=1))
+        found.append(table.view(f"V{table.shape[1] * table.itemsize}").ravel())
+    return np.concatenate(found)
 
 
 class Evaluation:
@@ -428,6 +422,57 @@ def summary_of(
             cells.append([*[label] * len(first), one.policy, one.estimator, *numbers, mark])
     columns = [*first, "policy", "estimator", "value", "low", "high", "!"]
     return Summary(sentences, columns, cells, texts=2 + len(first))
+
+
+class FieldFacts(NamedTuple):
+    """A field of the context: its ``kind`` (number or category), and its values in words."""
+
+    name: str
+    kind: str
+    values: str
+
+
+def field_facts(log: Log) -> list[FieldFacts]:
+    """Return a line about each field of the context."""
+    found = []
+    schema = log.schema.context
+    for name, field, column in zip(schema.names, schema.fields, log.context.T, strict=True):
+        if isinstance(field, Category):
+            counts = np.bincount(column.astype(np.int64), log.count, minlength=len(field.values))
+            order = np.argsort(-counts, kind="stable")
+            shares = [
+                f"{field.values[one]} {percentage(counts[one] / log.decisions)}" for one in order
+            ]
+            found.append(FieldFacts(name, "category", listed(shares)))
+        else:
+            low, middle, high = np.quantile(column, [0, 0.5, 1])
+            values = f"{number(low)} to {number(high)}, median {number(middle)}"
+            found.append(FieldFacts(name, "number", values))
+    return found
+
+
+class Overview(NamedTuple):
+    """The data checks of a log, and what is needed to compute a comparison again.
+
+    ``rows`` were evaluated and ``learned_rows`` were learned from. ``rewards`` and
+    ``propensities`` are the lowest, the mean and the highest one; ``estimated`` propensities are
+    those that a model estimated. ``overlap`` has the weights of each policy. ``settings`` are the
+    arguments of the comparison, and ``digest`` identifies the log: it is a SHA-256 hash of the
+    contexts, actions and rewards of all rows.
+    """
+
+    rows: int
+    learned_rows: int
+    reward_kind: str
+    rewards: tuple[float, float, float]
+    propensities: tuple[float, float, float]
+    estimated: int
+    choices: Sequence[ChoiceFacts]
+    fields: Sequence[FieldFacts]
+    settings: Mapping[str, Any]
+    digest: str
+    overlap: Mapping[str, Overlap] = {}
+    slices: Sequence[SliceEstimate] = ()
 
 
 class Comparison(NamedTuple):

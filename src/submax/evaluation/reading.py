@@ -66,22 +66,18 @@ def read_declaration(path: Path) -> dict[str, Any]:
 
 
 def arrays_table(
-    action: ArrayLike,
-    reward: ArrayLike,
-    propensity: ArrayLike | None,
-    context: ArrayLike | None,
+    action: ArrayLike, reward: ArrayLike, propensity: ArrayLike | None, context: ArrayLike | None
 ) -> dict[str, NDArray[Any]]:
     """Return the columns ``action``, ``reward``, ``propensity``, ``context_x0`` and so on."""
     rewards, actions = _array("reward", reward, (1,)), _array("action", action, (1, 2))
-    table = {"action": actions}
-    if actions.ndim == 2:
-        table = {f"{ACTION}slot{slot}": column for slot, column in enumerate(actions.T)}
+    table = {f"{ACTION}slot{slot}": column for slot, column in enumerate(actions.T)}
+    table = {"action": actions} if actions.ndim == 1 else table
     table["reward"] = rewards
     if propensity is not None:
         table["propensity"] = _array("propensity", propensity, (1,))
     if context is not None:
-        for field, column in enumerate(_array("context", context, (2,)).T):
-            table[f"{CONTEXT}x{field}"] = column
+        columns = _array("context", context, (2,)).T
+        table |= {f"{CONTEXT}x{field}": column for field, column in enumerate(columns)}
     for name, column in table.items():
         if len(column) != len(rewards):
             raise InputError(
@@ -107,22 +103,16 @@ def obp_table(feedback: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], lis
             "and must be one array [n_rounds]: for several slots use Log.from_arrays",
             parameter="action",
         )
-    table = arrays_table(
-        feedback["action"], feedback["reward"], feedback.get("pscore"), feedback.get("context")
-    )
-    position = feedback.get("position")
+    given = (feedback.get(name) for name in ("action", "reward", "pscore", "context"))
+    table = arrays_table(*given)  # type: ignore[arg-type]  # the first two are not None
+    position, count = feedback.get("position"), feedback.get("n_actions")
     if position is not None and len(np.unique(position)) > 1:
         table[f"{CONTEXT}position"] = np.asarray(position).astype(str)
-    return table, _action_names(table["action"], feedback.get("n_actions"))
-
-
-def _action_names(action: NDArray[Any], count: Any) -> list[str] | None:
-    """Return the numbers of all actions as names; None if the actions are not numbers."""
     if count is not None:
         whole_number("n_actions", count, at_least=1, at_most=MOST_CHOICES)
-    elif action.dtype.kind in "iu" and action.size:
-        count = min(int(action.max()) + 1, MOST_CHOICES)
-    return [str(number) for number in range(count)] if count else None
+    elif table["action"].dtype.kind in "iu" and table["action"].size:
+        count = min(int(table["action"].max()) + 1, MOST_CHOICES)
+    return table, [str(number) for number in range(count)] if count else None
 
 
 def _array(name: str, values: ArrayLike, dimensions: tuple[int, ...]) -> NDArray[Any]:
@@ -348,9 +338,11 @@ MOST_UNDECLARED = 1000
 """Most values of a category that is not declared: a column with more is probably an identifier."""
 MOST_DECISIONS = 2.0**53
 """Whole numbers up to this one are exact as floating-point numbers."""
-EVERYTHING, UNREADABLE, OTHER = 0, -1, -2
-"""The number of the set of all choices; that of a cell that cannot be read; and that of a set that
-occurs only in bad rows."""
+EVERYTHING, UNREADABLE, INELIGIBLE = 0, -1, -2
+"""In place of the number of a set: all choices; a cell that cannot be read; and a set that does not
+contain the action that was taken."""
+UNIT_SEPARATOR = "chr(31)"
+"""In SQL, a character that no name contains."""
 
 
 def eligible_names(text: str) -> list[list[str]] | None:
@@ -404,9 +396,8 @@ class ActionColumns:
         self.wanted: dict[str, str] = {}
         if menu is not None:
             self._add_codes()
-        self._sets: dict[str, int] = {}
+        self._set_of_row = np.zeros(1, dtype=np.int32)
         self.eligible_sets: tuple[ChoiceIndices, ...] = ()
-        self._allowed: list[Booleans] = []
 
     def _add_codes(self) -> None:
         sql = self._sql
@@ -425,29 +416,39 @@ class ActionColumns:
         """Return the aggregates that ``finish`` needs: the names, and the sets, that occur."""
         if self._cell is not None:
             fields = {f"action {slot}": text for slot, text in self._texts.items()}
-            fields |= {"cell": self._cell, "good": where}
+            fields |= {"cell": self._cell, "good": where, "key": self._key}
             row = ", ".join(f"{quoted(name)}: {one}" for name, one in fields.items())
             return {"rows": f"list(distinct {{{row}}})"}
         texts = {} if self._declared else self._texts
         return {f"action {slot}": self._sql.names_fact(one, where) for slot, one in texts.items()}
 
+    @property
+    def _key(self) -> str:
+        """The actions and the cell of a row in one text."""
+        texts = (f"coalesce({one}, '')" for one in (*self._texts.values(), self._cell))
+        return f"concat_ws({UNIT_SEPARATOR}, {', '.join(texts)})"
+
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Take the names and sets that occur; after this the codes of actions are ``wanted``."""
-        rows = facts.get("rows") or ()
-        cells = dict.fromkeys(row["cell"] for row in rows if row["cell"] is not None)
-        parsed = {cell: self._parsed(cell) for cell in cells}
         found = {slot: [*(facts.get(f"action {slot}") or ())] for slot in self.slots}
-        good: list[str] = []
-        for row in rows:
+        parsed: dict[str | None, Any] = {None: EVERYTHING}
+        sets: dict[str, Any] = {}
+        for row in facts.get("rows") or ():
             taken, cell = [row[f"action {slot}"] for slot in self.slots], row["cell"]
-            names = [[one] for one in taken] if cell is None else parsed[cell]
-            if names is not None and all(a in b for a, b in zip(taken, names, strict=True)):
-                good += [cell] if row["good"] and cell is not None else []
+            if cell not in parsed:
+                parsed[cell] = self._parsed(cell)
+            names = parsed[cell]
+            if isinstance(names, list) and self._is_ineligible(taken, names):
+                names = INELIGIBLE
+            good = row["good"] and names not in (UNREADABLE, INELIGIBLE)
+            eligible = names if good and isinstance(names, list) else [[one] for one in taken]
+            for slot, several in zip(self.slots, eligible, strict=True):
+                found[slot] += [{"name": one, "good": good} for one in several]
+            if isinstance(names, list) and not good:
+                # Other rows with the same actions and cell may be good.
+                sets.setdefault(row["key"], EVERYTHING)
             else:
-                names = [[one] for one in taken]
-                row["good"] = False
-            for slot, several in zip(self.slots, names, strict=True):
-                found[slot] += [{"name": one, "good": row["good"]} for one in several]
+                sets[row["key"]] = names
         if not self._declared:
             for slot, names_of_slot in found.items():
                 column = self._names[slot]
@@ -464,45 +465,44 @@ class ActionColumns:
             if all(self.slots.values()):
                 self.menu = ActionSpec.of(self.slots.get(ARMS, self.slots))
         if self.menu is not None:
-            self._number_sets(parsed, good)
+            everything = self.menu.revived.active if self._declared else self.menu.active
+            self._number_sets(sets, everything)
 
-    def _parsed(self, cell: str) -> list[list[str]] | None:
-        """Return the names of a cell for each slot; None if they are not those of actions."""
+    def _is_ineligible(self, taken: Sequence[str | None], names: Sequence[list[str]]) -> bool:
+        """Return whether a known action was taken that is not among the eligible ones."""
+        return any(
+            one is not None and one not in several and (not self._declared or one in known)
+            for one, several, known in zip(taken, names, self.slots.values(), strict=True)
+        )
+
+    def _parsed(self, cell: str) -> list[list[str]] | int:
+        """Return the names of a cell for each slot, if they are those of actions."""
         if not self.slots:
-            return [] if cell == "[]" else None
+            return [] if cell == "[]" else UNREADABLE
         names = eligible_names(cell)
         if names is None or len(names) != len(self.slots):
-            return None
+            return UNREADABLE
         for several, known in zip(names, self.slots.values(), strict=True):
             allowed = (one in known if self._declared else is_name(one) for one in several)
             if not several or not all(allowed):
-                return None
+                return UNREADABLE
         return names
 
-    def _number_sets(self, parsed: Mapping[str, Any], good: Sequence[str]) -> None:
-        menu = self.menu or ActionSpec.of(self.slots)
-        everything = menu.revived.active if self._declared else menu.active
+    def _number_sets(self, sets: Mapping[str, Any], everything: ChoiceIndices) -> None:
+        """Number the sets that occur, sorted, from 1; ``sets`` has that of each key of rows."""
         places = [{name: i for i, name in enumerate(names)} for names in self.slots.values()]
 
-        def indices(cell: str) -> ChoiceIndices:
-            pairs = zip(places, parsed[cell], strict=True)
-            return tuple(tuple(sorted({place[one] for one in names})) for place, names in pairs)
+        def indices(names: Sequence[list[str]]) -> ChoiceIndices:
+            pairs = zip(places, names, strict=True)
+            return tuple(tuple(sorted({place[one] for one in several})) for place, several in pairs)
 
-        chosen = {cell: indices(cell) for cell in good}
-        sets = dict.fromkeys([everything, *sorted(set(chosen.values()))])
-        number = {one: place for place, one in enumerate(sets)}
-        self._sets = {
-            cell: UNREADABLE if names is None else number[chosen[cell]] if cell in chosen else OTHER
-            for cell, names in parsed.items()
-        }
-        self.eligible_sets = tuple(sets)
-        for slot, place in enumerate(places):
-            mask = np.zeros((len(sets), len(place)), dtype=bool)
-            for row, one in enumerate(sets):
-                mask[row, list(one[slot])] = True
-            self._allowed.append(mask)
+        found = {key: indices(one) for key, one in sets.items() if isinstance(one, list)}
+        self.eligible_sets = tuple(dict.fromkeys([everything, *sorted(set(found.values()))]))
+        number = {one: place for place, one in enumerate(self.eligible_sets)}
+        numbers = [number[found[key]] if key in found else one for key, one in sets.items()]
+        self._set_of_row = np.array([*numbers, EVERYTHING], dtype=np.int32)
         if self._cell is not None:
-            self.wanted["eligible"] = self._sql.code(self._cell, list(self._sets))
+            self.wanted["eligible"] = self._sql.code(self._key, list(sets))
 
     def read(self, rows: Rows) -> tuple[NDArray[Any], NDArray[np.int32]]:
         """Return the actions ``[n, S]`` and the number of each row's set of eligible choices."""
@@ -510,17 +510,12 @@ class ActionColumns:
         action = np.stack(columns, axis=1).astype(np.float64 if self.ranges else np.int32)
         if self._eligible is None or "eligible" not in rows.columns:
             return action, np.zeros(rows.total, dtype=np.int32)
-        of_cell = np.array([*self._sets.values(), EVERYTHING], dtype=np.int32)
-        found = of_cell[rows.columns["eligible"]]
-        unreadable, known = found == UNREADABLE, found >= 0
-        ineligible = found == OTHER
-        for slot, allowed in enumerate(self._allowed):
-            taken = action[:, slot].astype(np.int64)
-            ineligible |= known & (taken >= 0) & ~allowed[found * known, taken]
-        self._sql.note(rows, self._eligible, "is not a list of known actions", unreadable)
-        self._sql.note(
-            rows, self._eligible, "does not contain the action that was taken", ineligible
-        )
+        found = self._set_of_row[rows.columns["eligible"]]
+        for number, reason in (
+            (UNREADABLE, "is not a list of known actions"),
+            (INELIGIBLE, "does not contain the action that was taken"),
+        ):
+            self._sql.note(rows, self._eligible, reason, found == number)
         return action, found
 
     def _as_interval(self, column: str) -> str:

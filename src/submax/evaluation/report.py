@@ -20,10 +20,9 @@ from submax.evaluation.estimates import (
     Estimate,
     rule_of,
 )
-from submax.evaluation.overview import Overview
 
 if TYPE_CHECKING:
-    from submax.evaluation.comparison import Comparison
+    from submax.evaluation.comparison import Comparison, Overview
 
 MARGIN = 0.04
 """Empty share of the width at each end of a figure."""
@@ -146,7 +145,7 @@ def write_report(path: Path, found: "Comparison", command: str | None = None) ->
         file.write(page)
 
 
-def rendered(found: "Comparison", overview: Overview, command: str | None) -> str:
+def rendered(found: "Comparison", overview: "Overview", command: str | None) -> str:
     """Return the page as HTML; every name and text of the log is shown as text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -202,7 +201,7 @@ def _groups(found: "Comparison") -> list[list[str]]:
     return [list(one) for one in _folds(policies, MOST_NAMED)]
 
 
-def _calibrated(overview: Overview) -> dict[str, Any]:
+def _calibrated(overview: "Overview") -> dict[str, Any]:
     """Return the choices whose propensities were checked, and the scale of their ratios."""
     choices = [one for one in overview.choices if one.calibration is not None]
     # Those that chance does not explain come first, because the page folds the last ones.
@@ -215,7 +214,7 @@ def _calibrated(overview: Overview) -> dict[str, Any]:
     return {"choices": choices, "scale": AxisScale.of(ends), "errors": CALIBRATION_ERRORS}
 
 
-def _slices(overview: Overview) -> list[dict[str, Any]]:
+def _slices(overview: "Overview") -> list[dict[str, Any]]:
     """Return the estimates of slices by column, then by value, with the scale of each column."""
     found = []
     for column in dict.fromkeys(one.column for one in overview.slices):

@@ -296,6 +296,12 @@ def test_eligible_sets_of_slots_are_lists_of_lists():
     assert log.eligible_set.tolist() == [1, 2, 0]
 
 
+def test_a_bad_row_does_not_hide_the_set_of_good_rows_that_are_like_it():
+    table = {"action": ["A"] * 9, "reward": ["x", *[1] * 8], "eligible": ["A|B"] * 8 + ["A|C"]}
+    log = Log.read(table, skip_bad_rows=True)
+    assert [log.eligible_sets[one] for one in log.eligible_set] == [((0, 1),)] * 7 + [((0, 2),)]
+
+
 def test_the_menu_has_what_was_eligible_in_rows_that_are_read():
     log = Log.read({"action": ["B", "B"], "reward": [1, 0], "eligible": ["B|D", "A|B"]})
     assert log.schema.menu.declaration == ["A", "B", "D"]

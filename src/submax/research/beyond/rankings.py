@@ -12,7 +12,7 @@ import numpy as np
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError, one_line
-from submax.evaluation.comparison import Comparison
+from submax.evaluation.comparison import Comparison, Overview
 from submax.evaluation.diagnostics import (
     SIGNIFICANT_ERRORS,
     ChoiceFacts,
@@ -23,7 +23,6 @@ from submax.evaluation.diagnostics import (
 from submax.evaluation.estimates import SLATE, Difference, Estimate, differences_of
 from submax.evaluation.evaluator import LOGGING_POLICY
 from submax.evaluation.intervals import INTERVALS, ConfidenceInterval
-from submax.evaluation.overview import Overview
 from submax.evaluation.sums import Terms, TermSums, Units, mean
 from submax.research.beyond.slate_log import EMPTY, Slates
 
