@@ -319,26 +319,27 @@ def text(cell: object) -> str:
 
 
 def show(out: Path, regime: str) -> None:
-    """Print mean scores, and what is lost beside the default, with t intervals over the tables."""
+    """Print what is lost of the reward in %, or with rare rewards what is earned of the possible.
+
+    Below are ratios of lost rewards to those of the default, with t intervals over the tables.
+    """
     import pandas as pd
 
     rows = [(*cell, score) for cell, score in read_results(out).items() if cell.regime == regime]
     frame = pd.DataFrame(rows, columns=[*Cell._fields, "score"])
-    mean = frame.pivot_table(index="method", columns="table", values="score", sort=False)
-    error = frame.pivot_table(
-        index="method", columns="table", values="score", aggfunc="sem", sort=False, dropna=False
-    ).reindex(mean.index)
-    cells = mean.map("{:.4f}".format) + error.map(lambda one: f" ± {one:.4f}" if one == one else "")
-    print(cells.assign(mean=mean.mean(axis=1).map("{:.4f}".format)).to_string())
-    complete = mean.dropna()
-    if DEFAULT not in complete.index or regime == "rare":
+    frame["shown"] = 100 * (frame["score"] if regime == "rare" else 1 - frame["score"])
+    groups = frame.groupby(["table", "method"], sort=False)["shown"]
+    mean, error = groups.mean().unstack(), groups.sem().unstack()
+    print((mean.map("{:.1f}".format) + " ± " + error.map("{:.1f}".format)).to_string())
+    complete = mean.dropna(axis=1)
+    if DEFAULT not in complete or regime == "rare":
         return
-    lost = np.log(1 - complete)
-    peers = lost.drop([name for name in (DEFAULT, "random") if name in lost.index])
+    lost = np.log(complete)
+    best = lost.drop(columns=[DEFAULT, "random"], errors="ignore").min(axis=1)
     print(f"\nlost reward / that of the best other, and of {DEFAULT} / its own (95 % t interval)")
-    for name, row in lost.iterrows():
-        to_best = math.exp((row - peers.min()).mean())
-        print(f"{name:40s} {to_best:.3f}  {interval((lost.loc[DEFAULT] - row).to_numpy())}")
+    for name in lost:
+        to_best = math.exp((lost[name] - best).mean())
+        print(f"{name:40s} {to_best:.3f}  {interval((lost[DEFAULT] - lost[name]).to_numpy())}")
 
 
 def interval(logarithms: np.ndarray) -> str:
