@@ -537,8 +537,9 @@ COMPARED = (
     *("bernoulli", "contextual", "contextual-wide", "contextual-disjoint", "combinatorial"),
     *("ratings", "gaussian", "poisson", "drifting", "continual", "classification"),
     *("bakeoff-dense-rivals", "bakeoff-rare-rivals", "contextual-rivals", "combinatorial-rivals"),
+    *("bump", "pricing", "pricing-rivals"),
 )
-"""The experiments in which the default meets other policies."""
+"""The experiments in which the default, or what is recommended in its place, meets others."""
 
 
 def ahead_of_default(name: str) -> list[Gap]:

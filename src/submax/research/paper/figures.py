@@ -48,6 +48,8 @@ FAMILIES = {
 }
 """The names of the policies of each family of the paper, as a regular expression."""
 CLASSIC = ("ε-greedy", "UCB1", "TS")
+BASELINES = (DEFAULT, "fourier-thompson", RANDOM)
+"""Which policy the others are compared with, the first one that was run."""
 SYMBOLS = {"arms": "K", "delay": "N_b", "shift": "s", "beta": "\\beta"}
 """The letters of the paper for the labels of a configuration."""
 PANEL_INCHES = (2.9, 2.2)
@@ -73,7 +75,9 @@ def figures_of(directory: Path) -> list[SweepFigure]:
     measure = specification["measure"]
     shown = [one for one in figures if one.measure == measure]
     chosen = [one for one in shown if len(one.panels) > 1] or shown
-    figures.append(chosen[-1]._replace(name="paired", kind="paired"))
+    every = configurations_in(directory)
+    if len(every) <= MOST_COLUMNS:
+        figures.append(SweepFigure("paired", every, PANEL_COLUMNS, measure, "paired"))
     if specification["name"] == "rates":
         figures.append(chosen[-1]._replace(name="growth", kind="growth"))
     if not specification["statements"].startswith("section"):
@@ -83,8 +87,7 @@ def figures_of(directory: Path) -> list[SweepFigure]:
         # The text of the paper has N_b = 100 here, the caption of its figure 500.
         (arms,) = [one for one in paper if one.name == "paper-varying-arms"]
         panels = [{**panel, "delay": 500} for panel in arms.panels]
-        known = configurations_in(directory)
-        if all(panel in known for panel in panels):
+        if all(panel in every for panel in panels):
             paper.append(arms._replace(name="paper-varying-arms-500", panels=panels))
     return [*figures, *paper]
 
@@ -240,11 +243,12 @@ def _titles(table: ResultTable, panels: Sequence[Labels]) -> list[str]:
 def _paired_figure(directory: Path, wanted: SweepFigure, policies: Sequence[str]) -> Figure:
     """Draw final values minus those of the default, paired by replica, with 95 % intervals by t.
 
-    Without the default they are compared with random choice, which is not drawn: it is far away.
+    Where the default does not take the actions, they are compared with the first of `BASELINES`
+    that was run. Random choice is not drawn: it is far away.
     """
     table, measure = ResultTable.read(directory, FINAL_TABLE), wanted.measure
     names = [name for (name,) in table.distinct("policy") if not policies or name in policies]
-    baseline = DEFAULT if DEFAULT in names else RANDOM
+    baseline = next(name for name in BASELINES if name in names)
     names = [name for name in names if name not in (baseline, RANDOM)]
     found = [
         {name: rows[measure] for name, rows in table.where(panel).by_policy().items()}
@@ -252,16 +256,16 @@ def _paired_figure(directory: Path, wanted: SweepFigure, policies: Sequence[str]
     ]
     order = sorted(names, key=lambda name: _mean_ratio(found, name, baseline))
     order = order[::-1] if measure == "regret" else order
-    columns = min(PANEL_COLUMNS, len(found))
+    columns = 2 if len(found) == 4 else min(PANEL_COLUMNS, len(found))
     rows = -(-len(found) // columns)
+    varying = varying_labels(wanted.panels)
     with figure_style():
-        size = (1.7 + 2.4 * columns, rows * (0.7 + 0.17 * len(order)))
+        size = (max(1.7 + 2.4 * columns, 5.4), rows * (0.7 + 0.17 * len(order)))
         figure = Figure(figsize=size, layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
         for axes in grid.flat[len(found) :]:
             axes.set_visible(False)
-        titles = _titles(ResultTable.read(directory, CURVE_TABLE), wanted.panels)
-        for axes, values, title in zip(grid.flat, found, titles, strict=False):
+        for axes, values, panel in zip(grid.flat, found, wanted.panels, strict=False):
             for height, name in enumerate(order):
                 one = t_test(values[name] - values[baseline])
                 reach = one.high - one.mean
@@ -275,7 +279,7 @@ def _paired_figure(directory: Path, wanted: SweepFigure, policies: Sequence[str]
                     capsize=2,
                 )
             axes.axvline(0, color="#000000", linestyle=":", linewidth=1)
-            axes.set_title(title)
+            axes.set_title(", ".join(f"{key} {panel[key]}" for key in varying))
             axes.set_yticks(np.arange(len(order)), order)
         of_baseline = "random choice" if baseline == RANDOM else baseline
         figure.supxlabel(f"accumulated {measure} minus that of {of_baseline}, 95 % interval")
