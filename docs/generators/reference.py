@@ -14,17 +14,17 @@ from collections.abc import Callable, Iterable, Iterator
 from inspect import cleandoc
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import click
 import msgspec
 import pyarrow as pa
-from docs.generators.results import table
+from docs.generators.markdown_tables import table
 from prometheus_client.parser import text_string_to_metric_families
 
 import submax
 from submax.bandit.active_version import LATE, SIMPLER, UNIFORM
-from submax.bandit.assignment import GROUPS
+from submax.bandit.assignment import Group
 from submax.bandit.declaring import read_bandit
 from submax.bandit.durable import DAMAGED, STEPS
 from submax.bandit.export import DecisionTables, RewardTables
@@ -371,7 +371,7 @@ def export_columns(rewards: bool) -> str:
         declared = read_bandit(bandit.store, bandit.name)
         tables = RewardTables if rewards else DecisionTables
         schema: pa.Schema = tables(bandit.store, declared).schema
-    words = {"statuses": listed(STATUSES), "groups": listed(filter(None, GROUPS))}
+    words = {"statuses": listed(STATUSES), "groups": listed(get_args(Group))}
     found = meanings("reward_columns" if rewards else "decision_columns", schema.names)
     rows = [
         (f"`{field.name}`", f"`{field.type}`", found[field.name].format(**words))
