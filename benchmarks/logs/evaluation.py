@@ -14,11 +14,13 @@ which learns and fits, and of the others divided by their number.
 import argparse
 import json
 import os
+import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,7 @@ from measuring import (
 )
 from peers.obp_peer import ACTIONS, ROWS, arrays
 from submax.core.arrays import Floats
+from submax.evaluation import Log, compare
 from submax.evaluation.estimators import Evidence, make_off_policy
 from submax.evaluation.intervals import INTERVALS
 
@@ -62,30 +65,6 @@ DISTINCT_FILES = 10
 them, and the time and memory of an evaluation do not depend on whether rows occur twice."""
 MOST_SECONDS, MOST_GIGABYTES = 60.0, 2.0
 """For 10⁷ rows: seconds of free cores, and memory for any number of rows."""
-IN_PARTS = """
-import json, resource, sys, time
-
-from submax.evaluation import Log, compare
-
-
-def used():
-    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return [one.ru_utime + one.ru_stime for one in both], [one.ru_maxrss for one in both]
-
-
-if __name__ == "__main__":
-    folder, policy, jobs = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    begin = time.perf_counter()
-    log = Log.read(folder, on_disk=True, jobs=jobs)
-    scanned = sum(used()[0])
-    found = compare(log, {"policy": policy}, share=0.01)
-    cpu, (own, child) = used()
-    print(json.dumps({
-        "rows": len(log), "scan": scanned, "cpu": sum(cpu), "wall": time.perf_counter() - begin,
-        "free": cpu[0] + cpu[1] / jobs,
-        "gigabytes": 1.024e-6 * (own + jobs * child if jobs > 1 else own),
-    }))
-"""
 
 
 def measure(
@@ -148,21 +127,13 @@ def timed(
 
 def in_parts(sizes: tuple[float, ...], policy: str, jobs: int) -> list[Claim]:
     """Evaluate logs of growing size, each in a process of its own."""
+    os.environ.update(SINGLE_THREAD)
     found = []
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
-            script = Path(folder) / "in_parts.py"
-            script.write_text(IN_PARTS, encoding="utf-8")
-            log = Path(folder) / "log"
-            write_log(log, int(size))
-            done = subprocess.run(
-                [sys.executable, str(script), str(log), policy, str(jobs)],
-                capture_output=True,
-                text=True,
-                check=True,
-                env=os.environ | SINGLE_THREAD,
-            )
-        found.append(json.loads(done.stdout.splitlines()[-1]))
+            write_log(Path(folder), int(size))
+            with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+                found.append(pool.submit(evaluated, folder, policy, jobs).result())
     rows = [
         (
             f"{one['rows']:,}",
@@ -182,12 +153,36 @@ def in_parts(sizes: tuple[float, ...], policy: str, jobs: int) -> list[Claim]:
     ]
 
 
+def evaluated(folder: str, policy: str, jobs: int) -> dict[str, float]:
+    """Evaluate a log on disk, and return what it took of time and memory."""
+
+    def used() -> list[resource.struct_rusage]:
+        return [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+
+    def seconds() -> list[float]:
+        return [one.ru_utime + one.ru_stime for one in used()]
+
+    before, begin = seconds(), time.perf_counter()
+    log = Log.read(folder, on_disk=True, jobs=jobs)
+    scanned = sum(seconds()) - sum(before)
+    compare(log, {"policy": policy}, share=0.01)
+    own, children = (after - earlier for after, earlier in zip(seconds(), before, strict=True))
+    largest, child = (one.ru_maxrss for one in used())
+    return {
+        "rows": len(log),
+        "scan": scanned,
+        "cpu": own + children,
+        "free": own + children / jobs,
+        "wall": time.perf_counter() - begin,
+        "gigabytes": 1.024e-6 * (largest + jobs * child if jobs > 1 else largest),
+    }
+
+
 def write_log(folder: Path, rows: int) -> None:
     """Write a log by parts; the expected reward depends on the action and on the first number."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    folder.mkdir()
     rng = np.random.default_rng(0)
     names, countries = np.array([f"a{one}" for one in range(ACTIONS)]), np.array(["fr", "de", "us"])
     for number, first in enumerate(range(0, rows, FILE_ROWS)):

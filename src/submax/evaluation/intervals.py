@@ -222,7 +222,7 @@ def _percentiles(values: Floats, level: float) -> ConfidenceInterval:
 PSEUDO_OBSERVATION = 0.5
 """Share of the largest possible term that is added, at each end, to what was observed. 1 would make
 the interval of a count exact and conservative, 1/2 corresponds to mid-p intervals. The value was
-chosen by ``benchmarks/logs/rare_rewards.py`` among 0, 1/2 and 1. If all terms are equal it is 1:
+chosen among 0, 1/2 and 1 (docs/research/rare-rewards.md). If all terms are equal it is 1:
 with 1/2, a log without a reward would miss an expected number of 1.9 rewards in 15 of 100 logs."""
 EQUAL_TERMS = 1e-12
 """Terms are equal if their standard deviation is at most this share of their mean, which rounding
