@@ -104,6 +104,7 @@ def test_a_shop_goes_on_if_the_bandit_refuses_to_decide(load, shop, opened, monk
         from django.test import Client
 
         text = Client().get("/").content.decode()
+        module.bandit.close()
     else:
         text = opened(module.app).get("/").text
     assert "<h1>A good lamp.</h1>" in text
