@@ -8,6 +8,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
+from submax.cli.logs import printing
 from submax.core import optional as extras
 from submax.evaluation.estimates import USUAL
 from submax.evaluation.learning import learn
@@ -162,6 +163,23 @@ def test_evaluate_prints_one_recommended_estimate_of_each_policy(folder, done):
     chosen = [row for row in estimates(folder) if row["recommended"] == "True"]
     assert [row["policy"] for row in chosen] == ["logging policy", "linucb", "rcp-submax"]
     assert printed == {row["policy"]: row["estimator"] for row in chosen[1:]}
+
+
+def test_only_the_best_policies_are_printed_if_asked_and_all_are_written(folder, done):
+    said = done("evaluate", "log.csv", "--policy", "always=*", "--top", 1)
+    table = [line.split("│")[1].strip() for line in said.splitlines() if line.startswith("│")]
+    chosen = [row for row in estimates(folder) if row["recommended"] == "True"]
+    assert len(chosen) > 2
+    assert table == [max(chosen[1:], key=lambda row: float(row["value"]))["policy"]]
+
+
+@pytest.mark.parametrize(("seconds", "printed"), [(0.0, True), (3600.0, False)])
+def test_work_that_takes_some_seconds_says_what_it_does(
+    seconds, printed, folder, invoke, monkeypatch
+):
+    monkeypatch.setattr(printing, "SILENT_SECONDS", seconds)
+    result = invoke("evaluate", "log.csv", "--policy", "rcp-submax", "--estimator", "ips")
+    assert ("rcp-submax (1 of 1)" in result.stderr) == printed
 
 
 def test_plot_draws_the_forest_of_an_evaluation_again(log_folder, done, refused, render_only):
