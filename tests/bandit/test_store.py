@@ -31,6 +31,7 @@ from submax.bandit.tables import (
     RewardRow,
     Statement,
     UnitRow,
+    Writes,
     damaged_decisions,
     damaged_rewards,
 )
@@ -231,6 +232,15 @@ def test_a_store_does_what_dictionaries_do(store, clock, operations):
     times = sorted([(row[3], row[1]) for row in decisions] + [(row[5], row[4]) for row in rewards])
     assert [at for _, at in times] == sorted(at for _, at in times)
     assert is_whole(store)
+
+
+def test_an_early_reward_is_known_to_the_transaction_that_writes_its_decision(store):
+    reward(store, "a", 0.0)
+    rows = [RewardRow("a", "reward", 1.0), RewardRow("a", "reward", 0.0), RewardRow("a", "k", 2.0)]
+    together = Writes(1, [decided("a")], [(row, WAIT, QUARANTINE) for row in rows])
+    store._database.transact([together])
+    statuses = [each[:3] for each in together.rewarded]
+    assert statuses == [("conflict", True, 0.0), ("accepted", True, 0.0), ("accepted", False, 2.0)]
 
 
 def test_early_rewards_of_one_source_do_not_push_out_those_of_others(store):

@@ -85,11 +85,10 @@ class JobRunner:
     So a job needs no memory in this process, does not hold its lock of Python, and cannot end it
     by a crash. A process that has died is started again for the next job. It ends when there was no
     job for ``idle_seconds``, and with this process, even if this process is killed.
-    ``max_bytes`` limits its memory where the system can.
     """
 
-    def __init__(self, idle_seconds: float = IDLE_SECONDS, max_bytes: int | None = None) -> None:
-        self._options = f"{idle_seconds!r} {max_bytes or 0}"
+    def __init__(self, idle_seconds: float = IDLE_SECONDS) -> None:
+        self._idle_seconds = idle_seconds
         # One job at a time; the other lock guards what ``close`` uses during a job.
         self._running, self._lock = Lock(), Lock()
         self._worker: Worker | None = None
@@ -201,7 +200,7 @@ class JobRunner:
             if self._closed:
                 raise StoreError("no job can begin, because the process stops")
             try:
-                worker = self._worker = Worker(self._options)
+                worker = self._worker = Worker(self._idle_seconds)
             except OSError as error:
                 raise self._not_started(str(error)) from error
         # Without the lock, so that ``close`` need not wait.
@@ -231,7 +230,7 @@ class JobRunner:
 class Worker:
     """The process, seen from the one that has started it."""
 
-    def __init__(self, options: str) -> None:
+    def __init__(self, idle_seconds: float) -> None:
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed by ``end``
         folders = os.pathsep.join(folder or os.curdir for folder in sys.path)
         # One thread of linear algebra, unless the user wants more: the others are for decisions.
@@ -239,7 +238,7 @@ class Worker:
         try:
             self._process = subprocess.Popen(
                 # With -m alone, Python would look for modules in the current folder first.
-                [sys.executable or "", "-P", "-m", "submax.bandit.jobs", *options.split()],
+                [sys.executable or "", "-P", "-m", "submax.bandit.jobs", repr(idle_seconds)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._complaints,
@@ -313,10 +312,10 @@ class Worker:
         self.kill()
 
 
-def main(idle_seconds: float, max_bytes: int) -> None:
+def main(idle_seconds: float) -> None:
     """Run the jobs on standard input, one after the other, until it is closed."""
     try:
-        _serve(idle_seconds, max_bytes)
+        _serve(idle_seconds)
     except BaseException:
         _complain()
     finally:
@@ -324,13 +323,11 @@ def main(idle_seconds: float, max_bytes: int) -> None:
         os._exit(1)
 
 
-def _serve(idle_seconds: float, max_bytes: int) -> None:
+def _serve(idle_seconds: float) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    if max_bytes:
-        _limit_memory(max_bytes)
     # What anything else prints goes to standard error from now on.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -345,15 +342,6 @@ def _serve(idle_seconds: float, max_bytes: int) -> None:
             os._exit(IDLE_STATUS)
         answers.write(_answer_bytes(_answer(job)))
         answers.flush()
-
-
-def _limit_memory(max_bytes: int) -> None:
-    try:
-        import resource
-    except ImportError:
-        # Windows has no such limit.
-        return
-    resource.setrlimit(resource.RLIMIT_DATA, (max_bytes, max_bytes))
 
 
 def _read(stream: BinaryIO, jobs: "SimpleQueue[Job]") -> None:
@@ -412,4 +400,4 @@ def _package(kind: type) -> str:
 
 if __name__ == "__main__":
     # By its own name, so that pickles of both processes mean the same classes.
-    importlib.import_module("submax.bandit.jobs").main(float(sys.argv[1]), int(sys.argv[2]))
+    importlib.import_module("submax.bandit.jobs").main(float(sys.argv[1]))

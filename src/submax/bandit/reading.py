@@ -62,6 +62,10 @@ ALL_TIME = 2**53
 """An hour after all others."""
 BINS = 26
 """Bins of delays: below 1 s, 1 to 2 s, 2 to 4 s, …, and more than 2²⁴ s, about half a year."""
+DELAY_BIN = " + ".join(
+    f"case when r.at - d.at > {2**place} then 1 else 0 end" for place in range(BINS - 1)
+)
+"""SQL for the bin of the delay of the reward ``r`` of the decision ``d``."""
 HOLDOUT, PAUSED = "holdout", "paused"
 """Parts of the decisions that are not learned from; others are control, bandit and no group."""
 SUMS = (
@@ -208,36 +212,34 @@ class Fold:
 
     def _add_decided(self, until: float) -> None:
         sql = (
-            "select action, assignment, paused, version, at, propensity from decision "
-            "where bandit = :bandit and at > :after and at <= :until"
+            f"select cast(floor(at / {self._step}.0) as bigint), action, "
+            "case when paused = 1 then 'paused' else coalesce(assignment, '') end, "
+            "version, count(*), min(propensity) from decision "
+            "where bandit = :bandit and at > :after and at <= :until group by 1, 2, 3, 4"
         )
         for rows in self._rows(sql, until):
-            action, group, paused, version, at, propensity = zip(*rows, strict=True)
-            part = _parts(group, paused)
-            drawn = [
-                p for p, one in zip(propensity, part, strict=True) if one not in (HOLDOUT, PAUSED)
-            ]
-            if drawn:
-                least = min(drawn)
-                known = self.state.smallest
-                self.state.smallest = least if known is None else min(least, known)
-            ones = np.ones(len(rows))
-            self._add_choices(self._intervals(at), action, part, [ones])
-            self._add("version", "", np.array(version), [""] * len(rows), part, [ones])
+            bucket, action, part, version, count, least = zip(*rows, strict=True)
+            drawn = [p for p, one in zip(least, part, strict=True) if one not in (HOLDOUT, PAUSED)]
+            known = self.state.smallest
+            self.state.smallest = min(drawn if known is None else [known, *drawn], default=None)
+            counts = np.array(count, np.float64)
+            self._add_choices(np.array(bucket), action, part, [counts])
+            self._add("version", "", np.array(version), [""] * len(rows), part, [counts])
 
     def _add_rewards(self, until: float) -> None:
         sql = (
-            "select d.action, r.at - d.at, r.late, r.source from reward r "
+            f"select d.action, {DELAY_BIN}, r.late, r.source, count(*) from reward r "
             "join decision d on d.n = r.decision "
-            "where r.bandit = :bandit and r.at > :after and r.at <= :until"
+            "where r.bandit = :bandit and r.at > :after and r.at <= :until group by 1, 2, 3, 4"
         )
         for rows in self._rows(sql, until):
-            action, delay, late, source = zip(*rows, strict=True)
-            columns = [np.ones(len(rows)), np.array(late, np.float64)]
+            action, place, late, source, count = zip(*rows, strict=True)
+            counts = np.array(count, np.float64)
+            columns = [counts, counts * late]
             nothing = [""] * len(rows)
             self._add("source", "", np.zeros(len(rows), np.int64), source, nothing, columns)
             if self.menu.plain:
-                self._add("delay", "", delay_bins(np.array(delay)), action, nothing, columns)
+                self._add("delay", "", np.array(place), action, nothing, columns)
 
     def _add_matured(self, matured: Matured) -> None:
         action, version, at = map(matured.column, ("action", "version", "at"))
@@ -352,12 +354,6 @@ class Fold:
 
 def _parts(group: Sequence[str | None], paused: Sequence[Any]) -> list[str]:
     return [PAUSED if stopped else one or "" for one, stopped in zip(group, paused, strict=True)]
-
-
-def delay_bins(delay: Floats) -> Integers:
-    """The bin of each delay in seconds; bins double in length."""
-    place = np.ceil(np.log2(np.maximum(delay, 0.5))).astype(np.int64)
-    return np.clip(place, 0, BINS - 1)
 
 
 def delay_bounds(place: int) -> tuple[float, float]:

@@ -325,8 +325,11 @@ def connected(path: Path, mode: str) -> sqlite3.Connection:
             isolation_level=None,
             check_same_thread=False,
         )
-        # SQLite may have been built without it.
-        connection.create_function("floor", 1, _floor, deterministic=True)
+        try:
+            connection.execute("select floor(0.5)")
+        except sqlite3.OperationalError:
+            # SQLite was built without functions of mathematics.
+            connection.create_function("floor", 1, _floor, deterministic=True)
         return connection
 
 

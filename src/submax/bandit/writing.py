@@ -1,8 +1,7 @@
 """What a transaction writes: the same statements for SQLite and PostgreSQL, and their outcomes.
 
 Nothing is read between two statements, so a database may be sent all of them at once. The first one
-locks the bandit and sets the time of everything that follows. ``before`` is the last number of an
-earlier transaction, so a row with a higher number is new.
+locks the bandit and sets the time of everything that follows.
 
 A statement may read the table ``given``: the rows that callers gave. PostgreSQL gets all of them at
 once; SQLite executes the statement for each row, which costs less there than a list as JSON.
@@ -121,8 +120,7 @@ LOCK = Step(
     f"""insert into counts (bandit, n, at, clock) select :bandit, 0, now, now
     from (select {READING} as now) as shown where true
     on conflict (bandit) do update set
-        at = {time_sql("excluded.clock", "counts.at", "counts.clock")}, clock = excluded.clock
-    returning n"""
+        at = {time_sql("excluded.clock", "counts.at", "counts.clock")}, clock = excluded.clock"""
 )
 """Locks a bandit until the transaction ends, and sets the time of all that it writes."""
 AFTER_TICK = Step(
@@ -247,6 +245,7 @@ EARLY = Step(
         checksum
     from numbered where true on conflict (bandit, id, key) do nothing""",
     GIVEN_REWARD,
+    ("n",),
 )
 
 
@@ -323,8 +322,8 @@ def write(
     Return a function that sets the outcomes, to be called after the transaction was committed.
     ``select`` reads what is stored then.
     """
-    before = run(LOCK)
-    outcomes: list[Callable[[int], None]] = []
+    run(LOCK)
+    outcomes: list[Callable[[], None]] = []
     if group.decisions:
         outcomes.append(_write_decisions(run, group, select))
     if group.rewards:
@@ -335,27 +334,26 @@ def write(
         rows = [msgspec.structs.asdict(row) for row in group.pins]
         run(PIN, rows)
         pinned = run(PINNED, rows)
-        outcomes.append(lambda _: group.pinned.extend(UnitRow(*row) for row in pinned()))
+        outcomes.append(lambda: group.pinned.extend(UnitRow(*row) for row in pinned()))
     run(NUMBERED)
 
     def finish() -> None:
-        ((last,),) = before()
         for outcome in outcomes:
-            outcome(last)
+            outcome()
 
     return finish
 
 
 def _write_decisions(
     run: Run, group: Writes, select: Callable[..., Sequence[Sequence[Any]]]
-) -> Callable[[int], None]:
+) -> Callable[[], None]:
     rows = [{**msgspec.structs.asdict(row), "paused": int(row.paused)} for row in group.decisions]
     fresh = run(DECISIONS, rows)
     run(EXPIRE_EARLY)
     run(TAKE_EARLY, rows)
     run(FORGET_EARLY, rows)
 
-    def finish(_: int) -> None:
+    def finish() -> None:
         numbers = {identifier: (n, at) for identifier, n, at in fresh()}
         for row in group.decisions:
             new = numbers.pop(row.id, None)
@@ -369,7 +367,7 @@ def _write_decisions(
     return finish
 
 
-def _write_rewards(run: Run, group: Writes) -> Callable[[int], None]:
+def _write_rewards(run: Run, group: Writes) -> Callable[[], None]:
     """Write rewards; the same id and key may come twice in one transaction."""
     different: dict[tuple[str, str], Row] = {}
     for row, wait, quarantine in group.rewards:
@@ -382,39 +380,38 @@ def _write_rewards(run: Run, group: Writes) -> Callable[[int], None]:
             }
     rows = list(different.values())
     run(EXPIRE_EARLY)
-    run(REWARDS, rows)
-    run(EARLY, rows)
+    fresh, early = run(REWARDS, rows), run(EARLY, rows)
     stored = run(REWARDED, rows)
     for source in {row.source for row, _, _ in group.rewards}:
         run(LIMIT_SOURCE, source=source)
     run(LIMIT_BANDIT)
 
-    def finish(last: int) -> None:
+    def finish() -> None:
         found = dict(zip(different, stored(), strict=True))
-        seen = set()
+        # A reward that this transaction moved to its decision was stored before.
+        new = {n for n, *_ in (*fresh(), *early())}
         for row, _, _ in group.rewards:
-            place = row.id, row.key
-            n, value, parts, late, early, early_value, early_parts = found[place]
+            n, value, parts, late, early_n, early_value, early_parts = found[row.id, row.key]
             status: RewardStatus = "late" if late else "accepted"
             if n is None:
-                n, value, parts, status = early, early_value, early_parts, "quarantined"
-            if n > last and place not in seen:
+                n, value, parts, status = early_n, early_value, early_parts, "quarantined"
+            if n in new:
                 group.rewarded.append(WrittenReward(status, False, value, parts))
             else:
                 group.rewarded.append(repeated_reward(row, value, parts, status))
-            seen.add(place)
+            new.discard(n)
 
     return finish
 
 
-def _activate(run: Run, group: Writes) -> Callable[[int], None]:
+def _activate(run: Run, group: Writes) -> Callable[[], None]:
     rows = [
         {"id": identifier, "wait": wait if math.isfinite(wait) else None}
         for identifier, wait in dict(group.activations).items()
     ]
     fresh, found = run(ACTIVATE, rows), run(ACTIVATED, rows)
 
-    def finish(_: int) -> None:
+    def finish() -> None:
         new = {identifier for (identifier,) in fresh()}
         stored = {row["id"]: each for row, each in zip(rows, found(), strict=True)}
         for identifier, _wait in group.activations:
