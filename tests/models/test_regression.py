@@ -892,6 +892,26 @@ def test_sums_in_parts_joined_and_faded_are_those_of_the_rows(rows):
     assert_equal(whole.faded(0.3), empty.add(features, number, reward, 0.3 * weight))
 
 
+def test_sums_that_keep_rows_are_those_of_the_rows(rows, monkeypatch):
+    """Whether no row, some or all of them are in the Gram matrices."""
+    monkeypatch.setattr(posterior, "FEW_ROWS", 4.0)
+    features, number, _, weight = rows
+    added, kept = Sums.empty(3, 4, 0.5).add(*rows), Sums.empty(3, 4, 0.5)
+    for part in (slice(0, 20), slice(20, 50)):
+        kept = kept.keep(*(column[part] for column in rows))
+    partly = kept.settled()
+    counts = np.bincount(number, minlength=3)
+    np.testing.assert_array_equal(partly.summed, counts > 16)
+    theta = np.random.default_rng(1).normal(size=(3, 4))
+    for one in (kept, partly, partly.settled(0.0)):
+        assert_equal(one.settled(0.0), added)
+        assert_equal(one.faded(0.3).settled(0.0), added.faded(0.3))
+        assert_equal(one.joined(kept), added.joined(added))
+        np.testing.assert_allclose(one.total, added.gram[:, :, 0], rtol=1e-10)
+        fit = weight @ np.sum(features * theta[number], axis=1) ** 2
+        assert one.squared(theta) == pytest.approx(fit)
+
+
 def test_rewards_can_be_counted_from_another_centre(rows):
     moment, square = Sums.empty(3, 4, 0.5).add(*rows).centred(-2.0)
     other = Sums.empty(3, 4, -2.0).add(*rows)

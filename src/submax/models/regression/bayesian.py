@@ -153,6 +153,8 @@ class Sums(NamedTuple):
 
     def joined(self, other: Self) -> Self:
         """Return the sums over the rows of both, with the offset of this one."""
+        if self.kept or other.kept:
+            return self.settled(0.0).joined(other.settled(0.0))
         moment, square = other.centred(self.offset)
         reward = other.reward - (self.offset - other.offset) * other.weight
         return self._replace(
@@ -161,8 +163,6 @@ class Sums(NamedTuple):
             weight=self.weight + other.weight,
             reward=self.reward + reward,
             square=self.square + square,
-            kept=self.kept + other.kept,
-            kept_total=_sum_of_known(self.kept_total, other.kept_total),
         )
 
     def faded(self, factor: float) -> Self:
@@ -192,12 +192,6 @@ class Sums(NamedTuple):
         spread = self.square / self.weight - mean**2
         rounding = (ROUNDED_REWARD * self.offset) ** 2 + ROUNDED_SQUARE * mean**2
         return spread if spread > rounding else 0.0
-
-
-def _sum_of_known(one: Floats | None, other: Floats | None) -> Floats | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
 
 
 Known = TypeVar("Known")
