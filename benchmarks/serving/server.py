@@ -115,7 +115,7 @@ def measure() -> list[Claim]:
         with open_store(path) as store:
             for number in range(BANDITS):
                 bandit = submax.open(
-                    store, name=f"b{number}", actions="ABC", reward_wait=0, background=False
+                    store, name=f"b{number}", actions=list("ABC"), reward_wait=0, background=False
                 )
                 made = bandit.decide_many([{}] * 20)
                 bandit.reward_many([{"id": one.id, "value": 1.0} for one in made])
