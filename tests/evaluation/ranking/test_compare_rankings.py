@@ -5,12 +5,12 @@ import csv
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from positions import IndependentPositions
 from refusals import raises_code
 from scipy import stats
 
 from submax.cli import main
 from submax.research.beyond.rankings import (
-    IndependentPositions,
     PlackettLuce,
     PositionBased,
     compare_rankings,
@@ -146,8 +146,6 @@ def test_what_cannot_be_evaluated_is_refused(rng):
     short = [PositionBased((1.0,))]
     with raises_code("invalid-input", "examination"):
         compare_rankings(slates, {"p": uniform}, logging=uniform, estimators=short)
-    with raises_code("invalid-input", "table"):
-        IndependentPositions(np.ones((3, 4)))
     with raises_code("invalid-input", "slate"):
         Slates.read({"position": [1]})
 

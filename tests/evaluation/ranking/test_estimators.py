@@ -4,11 +4,11 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from positions import IndependentPositions
 
 from submax.evaluation.sums import mean
 from submax.research.beyond.rankings import (
     RANKING_ESTIMATORS,
-    IndependentPositions,
     PlackettLuce,
     PositionBased,
     RewardInteraction,

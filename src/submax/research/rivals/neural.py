@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import scipy
@@ -12,7 +12,7 @@ from numpy.polynomial import legendre
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import BelowOne, Count, NonNegative, Positive, Probability
 from submax.core.numerics import highest
-from submax.core.policy import PolicyTraits, TabularPolicy
+from submax.core.policy import PolicyState, PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
@@ -161,6 +161,35 @@ def _rule(panels: int) -> tuple[Floats, Floats]:
     node, weight = legendre.leggauss(NODES_PER_PANEL)
     starts = np.arange(panels)[:, None]
     return ((starts + (node + 1) / 2) / panels).ravel(), np.tile(weight, panels) / (2 * panels)
+
+
+class ScoredState(PolicyState, Protocol):
+    """What is learned, with a value and a standard deviation of every joint action."""
+
+    def scores(self, context: Floats) -> tuple[Floats, Floats]:
+        """Return both, ``[R, n, M]``, or ``[R, 1, M]`` for all rows."""
+
+
+Scored = TypeVar("Scored", bound=ScoredState)
+
+
+class NormalSampling(TabularPolicy[Scored]):
+    """Draw a normal value for each action, and take the action with the largest.
+
+    Its deviation is ``scale`` times that of the state. Probabilities are computed by quadrature.
+    """
+
+    scale: NonNegative
+
+    def act(self, state: Scored, context: Floats, rng: np.random.Generator) -> ChosenActions:
+        value, deviation = state.scores(context)
+        score = value + self.scale * deviation * rng.normal(size=value.shape)
+        # Ties occur if all actions are certain, and between all of them before any feedback.
+        return ChosenActions(state.problem.space.action(highest_at_random(score, rng)), None)
+
+    def probabilities(self, state: Scored, context: Floats) -> Floats:
+        value, deviation = state.scores(context)
+        return largest_normal(value, np.broadcast_to(self.scale * deviation, value.shape))
 
 
 @dataclass(frozen=True)
@@ -352,7 +381,7 @@ class NeuralUCB(GradientFeaturePolicy):
 
 
 @dataclass(frozen=True)
-class NeuralThompson(GradientFeaturePolicy):
+class NeuralThompson(GradientFeaturePolicy, NormalSampling[GradientBelief]):
     """Draw a value N(f(a, c), ν² gᵀ U⁻¹ g) for each action and take the action with the largest.
 
     f is the logit of a value network with two layers of ``hidden`` units, trained as ``training``
@@ -364,16 +393,3 @@ class NeuralThompson(GradientFeaturePolicy):
     """
 
     scale: NonNegative = 0.1
-
-    def act(
-        self, state: GradientBelief, context: Floats, rng: np.random.Generator
-    ) -> ChosenActions:
-        logit, deviation = state.scores(context)
-        score = logit + self.scale * deviation * rng.normal(size=logit.shape)
-        # Ties occur between all actions before the first feedback.
-        index = highest_at_random(score, rng)
-        return ChosenActions(state.problem.space.action(index), None)
-
-    def probabilities(self, state: GradientBelief, context: Floats) -> Floats:
-        logit, deviation = state.scores(context)
-        return largest_normal(logit, self.scale * deviation)

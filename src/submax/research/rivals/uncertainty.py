@@ -9,17 +9,16 @@ from submax.core.arrays import Floats
 from submax.core.checks import NonNegative
 from submax.core.numerics import highest
 from submax.core.policy import TabularPolicy
-from submax.core.problem import ChosenActions, Feedback, Problem
+from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.networks.choices import parameters_where
 from submax.models.training import Training
-from submax.research.rivals.neural import largest_normal
+from submax.research.rivals.neural import NormalSampling
 from submax.research.rivals.value_networks import (
     ValueBelief,
     ValueNetworkPolicy,
-    highest_at_random,
     reward_shares,
 )
 
@@ -99,7 +98,7 @@ class SampleAveragePolicy(ValueNetworkPolicy[ResidualBelief], TabularPolicy[Resi
 
 
 @dataclass(frozen=True)
-class SampleAverageSampling(SampleAveragePolicy):
+class SampleAverageSampling(SampleAveragePolicy, NormalSampling[ResidualBelief]):
     """Draw a value N(v(a, c), ν² τ_a² / n_a) for each action and take the action with the largest.
 
     v is the value network, τ_a² the mean squared residual of action a and n_a the number of its
@@ -110,19 +109,6 @@ class SampleAverageSampling(SampleAveragePolicy):
     """
 
     scale: NonNegative = 1.0
-
-    def act(
-        self, state: ResidualBelief, context: Floats, rng: np.random.Generator
-    ) -> ChosenActions:
-        value, error = state.scores(context)
-        score = value + self.scale * error * rng.normal(size=value.shape)
-        # Ties occur if the scale is 0.
-        index = highest_at_random(score, rng)
-        return ChosenActions(state.problem.space.action(index), None)
-
-    def probabilities(self, state: ResidualBelief, context: Floats) -> Floats:
-        value, error = state.scores(context)
-        return largest_normal(value, np.broadcast_to(self.scale * error, value.shape))
 
 
 @dataclass(frozen=True)
