@@ -564,8 +564,10 @@ def losses() -> str:
             cells = f"`{name}`", one.where, f"`{one.policy}`", signed(one.paired)
             decision = "decided" if one.corrected < LEVEL else "undecided"
             detail.append((*cells, f"{one.share:.0%}", decision))
-    head = ("experiment", "comparisons", "default ahead, decided", "other ahead, decided")
-    head += ("other ahead, uncorrected", "other has the lower mean")
+    head = (
+        *("experiment", "comparisons", "default ahead, decided", "other ahead, decided"),
+        *("other ahead, uncorrected", "other has the lower mean"),
+    )
     rows = table(("experiment", "where", "policy", "difference", "share", ""), detail)
     title = f"All {len(detail)} places where a policy is ahead by an uncorrected test"
     return f"{table(head, totals)}\n\n{folded(title, rows)}"
