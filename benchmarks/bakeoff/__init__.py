@@ -1,1 +1,0 @@
-"""Methods of other libraries on classification tables."""

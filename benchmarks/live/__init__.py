@@ -1,1 +1,0 @@
-"""Live bandits in one process: time, memory and disk."""

@@ -1,1 +1,0 @@
-"""How fast policies decide and learn, without a store."""

@@ -1,1 +1,0 @@
-"""The server under load, and what it is compared with."""
