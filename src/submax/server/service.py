@@ -68,6 +68,7 @@ class Service:
         self._opening: dict[str, None] = {}
         self._threads = ThreadPoolExecutor(THREADS, "submax-server")
         self._stopping = Event()
+        self._following = Thread(target=self._follow_keys, name="submax-keys", daemon=True)
         self._closed = False
 
     async def in_thread(self, function: Callable[..., Answer], *arguments: Any) -> Answer:
@@ -79,7 +80,7 @@ class Service:
 
     def start(self) -> None:
         """Open all bandits; one that cannot be opened is logged, and the others serve."""
-        Thread(target=self._follow_keys, name="submax-keys", daemon=True).start()
+        self._following.start()
         self._opening = dict.fromkeys(self.names())
         names = SimpleQueue[str]()
         for name in self._opening:
@@ -144,6 +145,9 @@ class Service:
         stopping.join(STOP_SECONDS)
         if stopping.is_alive():
             LOG.warning("a fit did not end in time and is cut off: the next process fits again")
+        # The store must not be closed while a thread reads from it.
+        if self._following.is_alive():
+            self._following.join(STOP_SECONDS)
         try:
             self.keys.write_uses()
         except StoreError as error:
