@@ -161,6 +161,21 @@ def test_a_second_process_cannot_write_the_same_version(store, jobs):
         Refitter(store, here, jobs)._publish(damaged)
 
 
+def test_a_store_that_was_put_back_is_read_anew(tmp_path, jobs):
+    place, backup = tmp_path / "store.db", tmp_path / "backup.db"
+    with open_store(place) as store:
+        declared(store)
+        lived(store, 0, 100)
+        store.backup(backup)
+        assert refitted(store, jobs).version == 1
+    for file in tmp_path.glob("store.db*"):
+        file.unlink()
+    backup.rename(place)
+    with open_store(place) as store:
+        assert refitted(store, jobs).version == 1
+        assert [rows for *_, rows in versions(store)] == [100]
+
+
 def test_the_background_fits_when_it_is_time_and_does_not_wait(store, jobs):
     here = declared(store, refit_rows=20)
     refitter = Refitter(store, here, jobs)

@@ -397,10 +397,14 @@ STORES: dict[str, Store] = {}
 def fit_in_job(address: str, request: FitRequest) -> FittedVersion | None:
     """Fit the next version of a bandit; run by a ``JobRunner``."""
     key = address, request.bandit, msgspec.msgpack.encode(request.settings.policy)
-    learner = LEARNERS.pop(key, None)
+    learner, store = LEARNERS.pop(key, None), STORES.pop(address, None)
+    if store is not None and not store.is_there:
+        # Another file has its place, such as a backup.
+        store.close()
+        learner = store = None
     if learner is None:
         learner = BanditLearner(PolicySpecification(request.settings.policy).build())
-    store = STORES.pop(address, None) or open_store(address, read_only=True)
+    store = store or open_store(address, read_only=True)
     try:
         fitted = learner.fit(store, request)
     except BaseException:

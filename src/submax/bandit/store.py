@@ -242,6 +242,11 @@ class Store:
         """Whether the store was opened only to be read."""
         return self._database.read_only
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the store is still at its address, and not another one by now."""
+        return self._database.is_there()
+
     def write_decisions(self, bandit: int, rows: Sequence[DecisionRow]) -> "Future[list[Written]]":
         """Write decisions; one whose id is stored already is answered with the stored row."""
         for row in rows:
