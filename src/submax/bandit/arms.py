@@ -251,7 +251,8 @@ def rail_notices(
 def unknown_notices(failures: Mapping[str, int]) -> list[str]:
     """Which fields of contexts had categories that were not declared."""
     return [
-        f"{count:,} decisions had {kind}, which are treated alike: add them by set(context=…)"
+        f"{counted(count, 'decision')} had {kind}, which are treated alike: add them by "
+        "set(context=…)"
         for kind, count in failures.items()
         if kind.startswith(UNKNOWN_CATEGORIES)
     ]

@@ -1218,11 +1218,15 @@ class BanditReader:
             lowest = min(rates.values())
             if (1 - lowest) ** silent >= RARE / len(choices):
                 continue
-            when = "ever" if last is None else f"for {rows[-1][0] - last:,} hours"
+            lacks = (
+                "never had a reward"
+                if last is None
+                else f"had no reward for {rows[-1][0] - last:,} hours"
+            )
             yield Condition(
                 "silent-arm",
-                f"{name!r} has had no reward {when}, in {silent:,.0f} decisions; arms are rewarded "
-                f"at least {100 * lowest:.2g} % of the time: check that it works",
+                f"{name!r} has {lacks}, in {silent:,.0f} decisions, while arms that earn something "
+                f"are rewarded at least {100 * lowest:.2g} % of the time: check that it works",
                 {"decisions": silent, "expected": lowest},
                 name,
             )
