@@ -229,3 +229,20 @@ def test_the_description_has_valid_schemas_and_references_that_resolve(http):
         whole = {"$ref": f"#/components/schemas/{name}", "components": {"schemas": schemas}}
         jsonschema_rs.meta.validate(schemas[name])
         jsonschema_rs.validator_for(whole)
+
+
+def test_the_description_is_made_for_people_and_for_generators_of_clients(http):
+    described = done(http.get("/openapi.json"))
+    groups = {one["name"] for one in described["tags"]}
+    operations = [one for path in described["paths"].values() for one in path.values()]
+    assert all(set(one["tags"]) <= groups and one["summary"] for one in operations)
+    # Pages and signing in are for browsers of this server.
+    assert not {"/", "/login", "/logout"} & set(described["paths"])
+    for name, schema in described["components"]["schemas"].items():
+        for word, field in schema.get("properties", {}).items():
+            # A default of null is taken by openapi-typescript for a field that is always sent.
+            assert field.get("default", 0) is not None, (name, word)
+    fields = described["components"]["schemas"]["Decide"]["properties"]
+    assert all(field.get("description") for field in fields.values())
+    decide = described["paths"]["/bandits/{name}/decide"]["post"]["requestBody"]
+    assert "example" in decide["content"]["application/json"]
