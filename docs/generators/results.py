@@ -241,7 +241,7 @@ def with_error(row: Mapping[str, str], measure: str, best: float = math.nan) -> 
 
 def folded(title: str, content: str) -> str:
     """A part that opens on request."""
-    return f"<details markdown><summary>{title}</summary>\n\n{content}\n\n</details>"
+    return f"<details><summary>{title}</summary>\n\n{content}\n\n</details>"
 
 
 def ratio(logarithms: Sequence[float]) -> str:
