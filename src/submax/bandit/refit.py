@@ -148,9 +148,13 @@ class SpooledRows:
     def __init__(self, parts: Iterable[Columns]) -> None:
         self._file = tempfile.SpooledTemporaryFile(SPOOLED_BYTES)  # noqa: SIM115 - closed below
         self.count = 0
-        for part in parts:
-            self.count += len(part.reward)
-            pickle.dump(part, self._file, protocol=5)
+        try:
+            for part in parts:
+                self.count += len(part.reward)
+                pickle.dump(part, self._file, protocol=5)
+        except BaseException:
+            self.close()
+            raise
         self._end = self._file.tell()
 
     def __iter__(self) -> Iterator[Columns]:
