@@ -243,17 +243,19 @@ def _titles(table: ResultTable, panels: Sequence[Labels]) -> list[str]:
 def _paired_figure(directory: Path, wanted: SweepFigure, policies: Sequence[str]) -> Figure:
     """Draw final values minus those of the default, paired by replica, with 95 % intervals by t.
 
-    Where the default does not take the actions, they are compared with the first of `BASELINES`
-    that was run. Random choice is not drawn: it is far away.
+    Where the default was not run, they are compared with the next of `BASELINES`, or with the first
+    policy. Random choice is not drawn: it is far away.
     """
     table, measure = ResultTable.read(directory, FINAL_TABLE), wanted.measure
-    names = [name for (name,) in table.distinct("policy") if not policies or name in policies]
-    baseline = next(name for name in BASELINES if name in names)
-    names = [name for name in names if name not in (baseline, RANDOM)]
     found = [
         {name: rows[measure] for name, rows in table.where(panel).by_policy().items()}
         for panel in wanted.panels
     ]
+    # A run that was stopped has policies that are not in every panel.
+    run = [name for name in found[0] if all(name in values for values in found)]
+    names = [name for name in run if not policies or name in (*BASELINES, *policies)]
+    baseline = next((name for name in BASELINES if name in names), (names or run)[0])
+    names = [name for name in names if name not in (baseline, RANDOM)]
     order = sorted(names, key=lambda name: _mean_ratio(found, name, baseline))
     order = order[::-1] if measure == "regret" else order
     columns = 2 if len(found) == 4 else min(PANEL_COLUMNS, len(found))
