@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from submax.environments.linear import LogisticContextual as LogisticContextual
     from submax.environments.tables import Classification as Classification
     from submax.models.memory import Memory as Memory
-    from submax.models.training import Training as Training
+    from submax.models.training_settings import Training as Training
     from submax.policies import make_policy as make_policy
     from submax.schema.context import Category as Category
     from submax.schema.context import Number as Number
@@ -111,7 +111,7 @@ _NAMES = {
     "environments.linear": "DescribedArms LinearContextual LogisticContextual",
     "environments.tables": "Classification",
     "models.memory": "Memory",
-    "models.training": "Training",
+    "models.training_settings": "Training",
     "policies": "make_policy",
     "schema.context": "Category Number",
     "simulation.delays": "BatchedRewards Geometric Lag Pareto",

@@ -11,7 +11,7 @@ from submax.estimators import ESTIMATORS
 from submax.estimators.counting import Counting
 from submax.estimators.network import CVAE
 from submax.models.memory import NEGLIGIBLE, Buffer, Memory
-from submax.models.training import (
+from submax.models.training_settings import (
     CUT_OFF,
     MAX_HELD_OUT_ROWS,
     MIN_ROWS_TO_HOLD_OUT,

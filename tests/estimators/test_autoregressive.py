@@ -8,7 +8,7 @@ from submax.estimators.network import Softmax
 from submax.models.networks.choices import INJECTION_FORMS
 from submax.models.nn.designs import Example
 from submax.models.nn.training import restored, unpacked
-from submax.models.training import Training
+from submax.models.training_settings import Training
 from submax.research.rivals.sequences import Autoregressive
 
 pytestmark = pytest.mark.xdist_group("Autoregressive")

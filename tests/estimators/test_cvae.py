@@ -8,7 +8,7 @@ from submax.core.problem import Feedback, Problem
 from submax.core.spaces import Slots
 from submax.estimators.network import CVAE
 from submax.models.nn.training import restored, unpacked
-from submax.models.training import Training
+from submax.models.training_settings import Training
 from submax.testing.problems import some_contexts
 
 pytestmark = pytest.mark.xdist_group("CVAE")

@@ -5,7 +5,7 @@ from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.spaces import Box, Mixed
 from submax.estimators.network import CVAE
-from submax.models.training import Training
+from submax.models.training_settings import Training
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.strategies.weighted import SubMax
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit

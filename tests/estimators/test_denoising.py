@@ -9,7 +9,7 @@ from submax.core.spaces import Box, Mixed
 from submax.estimators import ESTIMATORS
 from submax.models.nn.designs import Example
 from submax.models.nn.training import restored, unpacked
-from submax.models.training import Training
+from submax.models.training_settings import Training
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.research.rivals.denoising import Denoising, signal_shares
 from submax.strategies.weighted import Optimistic

@@ -11,7 +11,7 @@ from submax.core.spaces import Arms, Box, Mixed, Slots
 from submax.estimators.classifier import Classifier
 from submax.estimators.counting import Counting
 from submax.estimators.network import CVAE, Softmax
-from submax.models.training import Training
+from submax.models.training_settings import Training
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.research.rivals.continual import VariationalContinual
 from submax.research.rivals.denoising import Denoising

@@ -13,7 +13,7 @@ from submax.core.spaces import Arms
 from submax.estimators.network import CVAE, Softmax
 from submax.models.memory import NUMBERS_PER_PART, Memory, importance_values
 from submax.models.networks.choices import INJECTION_FORMS
-from submax.models.training import Training
+from submax.models.training_settings import Training
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.research.rivals.neural import NeuralUCB
 from submax.strategies.weighted import SubMax

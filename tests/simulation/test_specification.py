@@ -2,7 +2,7 @@ import pytest
 from refusals import raises_code
 
 from submax.estimators.network import CVAE
-from submax.models.training import Training
+from submax.models.training_settings import Training
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.simulation.experiment import (
     cells,

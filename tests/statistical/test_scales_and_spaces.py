@@ -10,7 +10,7 @@ from submax.environments.contextual import Combinatorial
 from submax.estimators.counting import Counting
 from submax.estimators.network import CVAE
 from submax.models.memory import Memory
-from submax.models.training import Training
+from submax.models.training_settings import Training
 from submax.policies.epsilon_greedy import Random
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.research.beyond.designs import Designs

@@ -31,7 +31,7 @@ from submax.models.networks.choices import (
     parameters_where,
 )
 from submax.models.networks.densities import DecodedDensity, MixtureDensity, outputs
-from submax.models.training import ContextScaling, Minibatches, Training
+from submax.models.training_settings import ContextScaling, Minibatches, Training
 from submax.strategies.tracking import ObservationWeights
 
 if TYPE_CHECKING:

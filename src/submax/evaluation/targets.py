@@ -20,7 +20,7 @@ from submax.evaluation.disk import IN_MEMORY
 from submax.evaluation.log import By, Log, data_frame, divided, expanded
 from submax.evaluation.propensities import ChoiceModel, random_rows
 from submax.evaluation.reward_models import FoldModel, chosen_models
-from submax.models.training import Training, most_steps
+from submax.models.training_settings import Training, most_steps
 from submax.policies import make_policy
 from submax.policies.greedy_regression import Tempered
 from submax.policies.specification import table_of

@@ -16,7 +16,7 @@ from submax.models.nn.designs import (
     one_hot,
 )
 from submax.models.nn.training import restored, unpacked
-from submax.models.training import Training
+from submax.models.training_settings import Training
 from submax.research.rivals.designs import ValueDesign
 from submax.research.rivals.neural import GradientBelief
 from submax.research.rivals.value_networks import ValueBelief, ValueNetwork

@@ -6,7 +6,7 @@ from submax.core.spaces import Arms
 from submax.models.memory import Buffer, Memory
 from submax.models.nn.designs import SoftmaxDesign
 from submax.models.nn.training import BLOCK, PATIENCE, begins_anew, compilations, packed, train
-from submax.models.training import (
+from submax.models.training_settings import (
     HIGHEST_STEP_LIMIT,
     LENGTHENED,
     STEPS_WITHOUT_HELD_OUT,

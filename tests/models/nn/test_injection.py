@@ -4,7 +4,7 @@ import pytest
 from scipy.special import expit
 
 from submax.models.networks.choices import INJECTION_FORMS
-from submax.models.nn.layers import Injection, Trunk
+from submax.models.nn.reward_injection import Injection, Trunk
 
 INPUTS, OUTPUTS, BIN_EDGES, REPLICAS = 3, 4, 3, 2
 # Encoded rewards: one at each bin edge, one between two of them.

@@ -13,7 +13,7 @@ from submax.estimators.network import Softmax
 from submax.models.memory import Buffer, Memory
 from submax.models.nn.designs import SoftmaxDesign
 from submax.models.nn.training import DeviceRows, compilations, packed, train
-from submax.models.training import Minibatches, Training
+from submax.models.training_settings import Minibatches, Training
 
 pytestmark = pytest.mark.xdist_group("Softmax")
 

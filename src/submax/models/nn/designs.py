@@ -21,7 +21,7 @@ from submax.models.networks.densities import (
     first_locations,
     outputs,
 )
-from submax.models.nn.layers import Dense, Network, Trunk
+from submax.models.nn.reward_injection import Dense, Network, Trunk
 
 
 def features(action: jax.Array, sizes: tuple[int, ...]) -> jax.Array:

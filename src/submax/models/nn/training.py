@@ -19,8 +19,8 @@ from submax.core.arrays import Booleans, Integers
 from submax.core.errors import InputError
 from submax.models.networks.choices import Parameters
 from submax.models.nn.designs import Design, Example
-from submax.models.nn.layers import Injection
-from submax.models.training import (
+from submax.models.nn.reward_injection import Injection
+from submax.models.training_settings import (
     MAX_HELD_OUT_ROWS,
     MIN_ROWS_TO_HOLD_OUT,
     HeldOut,

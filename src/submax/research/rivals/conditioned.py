@@ -17,7 +17,7 @@ from submax.core.spaces import Arms, Choices
 from submax.estimators.network import Softmax
 from submax.estimators.regression import level_probabilities
 from submax.models.memory import Buffer, Memory
-from submax.models.training import Training
+from submax.models.training_settings import Training
 from submax.policies.reward_conditioned import (
     RestrictedBelief,
     RewardConditioned,

@@ -13,7 +13,7 @@ from submax.core.rewards import RewardEncoding
 from submax.estimators.network import NetworkEstimator, NetworkParams, Softmax
 from submax.models.memory import Buffer, Memory
 from submax.models.networks.choices import Parameters
-from submax.models.training import ContextScaling, Minibatches, Training
+from submax.models.training_settings import ContextScaling, Minibatches, Training
 
 if TYPE_CHECKING:
     from submax.models.nn.training import Trained

@@ -24,7 +24,7 @@ from submax.models.networks.choices import (
     where_chosen,
 )
 from submax.models.networks.densities import DecodedDensity, MixtureDensity
-from submax.models.training import Training
+from submax.models.training_settings import Training
 
 if TYPE_CHECKING:
     from submax.research.rivals.designs import DenoisingDesign

@@ -17,7 +17,7 @@ from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.networks.choices import first_choices
-from submax.models.training import Training
+from submax.models.training_settings import Training
 from submax.research.rivals.value_networks import (
     Hidden,
     Numbers,

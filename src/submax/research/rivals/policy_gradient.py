@@ -27,7 +27,7 @@ from submax.models.networks.choices import (
     parameters_where,
 )
 from submax.models.networks.densities import DecodedDensity, MixtureDensity, outputs
-from submax.models.training import ContextScaling, Minibatches, Training
+from submax.models.training_settings import ContextScaling, Minibatches, Training
 from submax.policies.arm_statistics import by_rows
 from submax.research.rivals.value_networks import ValueBelief, reward_shares
 

@@ -16,7 +16,7 @@ from submax.core.serialization import serializable
 from submax.estimators.network import NetworkBelief, NetworkEstimator, NetworkParams
 from submax.models.memory import Memory
 from submax.models.networks.choices import INJECTION_FORMS, first_choices, where_chosen
-from submax.models.training import Training
+from submax.models.training_settings import Training
 
 if TYPE_CHECKING:
     from submax.research.rivals.designs import AutoregressiveDesign

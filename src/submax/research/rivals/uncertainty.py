@@ -14,7 +14,7 @@ from submax.core.rewards import Continuous
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.networks.choices import parameters_where
-from submax.models.training import Training
+from submax.models.training_settings import Training
 from submax.research.rivals.neural import NormalSampling
 from submax.research.rivals.value_networks import (
     ValueBelief,

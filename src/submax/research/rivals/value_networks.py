@@ -18,7 +18,7 @@ from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.memory import Buffer
 from submax.models.networks.choices import first_choices, parameters_where, where_chosen
-from submax.models.training import ContextScaling, Minibatches, Training
+from submax.models.training_settings import ContextScaling, Minibatches, Training
 from submax.policies.arm_statistics import EVERYTHING, by_rows
 
 Weights = NDArray[np.float32]
