@@ -323,8 +323,9 @@ def compare(
     for group, share, chosen in ((HOLDOUT, holdout, is_held_out), (CONTROL, control, is_control)):
         which = share > 0
         if which.any():
-            columns = (column[which] for column in (since, share, chosen, reward, unit))
-            comparisons[group].add(*columns)
+            comparisons[group].add(
+                since[which], share[which], chosen[which], reward[which], unit[which]
+            )
 
 
 CONCENTRATION = 200.0
