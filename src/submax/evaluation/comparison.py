@@ -112,15 +112,11 @@ def _name(policy: Candidate) -> str:
     return as_target(policy).name
 
 
-def _is_file(candidate: Candidate) -> bool:
-    return isinstance(candidate, str) and candidate.endswith(SUFFIX)
-
-
 def _already_learned(candidate: Candidate) -> TrainedPolicy | None:
     """Return the learned policy, read from its file if necessary; None if there is none yet."""
     if isinstance(candidate, TrainedPolicy):
         return candidate
-    if isinstance(candidate, Path) or _is_file(candidate):
+    if isinstance(candidate, Path) or (isinstance(candidate, str) and candidate.endswith(SUFFIX)):
         return TrainedPolicy.read(str(candidate))
     return None
 
@@ -243,7 +239,6 @@ class Evaluation:
         self.log, self.first, self._numbers = split_of(
             log, candidates, options.share, options.by, options.seed
         )
-        self._learned = log_decisions(self.log, self.first)
         self.main = self._evaluated(~self.first)
         rest, logged = self.main.log, self.main.logged
         estimators = options.estimators or applicable_estimators(logged.log)
@@ -263,7 +258,8 @@ class Evaluation:
                 f"{len(logged.log)} rows"
             )
         if self.first.any():
-            learned = self._learned
+            count = self.log.count
+            learned = round(float(self.first.sum() if count is None else count @ self.first))
             if log.disk is not None and learned > SAMPLE_ROWS:
                 learned = SAMPLE_ROWS
             self.notes.append(f"evaluated on {rest.decisions} rows, learned from {learned}")
@@ -315,11 +311,6 @@ class Evaluation:
             f"{name} is evaluated on the {len(own.logged.log)} rows that it did not learn from"
         )
         return own, False
-
-
-def log_decisions(log: Log, which: Booleans) -> int:
-    """Return the number of decisions in some rows of a log."""
-    return int(which.sum()) if log.count is None else round(float(log.count @ which))
 
 
 NOT_KNOWN = (

@@ -23,7 +23,7 @@ from submax.evaluation.diagnostics import (
 )
 from submax.evaluation.estimators import OffPolicyEstimator, make_off_policy
 from submax.evaluation.evaluator import LOGGING_POLICY, MEAN
-from submax.evaluation.evidence import MOST_LISTED, group_index
+from submax.evaluation.evidence import group_index
 from submax.evaluation.intervals import (
     EQUAL_TERMS,
     INTERVALS,
@@ -32,6 +32,7 @@ from submax.evaluation.intervals import (
     normal_quantile,
 )
 from submax.evaluation.log import By, Log
+from submax.evaluation.reward_models import MOST_LISTED
 from submax.schema.schema import Schema
 
 DECISION, SLATE = "decision", "slate"

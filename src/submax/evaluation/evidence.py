@@ -16,6 +16,7 @@ from submax.evaluation.log import Log, divided_by_fold, trajectory_weights
 from submax.evaluation.propensities import MOST_ROWS, ChoiceModel, SlotPropensities, random_rows
 from submax.evaluation.reward_models import (
     FOLDS,
+    MOST_LISTED,
     FoldModel,
     chosen_models,
     folds_of,
@@ -197,9 +198,6 @@ def tuned_terms(estimator: OffPolicyEstimator, about: Evidence) -> Terms:
     return TunedEstimator.of(estimator, about).terms(about)
 
 
-MOST_LISTED = 4096
-"""Up to this many joint actions the probabilities of all of them are computed in every row. For
-more, actions are drawn: a table of 4096 probabilities takes 32 kB per row."""
 PROBABILITIES_PER_PART = 1 << 22
 """About this many probabilities are in memory together: 32 MB."""
 DRAWS = 32

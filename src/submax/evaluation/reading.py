@@ -364,12 +364,10 @@ def eligible_names(text: str) -> list[list[str]] | None:
     nested = value if all(isinstance(one, list) for one in value) else [value]
     if any(isinstance(one, (list, dict)) or one is None for one in chain(*nested)):
         return None
-    return [[str(int(one) if one == int_of(one) else one) for one in slot] for slot in nested]
-
-
-def int_of(value: Any) -> int | None:
-    """Return a whole number that is stored as another number; None for other values."""
-    return int(value) if isinstance(value, float) and value.is_integer() else None
+    return [
+        [str(int(one) if isinstance(one, float) and one.is_integer() else one) for one in slot]
+        for slot in nested
+    ]
 
 
 class ActionColumns:
@@ -786,7 +784,10 @@ class _LogReader:
         names, sql, bad = self._names, self._sql, self._sql.bad
         some = "" if names.count is None else f" and {self._columns['count'].values[0]} > 0"
         wanted = self._actions.facts(f"good{some}") | self._context.facts(f"good{some}")
-        facts = sql.facts(wanted | self._word_facts() | self._status_facts())
+        if self._status is not None:
+            status = f"coalesce({self._status}, 'without a status')"
+            wanted["status"] = f"histogram({status}) filter (not ({sql.counted}))"
+        facts = sql.facts(wanted | self._word_facts())
         self._left_out = facts.get("status") or {}
         self._actions.finish(facts)
         self._context.finish(facts)
@@ -841,12 +842,6 @@ class _LogReader:
             "present": " + ".join(f"count({cell})" for cell in cells),
             "word": "coalesce(" + ", ".join(f"first({a}) filter ({b})" for a, b in pairs) + ")",
         }
-
-    def _status_facts(self) -> dict[str, str]:
-        if self._status is None:
-            return {}
-        status = f"coalesce({self._status}, 'without a status')"
-        return {"status": f"histogram({status}) filter (not ({self._sql.counted}))"}
 
     def _no_rows(self) -> str:
         left_out = ", ".join(f"{count} {status}" for status, count in self._left_out.items())

@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, NamedTuple, Protocol, Self
@@ -375,7 +375,9 @@ def fitted_models(log: Log) -> list[RewardModel]:
     """
     fold = folds_of(log)
     maps = reward_maps(log, fold, FOLDS)
-    sums = {one.feature_map.length: _sums(log, fold, one) for one in _different(maps)}
+    # One map of each kernel length is enough.
+    by_length = {one.feature_map.length: one for one in maps}
+    sums = {length: _sums(log, fold, one) for length, one in by_length.items()}
     models = []
     for number, reward_map in enumerate(maps):
         one, other = (
@@ -386,11 +388,6 @@ def fitted_models(log: Log) -> list[RewardModel]:
         mean = _mean_of(log, fold != number)
         models.append(_fitted(one.joined(other), reward_map, mean))
     return models
-
-
-def _different(maps: list[RewardMap]) -> Iterable[RewardMap]:
-    """Return one map of each kernel length."""
-    return {one.feature_map.length: one for one in maps}.values()
 
 
 def _sums(log: Log, fold: NDArray[np.int8], reward_map: RewardMap) -> list[Sums]:
@@ -578,6 +575,9 @@ BOOSTED = {
     "learning_rate": 0.08,
 }
 """Boosted trees among which ``auto`` chooses, if scikit-learn is installed."""
+MOST_LISTED = 4096
+"""Up to this many joint actions the probabilities of all of them are computed in every row. For
+more, actions are drawn: a table of 4096 probabilities takes 32 kB per row."""
 MOST_FITTED_BY_TEMPLATE = 100_000
 """Supervised models are fitted to at most about this many rows: more would take much longer."""
 
@@ -612,7 +612,8 @@ def chosen_models(log: Log, given: Any = None, seed: int = 0) -> ModelChoice:
     wanted = [BAYESIAN if one is None else one for one in wanted]
     if any(_same(one, AUTO) for one in wanted):
         others = [one for one in wanted if not _same(one, AUTO) and not _same(one, BAYESIAN)]
-        wanted = [*_automatic(log), *others]
+        boosted = log.schema.context.width > 0 and find_spec("sklearn") is not None
+        wanted = [BAYESIAN, *[BOOSTED] * boosted, *others]
     fold = folds_of(log)
     found: dict[str, list[FoldModel]] = {}
     for one in wanted:
@@ -635,11 +636,6 @@ def _same(given: Any, name: str) -> bool:
     return isinstance(given, str) and given == name
 
 
-def _automatic(log: Log) -> list[Any]:
-    boosted = log.schema.context.width > 0 and find_spec("sklearn") is not None
-    return [BAYESIAN, BOOSTED] if boosted else [BAYESIAN]
-
-
 def _fitted_template(
     log: Log, fold: NDArray[np.int8], given: Any, seed: int
 ) -> tuple[str, list[FoldModel]]:
@@ -651,7 +647,10 @@ def _fitted_template(
     context = log.schema.context.encode_rows(log.context[row]).astype(np.float64)
     sizes = tuple(len(slot.choices) for slot in log.schema.menu.slots)
     inputs = design(context, log.action[row], polynomial_features(log, log.action[row]), sizes)
-    actions = _listing(log)
+    menu = log.schema.menu.revived
+    space = menu.space(menu.active)
+    listed = not space.reals and space.size <= MOST_LISTED
+    actions = space.listing() if listed else np.zeros((0, 1))
     models: list[FoldModel] = []
     for number in range(FOLDS):
         others = fold[row] != number
@@ -659,13 +658,6 @@ def _fitted_template(
         fitted = template.fitted(inputs[others], log.reward[row][others], seed, count)
         models.append(SupervisedRewardModel(*fitted, actions, sizes))
     return template.name, models
-
-
-def _listing(log: Log) -> NDArray[Any]:
-    """Return all joint actions; none if there are real-valued parts or too many to list."""
-    menu = log.schema.menu.revived
-    space = menu.space(menu.active)
-    return space.listing() if not space.reals and space.size <= 4096 else np.zeros((0, 1))
 
 
 def _held_out_error(log: Log, fold: NDArray[np.int8], models: Sequence[FoldModel]) -> float:

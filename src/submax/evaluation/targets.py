@@ -94,11 +94,6 @@ SUM_TOLERANCE = 1e-4
 """Difference from 1 up to which the probabilities of a row may add up: they are often rounded."""
 
 
-def joint_actions(schema: Schema) -> int:
-    """Return the number of joint actions of a schema."""
-    return int(np.prod([len(slot.choices) for slot in schema.menu.slots]))
-
-
 def checked_probabilities(given: Any, rows: int, schema: Schema, what: str) -> Floats:
     """Return probabilities ``[n, M]``, or one chosen action for each row as such probabilities.
 
@@ -107,7 +102,7 @@ def checked_probabilities(given: Any, rows: int, schema: Schema, what: str) -> F
     table = np.asarray(given)
     if table.ndim == 1 and len(table) == rows:
         return _of_choices(table, schema, what)
-    size = joint_actions(schema)
+    size = int(np.prod([len(slot.choices) for slot in schema.menu.slots]))
     if table.shape != (rows, size):
         raise refused(
             f"{what} are of the shape {list(table.shape)}; [{rows}, {size}] is allowed, a row for "
