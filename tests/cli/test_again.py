@@ -43,12 +43,12 @@ def test_only_what_changed_is_drawn(simulate, done, tmp_path):
         return sum(before.get(path) != time for path, time in now.items()) / 2
 
     for number, more, expected in (
-        (1, ("--only", "policy=random"), 4),
+        (1, ("--only", "policy=random"), 5),
         (2, ("--only", "policy=random"), 0),
-        (3, (), 4),
+        (3, (), 5),
         (4, (), 0),
     ):
         assert drawn(simulate, *more) == expected, number
     (directory / "panel-arms=2.png").unlink()
     assert drawn(simulate) == 1
-    assert drawn(done, "plot", tmp_path / "tiny") == 4
+    assert drawn(done, "plot", tmp_path / "tiny") == 5
