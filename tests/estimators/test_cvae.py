@@ -92,7 +92,7 @@ def with_equal_levels(estimator, seed):
         if name.endswith(("scale", "shift")):
             array[:] = 0.0
     levels = np.broadcast_to(np.eye(2, dtype=np.float32), (REPLICAS, 2, 2))
-    latent = estimator.drawn(REPLICAS, PROBLEM, rng)
+    latent = estimator.drawn(PROBLEM, REPLICAS, rng)
     return design.exported(restored(design, parameters), levels, latent)
 
 
