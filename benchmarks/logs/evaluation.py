@@ -120,8 +120,9 @@ def timed(
         np.einsum("na,na->n", log["policy"], log["model"]),
     )
     terms = [one.terms(evidence) for one in made]
+    sums = [one.summed() for one in terms]
     for name in intervals:
-        INTERVALS[name]([one.summed() for one in terms], 0.95, np.random.default_rng(0))
+        INTERVALS[name](sums, 0.95, np.random.default_rng(0))
     return [one.value for one in terms], time.process_time() - begin
 
 
