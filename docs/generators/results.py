@@ -573,22 +573,35 @@ def losses() -> str:
     return f"{table(head, totals)}\n\n{folded(title, rows)}"
 
 
+IN_WORDS = {
+    "bernoulli": "arms",
+    "contextual": "the paper's contexts",
+    "contextual-wide": "the same, a truth of 100 units",
+    "contextual-disjoint": "contexts that matter",
+    "combinatorial": "32,768 joint choices",
+    "gaussian": "Gaussian arms",
+    "bakeoff-dense-rivals": "tables, related work",
+    "contextual-rivals": "the paper's contexts, related work",
+    "combinatorial-rivals": "joint choices, related work",
+    "bump": "numbers to choose, smooth rewards",
+}
+"""The experiments as the README calls them; others have the names of their files."""
+
+
 def losses_in_short() -> str:
-    """One line for each experiment in which another policy is ahead of the default."""
-    lines = []
+    """One row for each experiment in which another policy is ahead of the default."""
+    rows = []
     for name in COMPARED:
-        ahead = ahead_of_default(name)
-        if ahead:
+        if ahead := ahead_of_default(name):
             most = ahead[0]
             others = len({one.policy for one in ahead}) - 1
-            more = f", and {others} more" if others else ""
-            decision = " (*decided*)" if most.corrected < LEVEL else ""
-            where = "" if most.where == "all" else f", {most.where}"
+            more = f", and {others} other{'s' if others > 1 else ''} less far" if others else ""
+            where = "" if most.where == "all" else f" ({most.where})"
             share = f"{most.share:.0%}".replace("%", " %")
-            lines.append(
-                f"- `{name}`{where}: `{most.policy}` has {share} less regret{decision}{more}"
-            )
-    return "\n".join(lines)
+            decided = ", decided" if most.corrected < LEVEL else ""
+            words = IN_WORDS.get(name, f"`{name}`")
+            rows.append((f"{words}{where}", f"`{most.policy}`{more}", f"{share}{decided}"))
+    return table(("problem", "ahead of the default", "less regret"), rows)
 
 
 # The bake-off ---------------------------------------------------------------------------------
