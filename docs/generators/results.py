@@ -534,7 +534,8 @@ def by_difference(name: str) -> str:
 
 
 COMPARED = (
-    *("bernoulli", "contextual", "contextual-wide", "contextual-disjoint", "combinatorial"),
+    *("bernoulli", "rates", "contextual", "contextual-wide", "contextual-disjoint"),
+    "combinatorial",
     *("ratings", "gaussian", "poisson", "drifting", "continual", "classification"),
     *("bakeoff-dense-rivals", "bakeoff-rare-rivals", "contextual-rivals", "combinatorial-rivals"),
     *("bump", "pricing", "pricing-rivals"),
@@ -575,6 +576,7 @@ def losses() -> str:
 
 IN_WORDS = {
     "bernoulli": "arms",
+    "rates": "two arms, 300,000 decisions",
     "contextual": "the paper's contexts",
     "contextual-wide": "the same, a truth of 100 units",
     "contextual-disjoint": "contexts that matter",
@@ -595,7 +597,7 @@ def losses_in_short() -> str:
         if ahead := ahead_of_default(name):
             most = ahead[0]
             others = len({one.policy for one in ahead}) - 1
-            more = f", and {others} other{'s' if others > 1 else ''} less far" if others else ""
+            more = f", and {others} other polic{'ies' if others > 1 else 'y'}" if others else ""
             where = "" if most.where == "all" else f" ({most.where})"
             share = f"{most.share:.0%}".replace("%", " %")
             decided = ", decided" if most.corrected < LEVEL else ""
@@ -699,15 +701,28 @@ def rivals_tables(name: str) -> str:
         fair = [log for file, log in logs.items() if file in HELD_OUT]
         cells += [ratio(fair)] if fair else []
         verdicts_of = [one.verdict for one in found if one.policy == policy]
-        less, more = (verdicts_of.count(one) for one in ("**less**", "more"))
+        # Random choice is a row of the table, and not compared.
+        less, more = (
+            str(verdicts_of.count(one)) if verdicts_of else "" for one in ("**less**", "more")
+        )
         seconds = sum(
             float(each[policy]["deciding_seconds"]) + float(each[policy]["training_seconds"])
             for each in by_file.values()
         )
-        body.append((f"`{policy}`", *cells, str(less), str(more), f"{seconds:.0f}"))
+        body.append((f"`{policy}`", *cells, less, more, f"{seconds:.0f}"))
     body.sort(key=lambda row: float(row[1].split()[0]))
     fair_head = ["held out"] if any(file in HELD_OUT for file in by_file) else []
-    return table(("policy", "over the default", *fair_head, "less", "more", "seconds"), body)
+    return table(
+        (
+            "policy",
+            "over the default",
+            *fair_head,
+            "less",
+            "more",
+            "seconds of deciding and training",
+        ),
+        body,
+    )
 
 
 def offline() -> str:

@@ -22,6 +22,7 @@ from submax.research.paper.statements import (
     best_elsewhere,
     best_of,
     compared,
+    share_of_random,
 )
 from submax.simulation.compare import Finals, Side
 
@@ -68,12 +69,10 @@ def true_prior_does_not_degrade(finals: Finals) -> Iterator[PairedComparison]:
 
 
 def relative(finals: Finals, policy: str, arms: int) -> Side | None:
-    """The regret over the mean regret of random choice, which grows with K as well."""
-    found = finals.final(policy, arms=arms, beta=9, delay=100)
-    random = finals.final("random", arms=arms, beta=9, delay=100)
-    if found is None or random is None or random.values.mean() <= 0:
-        return None
-    return Side(f"K={arms}", found.values / random.values.mean())
+    """The regret as a share of that of random choice, which grows with K as well."""
+    labels = {"arms": arms, "beta": 9, "delay": 100}
+    found, random = finals.final(policy, **labels), finals.final("random", **labels)
+    return share_of_random(f"K={arms}", found, random)
 
 
 def slope(finals: Finals) -> Iterator[PairedComparison]:

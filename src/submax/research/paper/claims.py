@@ -18,6 +18,7 @@ from submax.research.paper.statements import (
     best_of,
     compared,
     less_regret,
+    share_of_random,
 )
 from submax.simulation.compare import Finals, Side
 from submax.simulation.results import FINAL_TABLE, ResultTable, write_csv
@@ -187,11 +188,8 @@ def _two_thirds(finals: Finals) -> Iterator[PairedComparison]:
 
 
 def _relative(finals: Finals, policy: str, shift: int) -> Side | None:
-    """The regret as a share of the mean regret of random choice."""
     found, random = finals.final(policy, shift=shift), finals.final("random", shift=shift)
-    if found is None or random is None or random.values.mean() <= 0:
-        return None
-    return Side(f"{policy} s={shift}", found.values / random.values.mean())
+    return share_of_random(f"{policy} s={shift}", found, random)
 
 
 def _added(dense: Side | None, sparse: Side | None) -> Side | None:

@@ -182,6 +182,19 @@ def compared(where: str, left: Side | None, right: Side | None) -> Iterator[Pair
 Source: TypeAlias = Literal["paper", "submax"]
 
 
+def share_of_random(name: str, found: Side | None, random: Side | None) -> Side | None:
+    """The regret as a share of that of random choice, s = mean(x) / mean(r).
+
+    The values are s + (x − s r) / mean(r), whose mean is s, and whose standard error is that of the
+    ratio by the delta method: in a world in which one regret is large, the other is large too.
+    """
+    if found is None or random is None or random.values.mean() <= 0:
+        return None
+    mean = random.values.mean()
+    share = found.values.mean() / mean
+    return Side(name, share + (found.values - share * random.values) / mean)
+
+
 class Statement(NamedTuple):
     """A sentence, and the comparisons in which it says that the left number is lower.
 
