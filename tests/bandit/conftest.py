@@ -1,5 +1,5 @@
 import pytest
-from postgres_server import postgres, postgres_address  # noqa: F401
+from postgres_server import postgres, postgres_address  # noqa: F401 - fixtures
 from stored import OPENED, new_store
 
 from submax.testing import ManualClock

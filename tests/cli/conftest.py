@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from server_process import start_server  # noqa: F401
+from server_process import start_server  # noqa: F401 - fixtures
 from waiting import wait_until
 
 import submax

@@ -2,7 +2,7 @@ import re
 
 import numpy as np
 import pytest
-from postgres_server import postgres, postgres_address  # noqa: F401
+from postgres_server import postgres, postgres_address  # noqa: F401 - fixtures
 
 from submax.core.numerics import draw
 from submax.evaluation.estimators import Evidence

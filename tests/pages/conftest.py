@@ -2,7 +2,7 @@ import httpx
 import numpy as np
 import pytest
 from in_process import InProcess
-from server_process import start_server  # noqa: F401
+from server_process import start_server  # noqa: F401 - fixtures
 from waiting import wait_until
 
 from submax.bandit.durable import open_bandit

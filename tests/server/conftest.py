@@ -3,8 +3,8 @@ from collections.abc import Callable
 
 import pytest
 from in_process import InProcess
-from postgres_server import postgres, postgres_address  # noqa: F401
-from server_process import serve, start_server  # noqa: F401
+from postgres_server import postgres, postgres_address  # noqa: F401 - fixtures
+from server_process import serve, start_server  # noqa: F401 - fixtures
 from waiting import wait_until
 
 from submax.bandit.store import Store, open_store
