@@ -77,7 +77,7 @@ def test_links_of_the_readme_become_absolute_in_distributions():
     assert len(links) == len(written) > 10
     for link, path in zip(links, written, strict=True):
         assert (ROOT / path).exists(), path
-        assert re.fullmatch(r"https://.+/main/" + re.escape(path), link), link
+        assert re.fullmatch(r"https://.+/main/" + re.escape(path) + r"(#[\w-]+)?", link), link
     assert "![The dashboard: what each arm earns](https://raw." in shown
 
 
