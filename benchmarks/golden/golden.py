@@ -143,10 +143,10 @@ COUNTING = (
 )
 """The policies of the Bernoulli experiments in the paper."""
 ENVIRONMENTS: dict[str, dict[str, Any]] = {
-    **{kind: {"arms": 4} for kind in ("bernoulli", "sparse-bernoulli", "gaussian", "heavy-tailed")},
+    **{kind: {"arms": 4} for kind in ("bernoulli", "sparse-bernoulli", "gaussian")},
     **{kind: {"arms": 4} for kind in ("poisson", "ratings", "drifting-bernoulli", "dueling")},
-    **{f"{kind}-bernoulli": {"arms": 4} for kind in ("retiring", "switching")},
-    **{kind: {} for kind in ("linear-contextual", "logistic-contextual", "described-arms")},
+    "switching-bernoulli": {"arms": 4},
+    "logistic-contextual": {},
     **{kind: {} for kind in ("contextual", "drifting-contextual", "cascade", "position-clicks")},
     "sleeping-bernoulli": {"arms": 4, "sets": [[0, 1], [1, 2, 3]]},
     "combinatorial": {"sizes": [2, 4]},

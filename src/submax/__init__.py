@@ -60,20 +60,16 @@ if TYPE_CHECKING:
     from submax.core.spaces import Slots as Slots
     from submax.environments.arms import Bernoulli as Bernoulli
     from submax.environments.arms import Gaussian as Gaussian
-    from submax.environments.arms import HeavyTailed as HeavyTailed
     from submax.environments.arms import Poisson as Poisson
     from submax.environments.arms import Ratings as Ratings
     from submax.environments.arms import SparseBernoulli as SparseBernoulli
     from submax.environments.changing import DriftingBernoulli as DriftingBernoulli
-    from submax.environments.changing import RetiringBernoulli as RetiringBernoulli
     from submax.environments.changing import SwitchingBernoulli as SwitchingBernoulli
     from submax.environments.contextual import Combinatorial as Combinatorial
     from submax.environments.contextual import Contextual as Contextual
     from submax.environments.contextual import DisjointContextual as DisjointContextual
     from submax.environments.contextual import DriftingContextual as DriftingContextual
-    from submax.environments.linear import DescribedArms as DescribedArms
-    from submax.environments.linear import LinearContextual as LinearContextual
-    from submax.environments.linear import LogisticContextual as LogisticContextual
+    from submax.environments.contextual import LogisticContextual as LogisticContextual
     from submax.environments.tables import Classification as Classification
     from submax.models.memory import Memory as Memory
     from submax.models.training_settings import Training as Training
@@ -85,7 +81,6 @@ if TYPE_CHECKING:
     from submax.simulation.delays import Lag as Lag
     from submax.simulation.delays import Pareto as Pareto
     from submax.simulation.simulate import simulate as simulate
-    from submax.strategies.tracking import ObservationWeights as ObservationWeights
 
 _NAMES = {
     "bandit.bandit": "Bandit",
@@ -105,10 +100,10 @@ _NAMES = {
     "core.rewards": "Binary Continuous Counts Discrete",
     "core.serialization": "serializable",
     "core.spaces": "Arms Box Mixed Slots",
-    "environments.arms": "Bernoulli Gaussian HeavyTailed Poisson Ratings SparseBernoulli",
-    "environments.changing": "DriftingBernoulli RetiringBernoulli SwitchingBernoulli",
-    "environments.contextual": "Combinatorial Contextual DisjointContextual DriftingContextual",
-    "environments.linear": "DescribedArms LinearContextual LogisticContextual",
+    "environments.arms": "Bernoulli Gaussian Poisson Ratings SparseBernoulli",
+    "environments.changing": "DriftingBernoulli SwitchingBernoulli",
+    "environments.contextual": "Combinatorial Contextual DisjointContextual DriftingContextual "
+    "LogisticContextual",
     "environments.tables": "Classification",
     "models.memory": "Memory",
     "models.training_settings": "Training",
@@ -116,7 +111,6 @@ _NAMES = {
     "schema.context": "Category Number",
     "simulation.delays": "BatchedRewards Geometric Lag Pareto",
     "simulation.simulate": "simulate",
-    "strategies.tracking": "ObservationWeights",
 }
 """The public names of each module, which is imported when one of them is first used."""
 _HOME = {name: f"submax.{module}" for module, names in _NAMES.items() for name in names.split()}

@@ -249,10 +249,6 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
             {"sizes": [5], "dimension": 2},
         ],
         "contextual": [{}, {"shift": -4.0}, {"arms": 1, "dimension": 1, "hidden": 1}],
-        "described-arms": [
-            {},
-            {"arms": 2, "dimension": 1, "noise": 0.0, "features": [(1.0,), (-1.0,)]},
-        ],
         "drifting-bernoulli": [
             {"arms": 3},
             {"arms": 20, "beta": 9.0, "memory": 100.0},
@@ -287,20 +283,9 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
             {"arms": 1, "noise": 0.0},
             {"arms": 2, "means": [1.0, -1.0]},
         ],
-        "heavy-tailed": [
-            {"arms": 4},
-            {"arms": 3, "degrees": 1.5},
-            {"arms": 2, "noise": 0.5, "means": [0.0, 1.0]},
-        ],
-        "linear-contextual": [
-            {},
-            {"arms": 1, "dimension": 1, "noise": 0.0},
-            {"arms": 2, "dimension": 2, "parameters": [(1.0, 0.0), (0.0, 1.0)]},
-        ],
         "logistic-contextual": [
             {},
             {"arms": 3, "dimension": 1, "shift": -4.0},
-            {"arms": 2, "dimension": 2, "parameters": [(2.0, 0.0), (0.0, 2.0)]},
         ],
         "poisson": [{"arms": 4}, {"arms": 3, "shape": 20.0, "mean": 50.0}],
         "position-clicks": [
@@ -314,7 +299,6 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
             {"arms": 3, "values": [-2.0, 0.0, 0.5, 10.0], "concentration": 0.2},
             {"arms": 1, "values": [0.0, 1.0]},
         ],
-        "retiring-bernoulli": [{"arms": 4}, {"arms": 3, "lifetime": 1.0, "beta": 9.0}],
         "sleeping-bernoulli": [
             {"sets": [(0, 1, 2), (0, 1)], "arms": 3, "means": [0.05, 0.5, 0.9]},
             {"sets": [(0,), (0, 1, 2, 3)], "arms": 4},

@@ -3,8 +3,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from submax import TabularBelief
 from submax.estimators import Classifier, Counting
-from submax.estimators.classifier import ClassifierBelief
 from submax.estimators.counting import CountingBelief
 from submax.testing import check_estimator
 
@@ -108,7 +108,7 @@ def test_a_broken_belief_is_found_out(kind, rule, seed):
         check_estimator(Believing(kind=kind), seed)
 
 
-class ShufflesRowsBelief(ClassifierBelief):
+class ShufflesRowsBelief(TabularBelief):
     def rows(self, row):
         return super().rows(row[:, ::-1])
 
@@ -118,7 +118,9 @@ class ShufflesRows(Classifier):
     classifier: str = "sklearn.linear_model.LogisticRegression"
 
     def belief(self, params, context):
-        return ShufflesRowsBelief(self, params, context)
+        right = super().belief(params, context)
+        parts = right.space, right.levels(), right.level_prior(), right.prob_of_all()
+        return ShufflesRowsBelief(*parts, right.values)
 
 
 class ValuesWithoutPropensities(Counting):

@@ -400,6 +400,18 @@ class Belief(ConditionalDistribution):
         """
         return None
 
+    def observation_weights(self) -> Floats | None:
+        """Return how many observations π(· | c, l) is worth, smoothing included: ``[R, n, L]``.
+
+        None, the default, means that it is unknown; the tracking strategy then refuses the
+        estimator.
+        """
+        return None
+
+    def observation_weights_by_slot(self) -> list[Floats | None]:
+        """Return the same for the choices of each slot: a list with one ``[R, n, L]`` a slot."""
+        return [self.observation_weights()] * self.space.slots
+
 
 def sums_by_slot(joint: Floats, sizes: tuple[int, ...]) -> list[Floats]:
     """Sum over all slots but one, for each slot: ``[..., M] -> [..., choices]``.
@@ -416,8 +428,9 @@ def sums_by_slot(joint: Floats, sizes: tuple[int, ...]) -> list[Floats]:
 class TabularBelief(Belief):
     """The probabilities of all joint actions, ``listed [R, n, L, M]``, in n contexts.
 
-    If ``listed`` is a function, it is called when the probabilities are first needed. The other
-    arguments are what the methods of `Belief` return.
+    They are ``[R, 1, L, M]`` if all contexts share them. The other arguments are what the methods
+    of `Belief` return. Instead of ``listed``, ``values`` and ``weights``, the observation weights,
+    a function can be given that is called when they are needed.
     """
 
     def __init__(
@@ -426,18 +439,17 @@ class TabularBelief(Belief):
         levels: Floats,
         level_prior: Floats,
         listed: Floats | Callable[[], Floats],
-        values: Floats | None = None,
+        values: Floats | Callable[[], Floats | None] | None = None,
+        weights: Floats | Callable[[], Floats | None] | None = None,
     ) -> None:
         if np.shape(levels) != (level_prior.shape[0], level_prior.shape[-1]):
             raise InputError(
                 f"levels has shape {np.shape(levels)} and level_prior {level_prior.shape}, and "
                 "they must be [R, L] and [R, n, L]: R replicas, n contexts, L levels"
             )
-        self._space = space
-        self._levels = levels
-        self._level_prior = level_prior
+        self._space, self._levels, self._level_prior = space, levels, level_prior
         self._listed = listed if callable(listed) else self._checked(listed)
-        self._values = values
+        self._values, self._weights = values, weights
 
     @property
     def space(self) -> Space:
@@ -449,44 +461,59 @@ class TabularBelief(Belief):
     def level_prior(self) -> Floats:
         return self._level_prior
 
+    def values(self) -> Floats | None:
+        return self._values() if callable(self._values) else self._values
+
+    def observation_weights(self) -> Floats | None:
+        weights = self._weights() if callable(self._weights) else self._weights
+        return None if weights is None else self._in_every_row(weights)
+
     def prob_of_all(self) -> Floats:
+        return self._in_every_row(self._table)
+
+    def prob(self, action: Actions) -> Floats:
+        listed, index = self._in_every_row(self._table), self.space.index(action)
+        wanted = np.broadcast_to(index, (*listed.shape[:2], index.shape[-1]))[:, :, None]
+        return np.take_along_axis(listed, wanted, axis=-1)
+
+    def sample(self, level: int, count: int, rng: np.random.Generator) -> Actions:
+        replicas, rows, _ = self._level_prior.shape
+        listed = self._table[:, :, level]
+        # Contexts that share the probabilities share one row, from which all actions are drawn.
+        shared = listed.shape[1] < rows
+        table = listed if shared else listed.reshape(replicas * rows, 1, listed.shape[-1])
+        index = draw(table, rows * count if shared else count, rng)
+        return self.space.action(index.reshape(replicas, rows, count))
+
+    def rows(self, row: Integers) -> Belief:
+        prior = np.take_along_axis(self._level_prior, row[..., None], axis=1)
+        listed = self._table
+        if listed.shape[1] == self._level_prior.shape[1]:
+            listed = np.take_along_axis(listed, row[..., None, None], axis=1)
+        return TabularBelief(self.space, self._levels, prior, listed, self._values)
+
+    @property
+    def _table(self) -> Floats:
         if callable(self._listed):
             self._listed = self._checked(self._listed())
         return self._listed
 
     def _checked(self, listed: Floats) -> Floats:
-        expected = (*self._level_prior.shape, self._space.size)
-        if np.shape(listed) != expected:
+        replicas, rows, levels = self._level_prior.shape
+        shapes = [(replicas, count, levels, self._space.size) for count in (rows, 1)]
+        if np.shape(listed) not in shapes:
             raise InputError(
                 f"listed has shape {np.shape(listed)}, and it must have shape [R, n, L, M] = "
-                f"{expected}: R replicas, n contexts, L levels, M joint actions"
+                f"{shapes[0]}: R replicas, n contexts, L levels, M joint actions"
             )
         return listed
 
-    def values(self) -> Floats | None:
-        return self._values
-
-    def prob(self, action: Actions) -> Floats:
-        listed = self.prob_of_all()
-        index = self.space.index(action)
-        wanted = np.broadcast_to(index, (*listed.shape[:2], index.shape[-1]))[:, :, None]
-        return np.take_along_axis(listed, wanted, axis=-1)
-
-    def sample(self, level: int, count: int, rng: np.random.Generator) -> Actions:
-        listed = self.prob_of_all()[:, :, level]
-        replicas, rows, size = listed.shape
-        index = draw(listed.reshape(replicas * rows, 1, size), count, rng)
-        return self.space.action(index.reshape(replicas, rows, count))
-
-    def rows(self, row: Integers) -> Belief:
-        listed, prior = self.prob_of_all(), self.level_prior()
-        return TabularBelief(
-            self.space,
-            self.levels(),
-            np.take_along_axis(prior, row[..., None], axis=1),
-            np.take_along_axis(listed, row[..., None, None], axis=1),
-            self._values,
-        )
+    def _in_every_row(self, values: Floats) -> Floats:
+        """Repeat what all contexts share: ``[R, 1 or n, ...] -> [R, n, ...]``."""
+        rows = self._level_prior.shape[1]
+        if values.shape[1] == rows:
+            return values
+        return np.broadcast_to(values, (len(values), rows, *values.shape[2:]))
 
 
 Params = TypeVar("Params")

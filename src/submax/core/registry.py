@@ -101,8 +101,8 @@ class Registry(Generic[Kind]):
 
     A class of the user's own is named by its file and class, ``my_policy.py:MyPolicy``, or by its
     module and class, ``my_package.my_policy:MyPolicy``. An installed package can add classes under
-    names of its own by an entry point, whose group is the name of the ``package``. If such a name
-    is that of a built-in class, the built-in class is used and a ``PluginWarning`` says so.
+    names of its own by an entry point, whose group is the name of the ``package``. The name of a
+    built-in class stays with the built-in one.
     """
 
     package: str
@@ -112,7 +112,6 @@ class Registry(Generic[Kind]):
 
     def names(self) -> list[str]:
         """The names of all built-in classes, and of those that installed packages add."""
-        _warn_of_hidden_plugins(self)
         return list(dict.fromkeys([*self.homes, *_plugins(self.package)]))
 
     def classes(self) -> Iterator[type[Kind]]:
@@ -130,10 +129,10 @@ class Registry(Generic[Kind]):
     def find(self, name: str) -> type[Kind]:
         """The class with this name; no other module is imported."""
         if ":" in name:
-            return self._from_file(name)
-        _warn_of_hidden_plugins(self)
+            return self._of_the_user(name)
         if name in self.homes:
-            return self._built_in(name)
+            module, _, class_name = self.homes[name].partition(":")
+            return getattr(importlib.import_module(module), class_name)
         if name in _plugins(self.package):
             return self._from_plugin(name)
         one_of(self.word, name, self.names(), listed_by=f"see dir({self.package})")
@@ -146,18 +145,15 @@ class Registry(Generic[Kind]):
         run again.
         """
         module, name = found.__module__, found.__qualname__
-        for built_in, home in self.homes.items():
+        added = {kind: entry.value for kind, entry in _plugins(self.package).items()}
+        for kind, home in {**added, **self.homes}.items():
             if home == f"{module}:{name}":
-                return built_in
-        for plugin, entry in _plugins(self.package).items():
-            if entry.value == f"{module}:{name}":
-                return plugin
+                return kind
         loaded = sys.modules.get(module)
         if module == "__main__" or getattr(loaded, name, None) is not found:
             return None
-        if module.startswith(FILE_MODULE):
-            return f"{getattr(loaded, '__file__', '')}:{name}"
-        return f"{module}:{name}"
+        place = getattr(loaded, "__file__", "") if module.startswith(FILE_MODULE) else module
+        return f"{place}:{name}"
 
     def build(self, table: Mapping[str, Any], nested: Mapping[str, "Registry[Any]"]) -> Kind:
         """Make an instance from a table with ``kind`` and the fields of the class.
@@ -198,49 +194,45 @@ class Registry(Generic[Kind]):
         """The built-in class of this name, for ``from submax.policies import Thompson``."""
         for name, home in self.homes.items():
             if home.endswith(f":{class_name}"):
-                return self._built_in(name)
+                return self.find(name)
         raise AttributeError(f"module {self.package!r} has no attribute {class_name!r}")
-
-    def classes_of(self, module: types.ModuleType) -> Iterator[type[Kind]]:
-        """The classes of one module that implement the contract."""
-        for _, value in inspect.getmembers(module, inspect.isclass):
-            here = value.__module__ == module.__name__
-            if here and issubclass(value, self.contract) and not inspect.isabstract(value):
-                yield value
 
     def class_names(self) -> list[str]:
         """The classes of the package itself, as Python spells them; those of research are not."""
         homes = (home for home in self.homes.values() if home.startswith(self.package))
         return [home.rpartition(":")[2] for home in homes]
 
-    def _built_in(self, name: str) -> type[Kind]:
-        module, _, class_name = self.homes[name].partition(":")
-        return getattr(importlib.import_module(module), class_name)
-
     def _from_plugin(self, name: str) -> type[Kind]:
-        entry = _plugins(self.package)[name]
+        who = f"{self.word} {name!r} of an installed package"
         try:
-            found: type[Kind] = entry.load()
+            found: type[Kind] = _plugins(self.package)[name].load()
         except Exception as error:
-            raise PluginError(
-                f"{self.word} {name!r} of an installed package cannot be imported: "
-                f"{one_line(error)}"
-            ) from error
+            raise PluginError(f"{who} cannot be imported: {one_line(error)}") from error
         is_class = inspect.isclass(found) and issubclass(found, self.contract)
         if not is_class or inspect.isabstract(found):
             raise PluginError(
-                f"{self.word} {name!r} of an installed package must be a complete subclass "
-                f"of {self.contract.__name__}, not {found!r}"
+                f"{who} must be a complete subclass of {self.contract.__name__}, not {found!r}"
             )
         return found
 
-    def _from_file(self, name: str) -> type[Kind]:
-        path_text, _, class_name = name.rpartition(":")
-        module = self._module(name, path_text)
-        found = {value.__name__: value for value in self.classes_of(module)}
-        self._explain(module, class_name)
-        one_of(f"{self.word} in {path_text}:", class_name, found)
-        return found[class_name]
+    def _of_the_user(self, name: str) -> type[Kind]:
+        """A class of the user's own that implements the contract; another one is refused."""
+        place, _, class_name = name.rpartition(":")
+        module = self._module(name, place)
+        found, contract = getattr(module, class_name, None), self.contract.__name__
+        if found is None:
+            known = [one for one, kind in vars(module).items() if inspect.isclass(kind)]
+            one_of(f"{self.word} in {place}:", class_name, known)
+        if not inspect.isclass(found):
+            raise InputError(
+                f"{class_name} is {found!r:.80}, and a class is needed: give its class in its "
+                "place, and the parameters beside the kind"
+            )
+        if not issubclass(found, self.contract):
+            raise InputError(f"{class_name} must be a subclass of {contract}: write it so")
+        if missing := sorted(getattr(found, "__abstractmethods__", ())):
+            raise InputError(f"{class_name} needs the methods {', '.join(missing)}: add them")
+        return found
 
     def _module(self, name: str, place: str) -> types.ModuleType:
         """The module at ``place``: a Python file, or the dotted name of a module."""
@@ -255,32 +247,13 @@ class Registry(Generic[Kind]):
                     f"({one_line(error)}): put it on the Python path, or give a file as "
                     "path/to/file.py:Class"
                 ) from error
-        if not path.is_file():
-            raise InputError(
-                f"{self.word} {name!r}: there is no file {place!r}: give the path of a Python "
-                "file, path/to/file.py:Class, or a module, package.module:Class"
-            )
-        module = _loaded(path)
+        module = _loaded(path) if path.is_file() else None
         if module is None:
             raise InputError(
-                f"{self.word} {name!r}: {place!r} is no Python file: give one that ends in .py"
+                f"{self.word} {name!r}: {place!r} is no Python file: give the path of one, "
+                "path/to/file.py:Class, or a module, package.module:Class"
             )
         return module
-
-    def _explain(self, module: types.ModuleType, name: str) -> None:
-        """Refuse a class that does not implement the contract, and say why."""
-        value = getattr(module, name, None)
-        if isinstance(value, self.contract):
-            raise InputError(
-                f"{name} is an instance of {type(value).__name__}, and a class is needed: give "
-                f"{type(value).__name__} in its place, and the parameters beside the kind"
-            )
-        if not inspect.isclass(value):
-            return
-        if not issubclass(value, self.contract):
-            raise InputError(f"{name} must be a subclass of {self.contract.__name__}: write it so")
-        if missing := sorted(getattr(value, "__abstractmethods__", ())):
-            raise InputError(f"{name} needs the methods {', '.join(missing)}: add them")
 
 
 def _part(registry: Registry[Any], value: Any, nested: Mapping[str, Registry[Any]]) -> Any:
@@ -299,27 +272,12 @@ class PluginError(InputError):
 
 
 class PluginWarning(UserWarning):
-    """A class or preset that an installed package adds was left out."""
+    """A class that an installed package adds was left out."""
 
 
 @cache
 def _plugins(package: str) -> dict[str, EntryPoint]:
-    """The classes that installed packages add to a package, by name."""
     return {entry.name: entry for entry in entry_points(group=package)}
-
-
-@cache
-def _warn_of_hidden_plugins(registry: "Registry[Any]") -> None:
-    """Warn, once in a process, of plugins that have the name of a built-in class."""
-    for name, entry in _plugins(registry.package).items():
-        if name in registry.homes:
-            warnings.warn(
-                f"an installed package adds the {registry.word} {name!r} ({entry.value}), which is "
-                "the name of a built-in one, so the built-in one is used: rename the entry "
-                "point of the package",
-                PluginWarning,
-                stacklevel=3,
-            )
 
 
 def _loaded(path: Path) -> types.ModuleType | None:
@@ -359,15 +317,13 @@ def references_user_code(specification: object) -> bool:
     True
     >>> references_user_code({"kind": "classifier", "classifier": "sklearn.naive_bayes.GaussianNB"})
     False
-    >>> references_user_code("rcp-submax")
-    False
     """
     if isinstance(specification, str):
         return ":" in specification
     if isinstance(specification, Mapping):
         if any(_is_foreign(specification.get(key, "sklearn")) for key in CLASS_KEYS):
             return True
-        return any(references_user_code(value) for value in specification.values())
+        specification = list(specification.values())
     return isinstance(specification, (list, tuple)) and any(
         map(references_user_code, specification)
     )

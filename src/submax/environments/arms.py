@@ -1,4 +1,4 @@
-"""Arms without context: Bernoulli, Gaussian, heavy-tailed, counts and ratings."""
+"""Arms without context: Bernoulli, Gaussian, counts and ratings."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
@@ -71,23 +71,13 @@ class WithNoise(DrawnFromMean[World]):
 
 
 def count_arms(
-    environment: object,
-    arms: int,
-    means: tuple[float, ...] | None,
-    check: Callable[[str, object], None],
+    arms: int, means: tuple[float, ...] | None, check: Callable[[str, object], None]
 ) -> int:
     """Return the number of arms, which is that of the ``means`` if these are given.
 
     ``check`` refuses a mean that is not allowed.
     """
     if means is None:
-        if arms == 0:
-            raise InputError(
-                "arms must be a whole number, at least 1, unless means are given: give "
-                f"{type(environment).__name__} arms, the number of arms whose means are drawn, or "
-                "means, such as (0.9, 0.8, 0.7)",
-                parameter="arms",
-            )
         whole_number("arms", arms, at_least=1)
         return arms
     if not isinstance(means, tuple) or not means:
@@ -121,8 +111,7 @@ class ArmEnvironment(WithOutcome[World]):
 
     def mean_reward(self, world: World, context: Floats, action: Actions) -> Floats:
         means = self.arm_means(world)
-        first = _first_places(*means.shape)
-        return means.ravel().take(first + action[..., 0])
+        return means.ravel().take(_first_places(*means.shape) + action[..., 0])
 
     def best_reward(self, world: World, context: Floats) -> Floats:
         return np.broadcast_to(self.arm_means(world).max(axis=-1)[:, None], context.shape[:2])
@@ -165,8 +154,7 @@ class Bernoulli(BinaryArmEnvironment[Floats]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        arms = count_arms(self, self.arms, self.means, probability)
-        object.__setattr__(self, "arms", arms)
+        object.__setattr__(self, "arms", count_arms(self.arms, self.means, probability))
 
     @classmethod
     def of(cls, means: Iterable[float]) -> Self:
@@ -188,7 +176,7 @@ class SparseBernoulli(BinaryArmEnvironment[Floats]):
     """K arms with rewards 0 and 1: ``good`` of them succeed with probability ``high``.
 
     The other arms succeed with probability ``low``. K is ``arms``; which arms are good is drawn at
-    random. No Beta distribution is close to this prior, so that it tests policies that assume one.
+    random. No Beta distribution is close to this prior, so it tests policies that assume one.
     The world is the table of success probabilities, ``[R, K]``.
     """
 
@@ -212,33 +200,8 @@ class SparseBernoulli(BinaryArmEnvironment[Floats]):
         return rng.permuted(probability, axis=1)
 
 
-class NoisyArms(ArmEnvironment[Floats]):
-    """Arms with rewards μ_a plus noise. The world is the table of means μ_a.
-
-    They are drawn from N(0, ``spread``²), unless ``means`` are given.
-    """
-
-    arms: int
-    spread: float
-    noise: float
-    means: tuple[float, ...] | None
-
-    @property
-    def shared(self) -> bool:
-        return self.means is not None
-
-    @property
-    def problem(self) -> Problem:
-        return Problem(Arms(self.arms), scale=Continuous())
-
-    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
-        if self.means is not None:
-            return np.tile(self.means, (replicas, 1))
-        return self.spread * rng.standard_normal((replicas, self.arms))
-
-
 @dataclass(frozen=True)
-class Gaussian(WithNoise[Floats], NoisyArms):
+class Gaussian(WithNoise[Floats], ArmEnvironment[Floats]):
     """K arms with rewards μ_a + σ ε, ε ~ N(0, 1); the mean μ_a of each is drawn from N(0, τ²).
 
     K is ``arms``, τ is ``spread``, σ is ``noise``. If ``means`` are given, they are μ in every
@@ -255,43 +218,25 @@ class Gaussian(WithNoise[Floats], NoisyArms):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "arms", count_arms(self, self.arms, self.means, finite))
+        object.__setattr__(self, "arms", count_arms(self.arms, self.means, finite))
 
     @classmethod
     def of(cls, means: Iterable[float], noise: float = 1.0) -> Self:
         """Arms with these means."""
         return cls(noise=noise, means=tuple(map(float, means)))
 
+    @property
+    def shared(self) -> bool:
+        return self.means is not None
 
-@dataclass(frozen=True)
-class HeavyTailed(DrawnFromMean[Floats], NoisyArms):
-    """K arms with rewards μ_a + σ t_ν, where t_ν has Student's distribution with ν degrees.
+    @property
+    def problem(self) -> Problem:
+        return Problem(Arms(self.arms), scale=Continuous())
 
-    K is ``arms``, σ is ``noise``, ν is ``degrees``, above 1, so that the mean exists. Moments of
-    order ν and above do not exist: for ν up to 2 the variance is infinite. The mean μ_a is drawn
-    from N(0, τ²), τ is ``spread``, unless ``means`` are given. The world is the table of means.
-
-    Reference: Bubeck, Cesa-Bianchi and Lugosi (2013), Bandits with heavy tail.
-    """
-
-    arms: int = 0
-    degrees: Positive = 3.0
-    spread: Positive = 1.0
-    noise: NonNegative = 1.0
-    means: tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "arms", count_arms(self, self.arms, self.means, finite))
-        if self.degrees <= 1:
-            raise InputError(
-                f"degrees must be above 1, because otherwise rewards have no mean, not "
-                f"{self.degrees}: take a larger number, such as 1.5",
-                parameter="degrees",
-            )
-
-    def draw(self, mean: Floats, rng: np.random.Generator) -> Floats:
-        return mean + self.noise * rng.standard_t(self.degrees, mean.shape)
+    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
+        if self.means is not None:
+            return np.tile(self.means, (replicas, 1))
+        return self.spread * rng.standard_normal((replicas, self.arms))
 
 
 @dataclass(frozen=True)
@@ -332,7 +277,10 @@ class Ratings(ArmEnvironment[Floats]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.values, tuple) or not all(map(_is_number, self.values)):
+        numbers = isinstance(self.values, tuple) and not any(
+            isinstance(value, bool) or not isinstance(value, Real) for value in self.values
+        )
+        if not numbers:
             raise InputError(
                 f"values must be a tuple of numbers, such as (1, 2, 3), not {self.values!r}",
                 parameter="values",
@@ -348,7 +296,7 @@ class Ratings(ArmEnvironment[Floats]):
         return rng.dirichlet(prior, size=(replicas, self.arms))
 
     def arm_means(self, world: Floats) -> Floats:
-        return self._mean(world)
+        return world @ np.array(self.values, dtype=np.float64)
 
     def outcome(
         self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
@@ -357,11 +305,5 @@ class Ratings(ArmEnvironment[Floats]):
         # The cumulative probabilities below the last value, by inversion of a uniform draw.
         below = np.cumsum(probability[..., :-1], axis=-1)
         index = (rng.random(probability.shape[:2])[..., None] >= below).sum(axis=-1)
-        return Outcome(np.array(self.values, dtype=np.float64)[index], self._mean(probability))
-
-    def _mean(self, probability: Floats) -> Floats:
-        return probability @ np.array(self.values, dtype=np.float64)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+        reward = np.array(self.values, dtype=np.float64)[index]
+        return Outcome(reward, self.arm_means(probability))

@@ -1,14 +1,14 @@
-"""Arms that drift, switch, retire, or are eligible only at times."""
+"""Arms that drift, switch, or are eligible only at times."""
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy
 
 from submax.core.arrays import Floats
-from submax.core.checks import Allowed, Count, Positive, at_least, probability
+from submax.core.checks import Count, Positive, probability
 from submax.core.errors import InputError
 from submax.core.spaces import Choices
 from submax.environments.arms import BinaryArmEnvironment, count_arms
@@ -68,17 +68,14 @@ class DriftingBernoulli(BinaryArmEnvironment[DriftingProbabilities]):
         return world.probability
 
     def _at(self, path: Floats) -> DriftingProbabilities:
-        return DriftingProbabilities(path, self._quantile(path))
-
-    def _quantile(self, path: Floats) -> Floats:
-        """Return F⁻¹(Φ(x)); it is computed after every decision, so closed forms are used."""
+        # Computed after every decision, so a closed form is used if there is one.
         if self.alpha == 1:
             # F(p) = 1 − (1 − p)^β
-            return -np.expm1(scipy.special.log_ndtr(-path) / self.beta)
-        if self.beta == 1:
-            # F(p) = p^α
-            return np.exp(scipy.special.log_ndtr(path) / self.alpha)
-        return scipy.special.betaincinv(self.alpha, self.beta, scipy.special.ndtr(path))
+            probability = -np.expm1(scipy.special.log_ndtr(-path) / self.beta)
+        else:
+            below = scipy.special.ndtr(path)
+            probability = scipy.special.betaincinv(self.alpha, self.beta, below)
+        return DriftingProbabilities(path, probability)
 
 
 class CountedWorld(NamedTuple):
@@ -104,46 +101,16 @@ class SwitchingBernoulli(BinaryArmEnvironment[CountedWorld]):
     beta: Positive = 1.0
 
     def reset(self, replicas: int, rng: np.random.Generator) -> CountedWorld:
-        return CountedWorld(self._drawn(replicas, rng), 0)
+        return CountedWorld(rng.beta(self.alpha, self.beta, size=(replicas, self.arms)), 0)
 
     def advance(self, world: CountedWorld, count: int, rng: np.random.Generator) -> CountedWorld:
         probability, after = world.probability, world.decisions + count
         for _ in range(after // self.period - world.decisions // self.period):
-            probability = self._drawn(len(probability), rng)
+            probability = rng.beta(self.alpha, self.beta, size=probability.shape)
         return CountedWorld(probability, after)
 
     def arm_means(self, world: CountedWorld) -> Floats:
         return world.probability
-
-    def _drawn(self, replicas: int, rng: np.random.Generator) -> Floats:
-        return rng.beta(self.alpha, self.beta, size=(replicas, self.arms))
-
-
-@dataclass(frozen=True)
-class RetiringBernoulli(BinaryArmEnvironment[Floats]):
-    """K arms with rewards 0 and 1; after each decision an arm retires with probability 1/L.
-
-    A new arm takes its place, with a success probability from Beta(``alpha``, ``beta``). K is
-    ``arms``; L is ``lifetime``, the mean number of decisions that an arm is there. The world is
-    the table of success probabilities, ``[R, K]``.
-
-    Reference: Chakrabarti et al. (2008), Mortal multi-armed bandits.
-    """
-
-    arms: Count
-    lifetime: Annotated[float, Allowed(at_least, 1.0)] = 1000.0
-    alpha: Positive = 1.0
-    beta: Positive = 1.0
-
-    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
-        return rng.beta(self.alpha, self.beta, size=(replicas, self.arms))
-
-    def advance(self, world: Floats, count: int, rng: np.random.Generator) -> Floats:
-        for _ in range(count):
-            retired = rng.random(world.shape) < 1 / self.lifetime
-            # Drawn for all arms, so that the random numbers do not depend on who retires.
-            world = np.where(retired, self.reset(len(world), rng), world)
-        return world
 
 
 @dataclass(frozen=True)
@@ -168,13 +135,12 @@ class SleepingBernoulli(BinaryArmEnvironment[CountedWorld]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        arms = count_arms(self, self.arms, self.means, probability)
-        object.__setattr__(self, "arms", arms)
+        object.__setattr__(self, "arms", count_arms(self.arms, self.means, probability))
         object.__setattr__(self, "sets", tuple(tuple(one) for one in self.sets))
-        known = set(range(arms))
+        known = set(range(self.arms))
         if not self.sets or not all(one and set(one) <= known for one in self.sets):
             raise InputError(
-                f"sets must be one or more sets of arms from 0 to {arms - 1}, none of them empty, "
+                f"sets must be one or more sets of arms from 0 to {self.arms - 1}, none empty, "
                 f"not {self.sets!r:.80}",
                 parameter="sets",
             )

@@ -1,4 +1,4 @@
-"""The paper's contextual and combinatorial environments: a random network gives the rewards."""
+"""Arms and slots with contexts: the paper's random networks, and a logistic model."""
 
 import math
 from abc import abstractmethod
@@ -430,3 +430,40 @@ class Combinatorial(NetworkEnvironment):
     @property
     def space(self) -> Slots:
         return Slots(self.sizes)
+
+
+@dataclass(frozen=True)
+class LogisticContextual(Successes[Floats]):
+    """K arms with rewards 0 and 1, P(1 | a, c) = σ(θ_a · c + s), where σ(x) = 1 / (1 + e^−x).
+
+    K is ``arms``, s is ``shift``. Contexts c in R^D are normal with independent numbers of mean 0
+    and variance 1, D is ``dimension``. θ_a is drawn from N(0, I τ² / D), so θ_a · c has the
+    standard deviation τ, which is ``spread``. The world is the table of θ, ``[R, K, D]``.
+
+    Reference: the logistic model of Chapelle and Li (2011), section 3.
+    """
+
+    arms: Count = 4
+    dimension: Count = 5
+    shift: Finite = 0.0
+    spread: Positive = 1.0
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(Arms(self.arms), self.dimension)
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
+        drawn = rng.standard_normal((replicas, self.arms, self.dimension))
+        return drawn * (self.spread / math.sqrt(self.dimension))
+
+    def contexts(self, world: Floats, count: int, rng: np.random.Generator) -> Floats:
+        return rng.standard_normal((len(world), count, self.dimension))
+
+    def mean_reward(self, world: Floats, context: Floats, action: Integers) -> Floats:
+        chosen = np.take_along_axis(world, action, axis=1)
+        return scipy.special.expit(np.einsum("rnd,rnd->rn", chosen, context) + self.shift)
+
+    def best_reward(self, world: Floats, context: Floats) -> Floats:
+        # The same sum as in mean_reward, arm by arm, so that no arm is better by rounding.
+        product = np.einsum("rkd,rnd->rkn", world, context).max(axis=1)
+        return scipy.special.expit(product + self.shift)

@@ -1,4 +1,4 @@
-"""What the classifier estimator has learned."""
+"""Conditioned probabilities by any classifier."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,6 @@ from submax.models.classifiers import (
     reward_features,
 )
 from submax.models.memory import Memory, StoredBuffer, importance_values
-from submax.strategies.tracking import ObservationWeights
 
 
 @serializable("classifier-params")
@@ -127,8 +126,26 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
         )
         return fresh._replace(models=ModelCache.holding(models))
 
-    def belief(self, params: ClassifierParams, context: Floats) -> "ClassifierBelief":
-        return ClassifierBelief(self, params, context)
+    def belief(self, params: ClassifierParams, context: Floats) -> TabularBelief:
+        share = normalized(params.counts.sum(axis=-1))[:, None]
+        return TabularBelief(
+            params.problem.space,
+            params.reward_encoding.levels,
+            np.broadcast_to(share, (*context.shape[:2], share.shape[-1])),
+            lambda: self.prob_of_all(params, context),
+            lambda: self._values(params),
+            # In every context, because a classifier generalizes between contexts.
+            lambda: (params.counts + self.smoothing).sum(axis=-1)[:, None],
+        )
+
+    def _values(self, params: ClassifierParams) -> Floats:
+        """Return V_l, summed over the rows whose reward is not 0, some rows at a time."""
+
+        def prob(context: Floats, action: Actions) -> Floats:
+            return self.belief(params, context).prob(action)
+
+        levels, size = params.counts.shape[1], params.counts.size
+        return importance_values(params.buffer, params.problem, prob, levels, size)
 
     def prob_of_all(self, params: ClassifierParams, context: Floats) -> Floats:
         """Return π(a | c, l) of every joint action, ``[R, n, L, A]``, from the fitted models."""
@@ -165,34 +182,6 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
         action = params.problem.space.index(buffer.action[replica, there].astype(np.int64))
         weight = buffer.weight[replica, there]
         return self.template.fitted(features[0], action, weight, int(params.seed[replica]))
-
-
-class ClassifierBelief(TabularBelief, ObservationWeights):
-    """What the classifiers of ``params`` predict in these contexts, when it is first needed."""
-
-    def __init__(self, estimator: Classifier, params: ClassifierParams, context: Floats) -> None:
-        share = normalized(params.counts.sum(axis=-1))[:, None]
-        prior = np.broadcast_to(share, (*context.shape[:2], share.shape[-1]))
-        space, levels = params.problem.space, params.reward_encoding.levels
-        super().__init__(space, levels, prior, lambda: estimator.prob_of_all(params, context))
-        self._estimator = estimator
-        self._params = params
-        self._context = context
-
-    def values(self) -> Floats:
-        """Return V_l, summed over the rows whose reward is not 0, some rows at a time."""
-        estimator, params = self._estimator, self._params
-
-        def prob(context: Floats, action: Actions) -> Floats:
-            return estimator.belief(params, context).prob(action)
-
-        levels, size = params.counts.shape[1], params.counts.size
-        return importance_values(params.buffer, params.problem, prob, levels, size)
-
-    def observation_weights(self) -> Floats:
-        """Return N_l + s A, in every context, because a classifier generalizes between contexts."""
-        worth = (self._params.counts + self._estimator.smoothing).sum(axis=-1)[:, None]
-        return np.broadcast_to(worth, (*self._context.shape[:2], worth.shape[-1]))
 
 
 def _counted(problem: Problem, encoding: RewardEncoding, buffer: StoredBuffer) -> Floats:

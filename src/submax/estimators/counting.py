@@ -7,17 +7,21 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import scipy
 
-from submax.core.arrays import Actions, Booleans, Floats, Integers
+from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import instance_of, non_negative, positive
-from submax.core.conditioning import Estimator, normalized, sums_by_slot, with_total
-from submax.core.numerics import decreasing_root, draw, tally
+from submax.core.conditioning import (
+    Estimator,
+    TabularBelief,
+    normalized,
+    sums_by_slot,
+    with_total,
+)
+from submax.core.numerics import decreasing_root, tally
 from submax.core.policy import PolicyTraits
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
 from submax.core.serialization import serializable
-from submax.core.spaces import Space
 from submax.models.memory import Buffer, Memory
-from submax.strategies.tracking import ObservationWeights
 
 SWEEPS = 200
 """At most this many rounds over the levels, if more than one constant is fitted."""
@@ -354,74 +358,37 @@ class Counting(Estimator[CountingParams]):
         return np.where(same, before.smoothing, fitted_smoothing(counts, before.smoothing))
 
 
-class CountingBelief(ObservationWeights):
+class CountingBelief(TabularBelief):
     """The smoothed counts of ``params``; they are the same in each of ``rows`` contexts."""
 
     def __init__(self, estimator: Counting, params: CountingParams, rows: int) -> None:
-        self._estimator = estimator
-        self._params = params
-        self._rows = rows
-
-    @property
-    def space(self) -> Space:
-        return self._params.problem.space
-
-    def levels(self) -> Floats:
-        return self._params.reward_encoding.levels
-
-    def level_prior(self) -> Floats:
-        return self._in_every_row(normalized(self._params.counts.sum(axis=-1)))
-
-    def prob(self, action: Actions) -> Floats:
-        table = self._table()
-        index = self.space.index(action)
-        if index.shape[0] == 1:
-            result = table.take(index[0], axis=2)
-        else:
-            replica = np.arange(len(table))[:, None, None, None]
-            level = np.arange(table.shape[1])[None, :, None, None]
-            result = table[replica, level, index[:, None]]
-        shape = (len(table), self._rows, table.shape[1], index.shape[-1])
-        return np.broadcast_to(result.swapaxes(1, 2), shape)
-
-    def prob_of_all(self) -> Floats:
-        return self._in_every_row(self._table())
+        mass = estimator.smoothed(params)
+        prior = normalized(params.counts.sum(axis=-1))[:, None]
+        super().__init__(
+            params.problem.space,
+            params.reward_encoding.levels,
+            np.broadcast_to(prior, (len(prior), rows, prior.shape[2])),
+            lambda: normalized(mass)[:, None],
+            lambda: _values(mass, params),
+            lambda: mass.sum(axis=-1)[:, None],
+        )
+        self._estimator, self._params = estimator, params
 
     def prob_of_choices(self) -> list[Floats]:
         by_slot = self._estimator.smoothed_by_slot(self._params)
-        return [self._in_every_row(normalized(mass)) for mass in by_slot]
+        return [self._in_every_row(normalized(mass)[:, None]) for mass in by_slot]
 
-    def sample(self, level: int, count: int, rng: np.random.Generator) -> Actions:
-        table = self._table()
-        index = draw(table[:, level, None, :], self._rows * count, rng)
-        return self.space.action(index.reshape(len(table), self._rows, count))
-
-    def rows(self, row: Integers) -> "CountingBelief":
-        return CountingBelief(self._estimator, self._params, row.shape[1])
-
-    def values(self) -> Floats:
-        """Return V_l as the sum over actions Σ_a π(a | l) · (1/N) Σ_{i: a_i = a} r_i / q_i."""
-        params = self._params
-        total = params.counts.sum(axis=(-1, -2))
-        mass, mass_total = with_total(self._estimator.smoothed(params))
-        earned = np.einsum("rla,ra->rl", mass, params.importance) / mass_total[..., 0]
-        return earned / np.where(total > 0, total, 1.0)[:, None]
-
-    def observation_weights(self) -> Floats:
-        return self._in_every_row(self._estimator.smoothed(self._params).sum(axis=-1))
-
-    def observation_weights_by_slot(self) -> list[Floats]:
+    def observation_weights_by_slot(self) -> list[Floats | None]:
         by_slot = self._estimator.smoothed_by_slot(self._params)
-        return [self._in_every_row(mass.sum(axis=-1)) for mass in by_slot]
+        return [self._in_every_row(mass.sum(axis=-1)[:, None]) for mass in by_slot]
 
-    def _table(self) -> Floats:
-        return normalized(self._estimator.smoothed(self._params))
 
-    def _in_every_row(self, values: Floats) -> Floats:
-        """Repeat values for every context: ``[R, ...] -> [R, n, ...]``."""
-        if self._rows == 1:
-            return values[:, None]
-        return np.broadcast_to(values[:, None], (len(values), self._rows, *values.shape[1:]))
+def _values(mass: Floats, params: CountingParams) -> Floats:
+    """Return V_l as the sum over actions Σ_a π(a | l) · (1/N) Σ_{i: a_i = a} r_i / q_i."""
+    total = params.counts.sum(axis=(-1, -2))
+    mass, mass_total = with_total(mass)
+    earned = np.einsum("rla,ra->rl", mass, params.importance) / mass_total[..., 0]
+    return earned / np.where(total > 0, total, 1.0)[:, None]
 
 
 def _counted(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import Allowed, Count, NonNegative, one_of
-from submax.core.conditioning import ConditionalDistribution, Estimator
+from submax.core.conditioning import Belief, ConditionalDistribution, Estimator
 from submax.core.errors import InputError, warn_of_divergence
 from submax.core.optional import require_extra
 from submax.core.policy import PolicyTraits
@@ -32,7 +32,6 @@ from submax.models.networks.choices import (
 )
 from submax.models.networks.densities import DecodedDensity, MixtureDensity, outputs
 from submax.models.training_settings import ContextScaling, Minibatches, Training
-from submax.strategies.tracking import ObservationWeights
 
 if TYPE_CHECKING:
     from submax.models.nn.designs import CVAEDesign, SoftmaxDesign
@@ -75,7 +74,7 @@ class NetworkParams(NamedTuple):
         return cls(problem, buffer, parameters, network, encoding, latent, share, scaling)
 
 
-class NetworkBelief(ObservationWeights):
+class NetworkBelief(Belief):
     """The belief that the network of ``params`` gives in ``context [R, n, D]``.
 
     π(a | c, l) = (1/Z) Σ_z Π_s p(a_s | c, l, z), averaged over Z draws z of the network's latent

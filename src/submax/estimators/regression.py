@@ -25,7 +25,6 @@ from submax.models.regression.context_belief import (
     restricted_beliefs,
     taught,
 )
-from submax.strategies.tracking import ObservationWeights
 
 FLOOR = 1e-3
 """A level has at least this multiple of the uniform share, even if it was never observed."""
@@ -198,7 +197,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
         return old + tally(level, weight, size)
 
 
-class FeatureBelief(TabularBelief, ObservationWeights):
+class FeatureBelief(TabularBelief):
     """What the regressions of ``params`` predict in these contexts, when it is first needed.
 
     ``draws`` and ``width`` are those of the estimator.

@@ -1,6 +1,5 @@
 """Policies: how decisions are made and what is learned from rewards."""
 
-import warnings
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
@@ -9,7 +8,7 @@ from typing import Any
 from submax.core.checks import did_you_mean, one_of
 from submax.core.errors import InputError
 from submax.core.policy import Policy
-from submax.core.registry import PluginWarning, Registry
+from submax.core.registry import Registry
 from submax.estimators import ESTIMATORS
 from submax.policies.presets import PRESETS
 from submax.strategies import STRATEGIES
@@ -99,18 +98,10 @@ def preset_tables() -> dict[str, Mapping[str, Any]]:
     An installed package can add presets by an entry point of the group ``submax.presets``, which
     names a dictionary like `PRESETS`. The name of a built-in preset stays with the built-in one.
     """
-    tables: dict[str, Mapping[str, Any]] = dict(PRESETS)
+    tables: dict[str, Mapping[str, Any]] = {}
     for entry in entry_points(group="submax.presets"):
-        for name, table in entry.load().items():
-            if name in tables:
-                warnings.warn(
-                    f"an installed package ({entry.value}) declares the preset {name!r}, which is "
-                    "declared already, so the earlier one is used: rename the preset",
-                    PluginWarning,
-                    stacklevel=2,
-                )
-            tables.setdefault(name, table)
-    return tables
+        tables |= entry.load()
+    return {**tables, **PRESETS}
 
 
 def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:

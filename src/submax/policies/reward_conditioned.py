@@ -34,34 +34,31 @@ from submax.core.serialization import serializable
 from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Choices, Space
 from submax.estimators.counting import Counting
 from submax.policies.arm_statistics import by_rows
-from submax.strategies.tracking import ObservationWeights
 from submax.strategies.weighted import SubMax
 
 
-class RestrictedBelief(TabularBelief, ObservationWeights):
-    """What a belief says if only the actions of some choices are eligible.
+def restricted_belief(belief: Belief, choices: Choices) -> Belief:
+    """Return what a belief says if only the actions of some choices are eligible.
 
     With E the eligible actions and m_l = Σ_{a ∈ E} p(a | c, l), the probabilities become
     p(a | c, l) / m_l, the levels occur in proportion to p(l) m_l, and the belief is worth m_l times
     as many observations. Where m_l = 0, all eligible actions are equally likely.
     """
+    kept = belief.space.indices_of(choices)
+    table = belief.prob_of_all()[..., kept]
+    mass = table.sum(axis=-1)
+    listed = np.full(table.shape, 1 / len(kept))
+    np.divide(table, mass[..., None], out=listed, where=mass[..., None] > 0)
+    prior = belief.level_prior() * mass
+    total = prior.sum(axis=-1, keepdims=True)
+    prior = np.where(total > 0, prior / np.where(total > 0, total, 1.0), belief.level_prior())
 
-    def __init__(self, belief: Belief, choices: Choices) -> None:
-        kept = belief.space.indices_of(choices)
-        table = belief.prob_of_all()[..., kept]
-        mass = table.sum(axis=-1)
-        listed = np.full(table.shape, 1 / len(kept))
-        np.divide(table, mass[..., None], out=listed, where=mass[..., None] > 0)
-        prior = belief.level_prior() * mass
-        total = prior.sum(axis=-1, keepdims=True)
-        prior = np.where(total > 0, prior / np.where(total > 0, total, 1.0), belief.level_prior())
-        space = belief.space.restricted(choices)
-        super().__init__(space, belief.levels(), prior, listed, belief.values())
-        self._belief, self._mass = belief, mass
+    def weights() -> Floats | None:
+        whole = belief.observation_weights()
+        return None if whole is None else whole * mass
 
-    def observation_weights(self) -> Floats:
-        assert isinstance(self._belief, ObservationWeights), "init has checked it"
-        return self._belief.observation_weights() * self._mass
+    space = belief.space.restricted(choices)
+    return TabularBelief(space, belief.levels(), prior, listed, belief.values, weights)
 
 
 @serializable("decision-counts")
@@ -204,7 +201,8 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         informed = np.zeros(replicas, dtype=bool)
         counts = None
         if self.strategy.traits.needs_sample_sizes:
-            self.checked_weights(self.estimator.belief(params, _one_context(problem, replicas)))
+            belief = self.estimator.belief(params, _one_context(problem, replicas))
+            self.checked_weights(belief.observation_weights())
             counts = DecisionCounts.none(replicas)
         values = self._values(problem, replicas, params)
         return RewardConditionedState(problem, params, informed, values, counts)
@@ -244,12 +242,12 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
     def belief(self, state: RewardConditionedState, context: Floats) -> Belief:
         """Return what the estimator believes about the eligible actions."""
         belief = self.estimator.belief(state.params, context)
-        return belief if state.eligible is None else RestrictedBelief(belief, state.eligible)
+        return belief if state.eligible is None else restricted_belief(belief, state.eligible)
 
     def restricted(
         self, state: RewardConditionedState, choices: Choices
     ) -> RewardConditionedState | None:
-        """Restrict the table of conditioned probabilities; see `RestrictedBelief`."""
+        """Restrict the table of conditioned probabilities; see `restricted_belief`."""
         if state.problem.space.reals or state.problem.space.size > MAX_ENUMERATED_ACTIONS:
             return None
         problem = state.problem.restricted(choices)
@@ -268,7 +266,7 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         table = Table(unknown_values((*prior.shape, 0)), levels, prior, values)
         if state.decision_counts is None:
             return table
-        weights = self.checked_weights(belief).observation_weights()
+        weights = self.checked_weights(belief.observation_weights())
         return table._replace(sample_sizes=state.decision_counts.sample_sizes(weights))
 
     def update(
@@ -321,15 +319,15 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
             )
         return values
 
-    def checked_weights(self, belief: Belief) -> ObservationWeights:
-        """Return the belief, or raise an InputError if it has no observation weights."""
-        if not isinstance(belief, ObservationWeights):
+    def checked_weights(self, weights: Floats | None) -> Floats:
+        """Return observation weights, or raise an InputError if the belief has none."""
+        if weights is None:
             raise InputError(
                 f"the {type(self.strategy).__name__} strategy needs to know how many observations "
                 f"a belief is worth, which the {type(self.estimator).__name__} estimator does not "
                 "say: take another strategy, such as submax"
             )
-        return belief
+        return weights
 
 
 def check_parts(estimator: object, strategy: object, levels: int | None) -> None:

@@ -120,7 +120,7 @@ class SlotBySlot(ConditionedPolicy):
         table = self.table(state, belief)
         tables = [table._replace(probabilities=slot) for slot in belief.prob_of_choices()]
         if table.sample_sizes is not None:
-            weights = self.checked_weights(belief).observation_weights_by_slot()
+            weights = map(self.checked_weights, belief.observation_weights_by_slot())
             tables = [
                 one._replace(sample_sizes=table.sample_sizes._replace(observation_weight=slot))
                 for one, slot in zip(tables, weights, strict=True)

@@ -1,6 +1,5 @@
 """The tracking strategy."""
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
@@ -9,7 +8,6 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.checks import Positive
 from submax.core.conditioning import (
-    Belief,
     SampleSizes,
     Strategy,
     StrategyRequirements,
@@ -18,19 +16,6 @@ from submax.core.conditioning import (
 )
 from submax.core.errors import InputError
 from submax.core.numerics import decreasing_root
-
-
-class ObservationWeights(Belief):
-    """A belief that knows how many observations it is worth, as the tracking strategy asks."""
-
-    @abstractmethod
-    def observation_weights(self) -> Floats:
-        """Return how many observations π(· | c, l) is worth, smoothing included: ``[R, n, L]``."""
-
-    def observation_weights_by_slot(self) -> list[Floats]:
-        """Return the same for the choices of each slot: a list with one ``[R, n, L]`` a slot."""
-        return [self.observation_weights()] * self.space.slots
-
 
 CONFIDENCE_FACTOR = 44.0
 """κ = CONFIDENCE_FACTOR / (N^0.3 t^0.2); chosen by search on tuning seeds, see docs/research."""

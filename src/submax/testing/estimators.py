@@ -7,7 +7,6 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.conditioning import Belief, Estimator
 from submax.core.problem import Feedback, Problem
-from submax.strategies.tracking import ObservationWeights
 from submax.testing.assertions import (
     SMALLEST_P_VALUE,
     copied,
@@ -151,12 +150,12 @@ def _check_choices(estimator: Estimator[Any], belief: Belief, listed: Floats) ->
 
 def _check_weights(estimator: Estimator[Any], belief: Belief, shape: tuple[int, ...]) -> None:
     """Check how many observations the belief is worth, if it says so."""
-    if not isinstance(belief, ObservationWeights):
+    if belief.observation_weights() is None:
         return
     by_slot = belief.observation_weights_by_slot()
     require(len(by_slot) == belief.space.slots, estimator, "every slot must have its weights")
     for weights in (belief.observation_weights(), *by_slot):
-        fits = weights.shape == shape[:3] and bool(np.all(weights >= 0))
+        fits = weights is not None and weights.shape == shape[:3] and np.all(weights >= 0)
         require(fits, estimator, f"observation weights must be >= 0 and have shape {shape[:3]}")
 
 

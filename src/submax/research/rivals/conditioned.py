@@ -19,10 +19,10 @@ from submax.estimators.regression import level_probabilities
 from submax.models.memory import Buffer, Memory
 from submax.models.training_settings import Training
 from submax.policies.reward_conditioned import (
-    RestrictedBelief,
     RewardConditioned,
     RewardConditionedState,
     check_parts,
+    restricted_belief,
 )
 from submax.research.rivals.policy_gradient import PolicyNetwork, PolicyNetworkPolicy
 from submax.research.rivals.value_networks import ValueBelief, reward_bounds, reward_shares
@@ -208,7 +208,7 @@ class BayesReparameterized(TabularPolicy[BayesReparameterizedState]):
         """Return π(a | c, level) of every joint action, and the levels' probabilities."""
         belief = self.estimator.belief(state.behaviour, context)
         if state.eligible is not None:
-            belief = RestrictedBelief(belief, state.eligible)
+            belief = restricted_belief(belief, state.eligible)
         behaviour = belief.prob_of_all()[:, :, :1]
         mean = _between_levels(state, state.rewards.values(context))
         joint = level_probabilities(state.levels, state.share, mean) * behaviour
