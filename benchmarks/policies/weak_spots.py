@@ -36,7 +36,7 @@ from submax.core.numerics import standard_error
 from submax.core.policy import Policy, WrapperPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.spaces import Arms
-from submax.environments.linear import LogisticContextual
+from submax.environments.contextual import LogisticContextual
 from submax.environments.tables import Classification
 from submax.policies import make_policy
 from submax.simulation.delays import BatchedRewards

@@ -250,7 +250,7 @@ class Registry(Generic[Kind]):
         module = _loaded(path) if path.is_file() else None
         if module is None:
             raise InputError(
-                f"{self.word} {name!r}: {place!r} is no Python file: give the path of one, "
+                f"{self.word} {name!r}: there is no Python file {place!r}: give its path, "
                 "path/to/file.py:Class, or a module, package.module:Class"
             )
         return module
