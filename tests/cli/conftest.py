@@ -188,7 +188,7 @@ def summary() -> Callable[[Path], Rows]:
 def wait_for_cells() -> Callable[[Path, int], list[Path]]:
     def wait(directory: Path, count: int) -> list[Path]:
         def found() -> list[Path]:
-            cells = sorted((directory / "cells").glob("*.npz"))
+            cells = sorted((directory / "cells").glob("*.msgpack"))
             return cells if len(cells) >= count else []
 
         return wait_until(found)

@@ -103,7 +103,7 @@ def test_killed_run_ends_its_workers_and_goes_on_without_repeating_or_losing_a_c
     process.communicate(timeout=300)
     assert workers
     wait_until(lambda: not any(_alive(worker) for worker in workers))
-    kept = {path: path.stat().st_mtime_ns for path in (directory / "cells").glob("*.npz")}
+    kept = {path: path.stat().st_mtime_ns for path in (directory / "cells").glob("*.msgpack")}
     assert 5 <= len(kept) < CELLS
     refused("plot", directory)
     assert f"{len(kept)} of {CELLS} cells" in done(*SMALL, "--out", tmp_path)

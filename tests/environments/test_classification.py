@@ -522,7 +522,7 @@ def test_a_cell_takes_no_more_decisions_than_its_table_has_rows(met, tmp_path):
     without = {("rows2.csv", False): 2, ("rows30.csv", False): 30, ("rows90.csv", False): 50}
     assert decisions == {**without, **{(name, True): 50 for name, _ in without}}
     met.clear()
-    assert run_cell(found["rows30.csv", False]).steps[-1] == 30
+    assert run_cell(found["rows30.csv", False])["results"]["step"][-1] == 30
     assert np.concatenate(met, axis=1).shape == (3, 30)
 
 

@@ -330,7 +330,7 @@ def test_the_experiment_of_the_guide_runs():
     small = {"observations": 20, "replicas": 2, "delay": {"kind": "batched-rewards", "size": 10}}
     found = {cell.policy_name: cell for cell in cells(parse(text, "boosting").changed(**small))}
     assert set(found) == {"random", "boosting"}
-    assert np.isfinite(run_cell(found["boosting"]).final_regret).all()
+    assert np.isfinite(run_cell(found["boosting"])["finals"]["regret"]).all()
 
 
 def test_a_bandit_decides_by_it_among_eligible_actions(tmp_path):

@@ -11,9 +11,8 @@ from refusals import raises_code
 from scipy import stats
 
 from submax.cli import main
-from submax.simulation.compare import MeanRanks, compare, holm, mean_ranks, replicas_needed
+from submax.simulation.compare import compare, holm, replicas_needed
 from submax.simulation.experiment import parse
-from submax.simulation.figures import critical_difference_figure
 from submax.simulation.runner import run_study
 
 FILE = """
@@ -89,40 +88,10 @@ def test_the_number_of_replicas_is_the_least_with_the_promised_power(effect):
     assert fewer < 0.8 or needed == 2
 
 
-def test_ranks_are_those_of_the_means_in_each_configuration(directory):
-    """The critical difference is compared with Demšar (2006), who computes it by hand."""
-    found = mean_ranks(directory)
-    assert found.configurations == 4
-    means = [
-        [values(directory, name, arms).mean() for name in found.ranks] for arms in (2, 3, 4, 5)
-    ]
-    expected = stats.rankdata(means, axis=1).mean(axis=0)
-    assert list(found.ranks.values()) == pytest.approx(expected.tolist())
-    # The quantile of the two-tailed Nemenyi test for 3 classifiers is 2.343 in Demšar's table 5a.
-    assert found.critical_difference == pytest.approx(2.343 * np.sqrt(3 * 4 / (6 * 4)), abs=1e-3)
-    assert set(mean_ranks(directory, measure="reward").ranks) == set(found.ranks)
-
-
-def test_two_policies_are_compared_by_signs(directory):
-    found = mean_ranks(directory, ["random", "rcp-submax"])
-    wins = round(4 * (2 - found.ranks["rcp-submax"]))
-    assert found.p_value == pytest.approx(stats.binomtest(wins, 4).pvalue)
-
-
-def test_groups_are_policies_within_the_critical_difference_and_a_bar_joins_each():
-    ranks = MeanRanks({"a": 1.0, "b": 1.8, "c": 2.4, "d": 3.9}, 10, 1.0, 0.01)
-    assert ranks.groups() == [["a", "b"], ["b", "c"]]
-    figure = critical_difference_figure(ranks.ranks, 1.0, ranks.groups())
-    bars = [line for line in figure.axes[0].get_lines() if line.get_label() == "group"]
-    assert [list(line.get_xdata()) for line in bars] == [[1.0, 1.8], [1.8, 2.4]]
-
-
 def test_wrong_comparisons_are_refused(directory, tmp_path):
     for policies in (["random", "ucb9"], ["random"]):
         with raises_code("invalid-input"):
             compare(directory, policies)
-    with raises_code("invalid-input"):
-        mean_ranks(directory, ["random"])
     for folder in (tmp_path, directory.parent):
         with raises_code("invalid-input"):
             compare(folder)
@@ -140,10 +109,3 @@ def test_the_command_prints_the_differences_in_every_form(directory, form):
         assert [float(row["difference"]) for row in rows] == pytest.approx(
             [one.difference for one in found], rel=1e-3
         )
-
-
-def test_the_command_draws_the_ranks(directory, tmp_path):
-    file = tmp_path / "ranks.svg"
-    done = CliRunner().invoke(main, ["compare", str(directory), "--ranks", str(file)])
-    assert done.exit_code == 0, done.output
-    assert file.stat().st_size > 1000

@@ -20,7 +20,6 @@ from submax.research.paper.figures import draw_offline
 from submax.simulation.experiment import parse
 from submax.simulation.figures import COLUMN_INCHES, curves, draw_sweep_figure, sweep_figures
 from submax.simulation.runner import run_study
-from submax.simulation.trace import lai_robbins
 
 
 @pytest.fixture
@@ -105,19 +104,6 @@ def test_a_folder_gives_the_same_numbers_as_its_file(directory):
         curves(directory)
     with raises_code("invalid-input", "policy"):
         curves(directory, policies=["ucb9"], configuration={"arms": 4})
-
-
-def test_a_bound_for_a_folder_is_a_function_of_its_decisions(directory):
-    means, one = [0.8, 0.4], {"arms": 2}
-    figure = curves(
-        directory, configuration=one, log=True, bound=lambda steps: lai_robbins(means, steps)
-    )
-    assert figure.axes[0].get_xscale() == "log"
-    line = lines_of(figure)["lower bound"]
-    np.testing.assert_allclose(line.get_ydata(), lai_robbins(means, line.get_xdata()))
-    assert len(line.get_xdata()) == 20
-    with raises_code("invalid-input"):
-        curves(directory, configuration=one, bound=np.ones(60))
 
 
 def test_the_command_draws_a_file_for_each_configuration(directory):

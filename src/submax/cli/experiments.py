@@ -1,5 +1,6 @@
 """The commands that run, compare, draw and list experiments, and their options."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -157,43 +158,24 @@ COMPARE_OPTIONS = (
         "--format", "form", type=click.Choice(["table", "csv", "latex"]), default="table",
         help="How the differences are printed.",
     ),
-    option(
-        "--ranks", type=PATH, metavar="FILE",
-        help="Also draw mean ranks over all configurations, with their critical difference, into "
-        "this file (.pdf, .png or .svg).",
-    ),
 )  # fmt: skip
 
 
 @main.command()
 @click.argument("directory", type=PATH, metavar="DIR")
 @with_options(*COMPARE_OPTIONS)
-def compare(
-    directory: Path,
-    policies: str,
-    measure: str,
-    confidence: float,
-    form: str,
-    ranks: Path | None,
-) -> None:
+def compare(directory: Path, policies: str, measure: str, confidence: float, form: str) -> None:
     """Compare policies of a result directory, replica by replica.
 
     Prints paired differences with confidence intervals, p-values that are corrected for the number
     of comparisons, and how many replicas a difference of this size needs.
     """
     from submax.cli.tables import print_comparison
-    from submax.core.optional import require_extra
     from submax.simulation.compare import compare as paired_differences
 
-    if ranks is not None:
-        require_extra("plots", "--ranks", "matplotlib")
     names = [name.strip() for name in policies.split(",") if name.strip()]
     found = paired_differences(directory, names, measure=measure, confidence=confidence)
     print_comparison(found, measure, confidence, form)
-    if ranks is not None:
-        from submax.cli.tables import draw_ranks
-
-        draw_ranks(directory, names, measure, confidence, ranks)
 
 
 @main.command()
@@ -204,37 +186,30 @@ def policies() -> None:
     print_policies()
 
 
-@main.command()
-def environments() -> None:
-    """List the environments, by the kind that an experiment file gives."""
+LISTINGS = {
+    "environments": "List the environments, by the kind that an experiment file gives.",
+    "estimators": "List the estimators of reward-conditioned policies, by kind.",
+    "strategies": "List the strategies of reward-conditioned policies, by kind.",
+    "delays": "List the delays, by the kind that an experiment file gives.",
+}
+"""The commands that list a registry, with their help."""
+
+
+def _print_listing(name: str) -> None:
     from submax.cli.tables import print_listing
     from submax.environments import ENVIRONMENTS
-
-    print_listing("Environments by kind", ENVIRONMENTS)
-
-
-@main.command()
-def estimators() -> None:
-    """List the estimators of reward-conditioned policies, by kind."""
-    from submax.cli.tables import print_listing
     from submax.estimators import ESTIMATORS
-
-    print_listing("Estimators by kind", ESTIMATORS)
-
-
-@main.command()
-def strategies() -> None:
-    """List the strategies of reward-conditioned policies, by kind."""
-    from submax.cli.tables import print_listing
+    from submax.simulation import DELAYS
     from submax.strategies import STRATEGIES
 
-    print_listing("Strategies by kind", STRATEGIES)
+    registries: dict[str, Any] = {
+        "environments": ENVIRONMENTS,
+        "estimators": ESTIMATORS,
+        "strategies": STRATEGIES,
+        "delays": DELAYS,
+    }
+    print_listing(f"{name.capitalize()} by kind", registries[name])
 
 
-@main.command()
-def delays() -> None:
-    """List the delays, by the kind that an experiment file gives."""
-    from submax.cli.tables import print_listing
-    from submax.simulation import DELAYS
-
-    print_listing("Delays by kind", DELAYS)
+for _name, _help in LISTINGS.items():
+    main.command(_name, help=_help)(partial(_print_listing, _name))

@@ -5,9 +5,9 @@ import dataclasses
 import math
 import sys
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -18,14 +18,9 @@ from submax.core.numerics import standard_error
 from submax.core.registry import Registry
 from submax.policies import POLICIES
 from submax.policies.presets import PRESETS
-from submax.research.paper.claims import (
-    EnvironmentCheck,
-    environment_checks,
-    illustration_statements,
-    statements_of,
-)
+from submax.research.paper.claims import environment_checks, illustration_statements, statements_of
 from submax.research.paper.statements import PairedComparison, Statement, Verdict
-from submax.simulation.compare import POWER, Finals, PairedDifference, Side, mean_ranks
+from submax.simulation.compare import POWER, Finals, PairedDifference, Side
 from submax.simulation.experiment import Labels, Specification
 from submax.simulation.results import (
     SUMMARY,
@@ -41,6 +36,40 @@ LONG_LINE = 100
 """The same for comparisons and listings, which have long columns."""
 MAX_FULL_CONFIGURATIONS = 9
 """If there are more configurations than this, only the best policy of each is printed."""
+
+
+def _wide(console: Console, width: int = WIDTH) -> Console:
+    return Console(file=console.file, width=max(console.width, width))
+
+
+def _table(
+    title: str,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    caption: str | None = None,
+    *,
+    texts: Iterable[int] = (0,),
+) -> Table:
+    """A table whose columns are aligned right, but for those with ``texts``; cells are no markup.
+
+    The first column is not broken into lines.
+    """
+    table = Table(title=escape(title), caption=caption)
+    for number, heading in enumerate(headings):
+        is_text = number in texts
+        table.add_column(
+            escape(heading), justify="left" if is_text else "right", no_wrap=not number
+        )
+    for row in rows:
+        table.add_row(*map(escape, row))
+    return table
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if abs(value) < 100 else f"{value:.0f}"
+
+
+# What can be named ----------------------------------------------------------------------
 
 
 def print_policies() -> None:
@@ -73,340 +102,11 @@ def _brief(value: Any) -> str:
     return str(value).rpartition(".")[2] if isinstance(value, str) else str(value)
 
 
-def print_illustration(directory: Path, console: Console) -> None:
-    """Print the expected reward of each policy, and the statements of section 3.3."""
-    rows = read_csv(directory / SUMMARY)
-    table = Table(title=f"Expected reward over {rows[0]['environments']} environments")
-    table.add_column("policy")
-    table.add_column("expected reward", justify="right")
-    table.add_column("standard error", justify="right")
-    for row in rows:
-        mean, error = float(row["expected_reward"]), float(row["standard_error"])
-        table.add_row(escape(row["policy"]), f"{mean:.4f}", f"{error:.4f}")
-    wide = _wide(console)
-    wide.print(table)
-    statements = illustration_statements(directory)
-    if any(statement.comparisons for statement in statements):
-        wide.print(_statement_table("section 3.3", statements))
-
-
-def print_offline(specification: Specification, directory: Path, console: Console) -> None:
-    """Print the true value of each policy, and the error of each estimator."""
-    wide, rows = _wide(console), read_csv(directory / SUMMARY)
-    wide.print(specification.title or specification.name, markup=False)
-    names = list(rows[0])
-    labels = names[: names.index("policy")]
-    varying = [name for name in labels if len({row[name] for row in rows}) > 1]
-    groups: dict[str, list[dict[str, str]]] = {}
-    for row in rows:
-        groups.setdefault(", ".join(row[name] for name in varying), []).append(row)
-    for title, group in groups.items():
-        wide.print(_offline_table(title, group))
-
-
-def _offline_table(title: str, rows: list[dict[str, str]]) -> Table:
-    """Return a table of estimators by policies."""
-    policies = list(dict.fromkeys(row["policy"] for row in rows))
-    table = Table(title=f"{title}: root mean squared error (coverage of 95 % intervals)")
-    table.add_column("estimator", no_wrap=True)
-    for policy in policies:
-        table.add_column(escape(policy), justify="right")
-    for estimator in dict.fromkeys(row["estimator"] for row in rows):
-        found = {row["policy"]: row for row in rows if row["estimator"] == estimator}
-        cells = [
-            f"{float(row['root_mean_squared_error']):.3f} ({float(row['coverage']):.0%})"
-            for row in found.values()
-        ]
-        table.add_row(estimator, *cells)
-    table.add_section()
-    first = [next(row for row in rows if row["policy"] == policy) for policy in policies]
-    table.add_row("true value", *(f"{float(row['truth']):.3f}" for row in first))
-    table.add_row("value of the log", *(f"{float(row['logged']):.3f}" for row in first))
-    return table
-
-
-def print_sweep(specification: Specification, directory: Path, console: Console) -> None:
-    """Print the final values of all policies in all configurations, and the paper's statements."""
-    wide = _wide(console)
-    finals, section = Finals.read(directory), specification.statements
-    wide.print(specification.title or specification.name, markup=False)
-    measures = ["regret"] if specification.measure == "regret" else ["reward", "regret"]
-    configurations = finals.configurations()
-    for measure in measures:
-        if len(configurations) > MAX_FULL_CONFIGURATIONS:
-            wide.print(_best_table(configurations, finals, measure))
-        else:
-            for title, group in _groups(configurations).items():
-                wide.print(_final_table(title, group, finals, measure))
-    summary = read_csv(directory / SUMMARY)
-    wide.print(_seconds_line(summary))
-    for line in _fallback_lines(summary):
-        wide.print(line, markup=False, soft_wrap=True)
-    if checks := list(environment_checks(section, finals, specification.observations)):
-        wide.print(_environment_check_table(checks))
-    if section:
-        wide.print(_statement_table(section, statements_of(section, finals)))
-
-
-def _groups(configurations: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Group the configurations by all labels but the last one that varies.
-
-    Each group is printed as a table of its own, which is then narrow.
-    """
-    varying = varying_labels(configurations)
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for labels in configurations:
-        title = ", ".join(
-            f"{key} = {labels[key]}" for key in varying[:-1] if labels[key] is not None
-        )
-        groups.setdefault(title, []).append(labels)
-    return groups
-
-
-class _Column(NamedTuple):
-    """The values of all policies in one configuration, and which of them tie with the best."""
-
-    sides: dict[str, Side]
-    best: str
-    tied: set[str]
-
-    @classmethod
-    def of(cls, finals: Finals, measure: str, labels: dict[str, Any]) -> "_Column":
-        best_of = min if measure == "regret" else max
-        found = {name: finals.side(measure, name, labels) for name in finals.policies()}
-        sides = {name: side for name, side in found.items() if side is not None}
-        best = best_of(sides, key=lambda name: float(sides[name].values.mean()))
-        tied = {
-            name
-            for name, side in sides.items()
-            if name != best
-            and PairedComparison.of("", sides[best], side).verdict is Verdict.UNDECIDED
-        }
-        return cls(sides, best, tied)
-
-    def cell(self, name: str) -> str:
-        if name not in self.sides:
-            return "-"
-        mark = "*" if name == self.best else "=" if name in self.tied else " "
-        text = f"{_with_error(self.sides[name])}{mark}"
-        return f"[bold]{text}[/bold]" if name == self.best else text
-
-
-def _final_table(title: str, group: list[dict[str, Any]], finals: Finals, measure: str) -> Table:
-    varying = varying_labels(group)
-    where = f", {title}" if title else ""
-    table = Table(
-        title=f"Final {measure} ± standard error{where}",
-        caption="* best   = within two standard errors of the best (paired)",
-    )
-    table.add_column("policy", no_wrap=True)
-    columns = [_Column.of(finals, measure, labels) for labels in group]
-    for labels in group:
-        heading = ", ".join(f"{key}={labels[key]}" for key in varying)
-        table.add_column(heading or measure, justify="right", no_wrap=True)
-    for name in finals.policies():
-        table.add_row(escape(name), *(column.cell(name) for column in columns))
-    return table
-
-
-def _best_table(configurations: list[dict[str, Any]], finals: Finals, measure: str) -> Table:
-    """Return a table with the best policy of each configuration, if these are too many for all."""
-    varying = varying_labels(configurations)
-    table = Table(
-        title=f"Lowest final {measure} ± standard error"
-        if measure == "regret"
-        else f"Highest final {measure} ± standard error",
-        caption="tied: policies within two standard errors of the best (paired). "
-        "All policies: summary.csv",
-    )
-    for key in varying:
-        table.add_column(key, justify="right")
-    for heading in ("best", measure, "tied"):
-        table.add_column(heading, justify="left" if heading == "best" else "right")
-    for labels in configurations:
-        column = _Column.of(finals, measure, labels)
-        values = ["" if labels[key] is None else str(labels[key]) for key in varying]
-        best = _with_error(column.sides[column.best])
-        table.add_row(*values, escape(column.best), best, str(len(column.tied)))
-    return table
-
-
-def _with_error(side: Side) -> str:
-    error = standard_error(side.values)
-    text = _number(float(side.values.mean()))
-    return text if math.isnan(error) else f"{text} ± {_number(error)}"
-
-
-def _fallback_lines(rows: Sequence[dict[str, str]]) -> Iterator[str]:
-    """Yield a sentence for each policy that fell back to a simpler rule in some decisions."""
-    taken: dict[str, list[int]] = {}
-    for row in rows:
-        counts = taken.setdefault(row["policy"], [0, 0])
-        counts[0] += int(row["fallbacks"])
-        counts[1] += int(row["observations"]) * int(row["replicas"])
-    for policy, (fallbacks, decisions) in taken.items():
-        if fallbacks:
-            yield (
-                f"{policy}: {fallbacks} of {decisions} decisions fell back to a simpler rule, "
-                "because the configured one could not be computed (column fallbacks of summary.csv)"
-            )
-
-
-def _seconds_line(rows: Sequence[dict[str, str]]) -> str:
-    """Return a sentence about how all processes together spent their time."""
-    parts = ("deciding", "training", "compiling")
-    spent = {part: sum(float(row[f"{part}_seconds"]) for row in rows) for part in parts}
-    total = sum(float(row["seconds"]) for row in rows)
-    words = ", ".join(f"{part} {seconds:.0f} s" for part, seconds in spent.items())
-    rest = total - sum(spent.values())
-    return f"Processor time of all cells: {total:.0f} s ({words}, the environments {rest:.0f} s)"
-
-
-def _environment_check_table(found: Sequence[EnvironmentCheck]) -> Table:
-    table = Table(title="Mean reward of random choice, E[R̄], here and in the paper")
-    for column in ("environment", "here", "paper", "standard errors apart"):
-        table.add_column(column, justify="right")
-    for one in found:
-        table.add_row(one.where, f"{one.mean:.4f}", f"{one.paper:.4f}", f"{one.distance:+.1f}")
-    return table
-
-
-def _statement_table(section: str, statements: Sequence[Statement]) -> Table:
-    table = Table(
-        title=f"Statements tested by {section}",
-        caption="verdicts by two standard errors of paired differences; all in statements.csv",
-    )
-    table.add_column("statement")
-    table.add_column("by", no_wrap=True)
-    table.add_column("verdict")
-    table.add_column("closest comparison")
-    for statement in statements:
-        if not statement.comparisons:
-            table.add_row(statement.text, statement.source, statement.summary, "")
-            continue
-        one = statement.closest
-        numbers = f"{one.left} {one.left_mean:.4g}, {one.right} {one.right_mean:.4g}"
-        error = "" if math.isnan(one.error) else f"± {one.error:.2g}; "
-        closest = escape(f"{numbers} ({error}{one.where})")
-        table.add_row(statement.text, statement.source, statement.summary, closest)
-    return table
-
-
-def _number(value: float) -> str:
-    return f"{value:.1f}" if abs(value) < 100 else f"{value:.0f}"
-
-
-def _first_line(policy: object) -> str:
-    return (policy.__doc__ or "").strip().splitlines()[0]
-
-
-def _wide(console: Console, width: int = WIDTH) -> Console:
-    return Console(file=console.file, width=max(console.width, width))
-
-
-SIGNIFICANT = 0.05
-"""Corrected p-values below this are marked."""
-LATEX = str.maketrans({"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#"})
-"""Characters with a meaning in LaTeX."""
-
-
-def print_comparison(
-    found: Sequence[PairedDifference], measure: str, confidence: float, form: str
-) -> None:
-    """Print the differences; ``form`` is "table", "csv" or "latex"."""
-    if form == "csv":
-        _print_csv(found)
-    elif form == "latex":
-        print(latex_table(found, confidence))
-    else:
-        _print_table(found, measure, confidence)
-
-
-def latex_table(found: Sequence[PairedDifference], confidence: float) -> str:
-    """Return the differences as a table for LaTeX with the package booktabs."""
-    varying = varying_labels([one.configuration for one in found])
-    heads = [*varying, "policies", "difference", f"{confidence:.0%} interval", "$p$ (Holm)"]
-    lines = [
-        rf"\begin{{tabular}}{{{'l' * (len(varying) + 1)}rrr}}",
-        r"\toprule",
-        " & ".join(head.translate(LATEX) for head in heads) + r" \\",
-        r"\midrule",
-    ]
-    for one in found:
-        values = [str(one.configuration[key]).translate(LATEX) for key in varying]
-        names = f"{one.left} $-$ {one.right}".translate(LATEX)
-        numbers = [
-            f"${one.difference:.3g} \\pm {one.error:.2g}$",
-            f"$[{one.low:.3g}, {one.high:.3g}]$",
-            f"${_p(one.corrected)}$",
-        ]
-        lines.append(" & ".join([*values, names, *numbers]) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
-
-
-def draw_ranks(
-    directory: Path, policies: Sequence[str], measure: str, confidence: float, file: Path
-) -> None:
-    """Draw the critical-difference diagram into a file."""
-    if file.suffix not in (".pdf", ".png", ".svg"):
-        raise InputError(f"--ranks must end in .pdf, .png or .svg, not {str(file)!r}")
-    found = mean_ranks(directory, policies, measure=measure, confidence=confidence)
-    # Imported here because matplotlib takes its time.
-    from submax.simulation.figures import critical_difference_figure
-
-    figure = critical_difference_figure(found.ranks, found.critical_difference, found.groups())
-    figure.savefig(file)
-    print(
-        f"{file}: mean ranks in {found.configurations} configurations, Friedman's test p = "
-        f"{_p(found.p_value)}"
-    )
-
-
-def _print_table(found: Sequence[PairedDifference], measure: str, confidence: float) -> None:
-    table = Table(
-        title=f"Paired differences of the final {measure.replace('_', ' ')}",
-        caption=f"p: paired t-test, corrected by Holm for {len(found)} comparisons; * below "
-        f"{SIGNIFICANT}. Needed: the replicas that one comparison alone needs to decide a "
-        f"difference of this size with a probability of {POWER:.0%}.",
-    )
-    varying = varying_labels([one.configuration for one in found])
-    for key in varying:
-        table.add_column(key, justify="right")
-    interval = f"{confidence:.0%} interval"
-    for heading in ("left − right", "difference", interval, "p", "replicas", "needed"):
-        table.add_column(heading, justify="left" if heading == "left − right" else "right")
-    for one in found:
-        star = "*" if one.corrected < SIGNIFICANT else " "
-        needed = "-" if one.replicas_needed is None else f"{one.replicas_needed:,}"
-        table.add_row(
-            *(str(one.configuration[key]) for key in varying),
-            escape(f"{one.left} − {one.right}"),
-            f"{one.difference:.4g} ± {one.error:.2g}",
-            f"{one.low:.4g} … {one.high:.4g}",
-            f"{_p(one.corrected)}{star}",
-            f"{one.replicas:,}",
-            needed,
-        )
-    _wide(Console(), LONG_LINE).print(table)
-
-
-def _print_csv(found: Sequence[PairedDifference]) -> None:
-    rows = [one.configuration | one._asdict() for one in found]
-    names = [name for name in rows[0] if name != "configuration"]
-    writer = csv.DictWriter(sys.stdout, names, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-
-
-def _p(value: float) -> str:
-    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
-
-
-def print_listing(title: str, folder: Registry[Any]) -> None:
-    """Print every class of a folder by its kind, with its first sentence and its parameters."""
+def print_listing(title: str, registry: Registry[Any]) -> None:
+    """Print every class of a registry by its kind, with its first sentence and its parameters."""
     print(f"{title}\n")
-    for name in folder.names():
-        kind = folder.find(name)
+    for name in registry.names():
+        kind = registry.find(name)
         print(f"{name}: {_first_line(kind)}", *filter(None, [_parameters(kind)]), sep="\n  ")
 
 
@@ -426,6 +126,250 @@ def _parameters(kind: type) -> str:
         else:
             parts.append(f"{field.name}: {getattr(hints[field.name], '__name__', 'value')}")
     return ", ".join(parts)
+
+
+def _first_line(described: object) -> str:
+    return (described.__doc__ or "").strip().splitlines()[0]
+
+
+# Results --------------------------------------------------------------------------------
+
+
+def print_illustration(specification: Specification, directory: Path, console: Console) -> None:
+    """Print the expected reward of each policy, and the statements of section 3.3."""
+    rows, wide = read_csv(directory / SUMMARY), _wide(console)
+    title = f"Expected reward over {rows[0]['environments']} environments"
+    numbers = ("expected_reward", "standard_error")
+    cells = [[row["policy"], *(f"{float(row[one]):.4f}" for one in numbers)] for row in rows]
+    wide.print(_table(title, ("policy", "expected reward", "standard error"), cells))
+    statements = illustration_statements(directory)
+    if any(statement.comparisons for statement in statements):
+        wide.print(_statement_table("section 3.3", statements))
+
+
+def print_offline(specification: Specification, directory: Path, console: Console) -> None:
+    """Print the true value of each policy, and the error of each estimator."""
+    wide, rows = _wide(console), read_csv(directory / SUMMARY)
+    wide.print(specification.title or specification.name, markup=False)
+    names = list(rows[0])
+    labels = names[: names.index("policy")]
+    varying = [name for name in labels if len({row[name] for row in rows}) > 1]
+    groups: dict[str, list[dict[str, str]]] = {}
+    for row in rows:
+        groups.setdefault(", ".join(row[name] for name in varying), []).append(row)
+    for title, group in groups.items():
+        found: dict[str, dict[str, str]] = {}
+        for row in group:
+            error, share = float(row["root_mean_squared_error"]), float(row["coverage"])
+            for line, text in (
+                (row["estimator"], f"{error:.3f} ({share:.0%})"),
+                ("true value", f"{float(row['truth']):.3f}"),
+                ("value of the log", f"{float(row['logged']):.3f}"),
+            ):
+                found.setdefault(line, {})[row["policy"]] = text
+        values = [(line, found.pop(line)) for line in ("true value", "value of the log")]
+        lines = [[line, *cells.values()] for line, cells in (*found.items(), *values)]
+        heading = f"{title}: root mean squared error (coverage of 95 % intervals)"
+        wide.print(_table(heading, ["estimator", *values[0][1]], lines))
+
+
+def print_sweep(specification: Specification, directory: Path, console: Console) -> None:
+    """Print the final values of all policies in all configurations, and the paper's statements."""
+    wide = _wide(console)
+    finals, section = Finals.read(directory), specification.statements
+    wide.print(specification.title or specification.name, markup=False)
+    configurations = finals.configurations()
+    for measure in ["regret"] if specification.measure == "regret" else ["reward", "regret"]:
+        if len(configurations) > MAX_FULL_CONFIGURATIONS:
+            wide.print(_best_table(configurations, finals, measure))
+        else:
+            for title, group in _groups(configurations).items():
+                wide.print(_final_table(title, group, finals, measure))
+    summary = read_csv(directory / SUMMARY)
+    wide.print(_seconds_line(summary))
+    for line in _fallback_lines(summary):
+        wide.print(line, markup=False, soft_wrap=True)
+    if checks := list(environment_checks(section, finals, specification.observations)):
+        wide.print(
+            _table(
+                "Mean reward of random choice, E[R̄], here and in the paper",
+                ("environment", "here", "paper", "standard errors apart"),
+                (
+                    [one.where, f"{one.mean:.4f}", f"{one.paper:.4f}", f"{one.distance:+.1f}"]
+                    for one in checks
+                ),
+            )
+        )
+    if section:
+        wide.print(_statement_table(section, statements_of(section, finals)))
+
+
+def _groups(configurations: list[Labels]) -> dict[str, list[Labels]]:
+    """Group the configurations by all labels but the last one that varies.
+
+    Each group is printed as a table of its own, which is then narrow.
+    """
+    varying = varying_labels(configurations)
+    groups: dict[str, list[Labels]] = {}
+    for labels in configurations:
+        title = ", ".join(
+            f"{key} = {labels[key]}" for key in varying[:-1] if labels[key] is not None
+        )
+        groups.setdefault(title, []).append(labels)
+    return groups
+
+
+def _sides(finals: Finals, measure: str, labels: Labels) -> tuple[dict[str, Side], str, set[str]]:
+    """The values of all policies in one configuration, the best one, and those that tie with it."""
+    found = {name: finals.side(measure, name, labels) for name in finals.policies()}
+    sides = {name: side for name, side in found.items() if side is not None}
+    best_of = min if measure == "regret" else max
+    best = best_of(sides, key=lambda name: float(sides[name].values.mean()))
+    compared = {
+        name: PairedComparison.of("", sides[best], side)
+        for name, side in sides.items()
+        if name != best
+    }
+    tied = {name for name, one in compared.items() if one.verdict is Verdict.UNDECIDED}
+    return sides, best, tied
+
+
+def _final_table(title: str, group: list[Labels], finals: Finals, measure: str) -> Table:
+    varying = varying_labels(group)
+    headings, columns = ["policy"], []
+    for labels in group:
+        headings.append(", ".join(f"{key}={labels[key]}" for key in varying) or measure)
+        sides, best, tied = _sides(finals, measure, labels)
+        marks = {best: "*", **dict.fromkeys(tied, "=")}
+        columns.append({name: _with_error(sides[name]) + marks.get(name, " ") for name in sides})
+    return _table(
+        f"Final {measure} ± standard error{f', {title}' if title else ''}",
+        headings,
+        ([name, *(column.get(name, "-") for column in columns)] for name in finals.policies()),
+        "* best   = within two standard errors of the best (paired)",
+    )
+
+
+def _best_table(configurations: list[Labels], finals: Finals, measure: str) -> Table:
+    """Return a table with the best policy of each configuration, if these are too many for all."""
+    varying, rows = varying_labels(configurations), []
+    for labels in configurations:
+        sides, best, tied = _sides(finals, measure, labels)
+        values = ["" if labels[key] is None else str(labels[key]) for key in varying]
+        rows.append([*values, best, _with_error(sides[best]), str(len(tied))])
+    return _table(
+        f"{'Lowest' if measure == 'regret' else 'Highest'} final {measure} ± standard error",
+        [*varying, "best", measure, "tied"],
+        rows,
+        "tied: policies within two standard errors of the best (paired). All policies: summary.csv",
+        texts=[len(varying)],
+    )
+
+
+def _with_error(side: Side) -> str:
+    error = standard_error(side.values)
+    text = _number(float(side.values.mean()))
+    return text if math.isnan(error) else f"{text} ± {_number(error)}"
+
+
+def _fallback_lines(rows: Sequence[dict[str, str]]) -> Iterator[str]:
+    """Yield a sentence for each policy that fell back to a simpler rule in some decisions."""
+    for policy in dict.fromkeys(row["policy"] for row in rows):
+        own = [row for row in rows if row["policy"] == policy]
+        fallbacks = sum(int(row["fallbacks"]) for row in own)
+        decisions = sum(int(row["observations"]) * int(row["replicas"]) for row in own)
+        if fallbacks:
+            yield (
+                f"{policy}: {fallbacks} of {decisions} decisions fell back to a simpler rule, "
+                "because the configured one could not be computed (column fallbacks of summary.csv)"
+            )
+
+
+def _seconds_line(rows: Sequence[dict[str, str]]) -> str:
+    """Return a sentence about how all processes together spent their time."""
+    parts = ("deciding", "training", "compiling")
+    spent = {part: sum(float(row[f"{part}_seconds"]) for row in rows) for part in parts}
+    total = sum(float(row["seconds"]) for row in rows)
+    words = ", ".join(f"{part} {seconds:.0f} s" for part, seconds in spent.items())
+    rest = total - sum(spent.values())
+    return f"Processor time of all cells: {total:.0f} s ({words}, the environments {rest:.0f} s)"
+
+
+def _statement_table(section: str, statements: Sequence[Statement]) -> Table:
+    rows = []
+    for statement in statements:
+        closest = ""
+        if statement.comparisons:
+            one = statement.closest
+            error = "" if math.isnan(one.error) else f"± {one.error:.2g}; "
+            means = f"{one.left} {one.left_mean:.4g}, {one.right} {one.right_mean:.4g}"
+            closest = f"{means} ({error}{one.where})"
+        rows.append([statement.source, statement.text, statement.summary, closest])
+    return _table(
+        f"Statements tested by {section}",
+        ("by", "statement", "verdict", "closest comparison"),
+        rows,
+        "verdicts by two standard errors of paired differences; all in statements.csv",
+        texts=range(4),
+    )
+
+
+# Comparisons ----------------------------------------------------------------------------
+
+SIGNIFICANT = 0.05
+"""Corrected p-values below this are marked."""
+LATEX = str.maketrans(
+    {"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "−": "$-$", "±": r"$\pm$", "<": "$<$"}
+)
+"""Characters that LaTeX writes in another way."""
+
+
+def print_comparison(
+    found: Sequence[PairedDifference], measure: str, confidence: float, form: str
+) -> None:
+    """Print the differences; ``form`` is "table", "csv" or "latex" with the package booktabs."""
+    if form == "csv":
+        rows = [one.configuration | one._asdict() for one in found]
+        names = [name for name in rows[0] if name != "configuration"]
+        writer = csv.DictWriter(sys.stdout, names, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return
+    varying = varying_labels([one.configuration for one in found])
+    headings = [*varying, "left − right", "difference", f"{confidence:.0%} interval", "p (Holm)"]
+    cells = [
+        [
+            *(str(one.configuration[key]) for key in varying),
+            f"{one.left} − {one.right}",
+            f"{one.difference:.4g} ± {one.error:.2g}",
+            f"{one.low:.4g} … {one.high:.4g}",
+            "< 0.0001" if one.corrected < 0.0001 else f"{one.corrected:.4f}",
+        ]
+        for one in found
+    ]
+    if form == "latex":
+        lines = [" & ".join(row).translate(LATEX) + r" \\" for row in (headings, *cells)]
+        columns = "l" * (len(varying) + 1) + "rrr"
+        print(rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", sep="\n")
+        print(*lines[1:], r"\bottomrule", r"\end{tabular}", sep="\n")
+        return
+    for row, one in zip(cells, found, strict=True):
+        row[-1] += "*" if one.corrected < SIGNIFICANT else " "
+        needed = "-" if one.replicas_needed is None else f"{one.replicas_needed:,}"
+        row += [f"{one.replicas:,}", needed]
+    table = _table(
+        f"Paired differences of the final {measure.replace('_', ' ')}",
+        [*headings, "replicas", "needed"],
+        cells,
+        f"p: paired t-test, corrected by Holm for {len(found)} comparisons; * below {SIGNIFICANT}. "
+        "Needed: the replicas that one comparison alone needs to decide a difference of this size "
+        f"with a probability of {POWER:.0%}.",
+        texts=[len(varying)],
+    )
+    _wide(Console(), LONG_LINE).print(table)
+
+
+# Figures for papers ---------------------------------------------------------------------
 
 
 def draw_columns(
@@ -475,9 +419,8 @@ def _wanted(only: Sequence[str], every: Sequence[Labels]) -> Labels:
             raise InputError(
                 f"--only must be KEY=VALUE with a key of {', '.join(every[0])}, not {text!r}"
             )
-        matching = [one[key] for one in every if str(one[key]) == value]
-        if not matching:
-            allowed = ", ".join(dict.fromkeys(str(one[key]) for one in every))
-            raise InputError(f"no configuration has {text}: allowed values are {allowed}")
-        wanted[key] = matching[0]
+        known = {str(one[key]): one[key] for one in every}
+        if value not in known:
+            raise InputError(f"no configuration has {text}: allowed values are {', '.join(known)}")
+        wanted[key] = known[value]
     return wanted

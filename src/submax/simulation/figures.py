@@ -3,31 +3,26 @@
 Drawing needs matplotlib, ``pip install "submax[plots]"``.
 """
 
-import hashlib
 import io
-import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from submax._version import __version__
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import one_of, positive
 from submax.core.errors import InputError
 from submax.core.optional import require_extra
-from submax.core.serialization import atomic_write
 from submax.simulation.experiment import Labels
 from submax.simulation.results import (
     CURVE_TABLE,
     FINAL_TABLE,
-    Curve,
     ResultTable,
     configurations_in,
+    curve_of,
     read_manifest,
     varying_labels,
 )
@@ -41,14 +36,7 @@ from matplotlib.axes import Axes  # noqa: E402 - as above
 from matplotlib.colors import to_hex, to_rgb  # noqa: E402 - as above
 from matplotlib.ticker import FuncFormatter  # noqa: E402 - as above
 
-__all__ = [
-    "COLUMN_INCHES",
-    "SweepFigure",
-    "critical_difference_figure",
-    "curves",
-    "draw_sweep_figure",
-    "sweep_figures",
-]
+__all__ = ["COLUMN_INCHES", "SweepFigure", "curves", "draw_sweep_figure", "sweep_figures"]
 
 # The look of all figures ----------------------------------------------------------------
 
@@ -194,7 +182,6 @@ def curves(
     width: float | None = None,
     colours: Mapping[str, str] | None = None,
     latex: bool = False,
-    bound: Floats | Callable[[Any], Floats] | None = None,
 ) -> Figure:
     """Draw the learning curves of several policies in one panel; a notebook shows the figure.
 
@@ -208,9 +195,6 @@ def curves(
     - ``width``: inches; `COLUMN_INCHES` fits a column of a paper. Without it, the legend is beside
       the panel.
     - ``colours``: colours of matplotlib by policy; ``latex``: the fonts of LaTeX.
-    - ``bound``: a further line, such as that of `submax.simulation.trace.lai_robbins`: its values
-      at the decisions of the curves, or a function of these decisions,
-      ``lambda steps: lai_robbins(means, steps)``.
     """
     one_of("measure", measure, MEASURES)
     one_of("ribbon", ribbon, RIBBONS)
@@ -219,25 +203,29 @@ def curves(
     replicas = None
     if isinstance(source, (str, Path)):
         lines = _from_folder(Path(source), measure, configuration or {})
-    else:
-        lines = _from_traces(source, measure)
+    elif source:
         replicas = max(len(trace.rewards) for trace in source.values())
+        lines = [
+            PanelCurve(name, trace.steps, **curve_of(getattr(trace, f"accumulated_{measure}")))
+            for name, trace in source.items()
+        ]
+    else:
+        raise InputError(
+            "curves needs at least one trace by the name of its policy, such as "
+            "{'rcp-submax': simulate(...)}, not {}"
+        )
     known = {line.name: line for line in lines}
     for name in policies:
         one_of("policy", name, known)
-    lines = [known[name] for name in policies] if policies else lines
-    label = axis_label(measure, ribbon if len(lines) <= MOST_RIBBONS else "none", replicas)
+    lines = [known[name] for name in policies or known]
     with figure_style(), rc_context(LATEX_FONTS if latex else {}):
         size = (6.6, 3.6) if width is None else (width, 0.72 * width)
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.add_subplot()
         draw_panel(axes, lines, title, log=log, ribbon=ribbon, colours=colours or {})
-        axes.set_ylabel(label)
+        ribbon = ribbon if len(lines) <= MOST_RIBBONS else "none"
+        axes.set_ylabel(axis_label(measure, ribbon, replicas))
         axes.set_xlabel("decisions")
-        if bound is not None:
-            steps = lines[0].steps
-            values = _values_of(bound, steps)
-            axes.plot(steps, values, color="black", linestyle=":", label="lower bound")
         if width is None:
             figure.legend(loc="outside right center")
         else:
@@ -292,23 +280,18 @@ def draw_panel(
     else:
         axes.set_xlim(0, max(line.steps[-1] for line in lines))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _thousands(value)))
-    top = _top_of_ribbons(lines) if ribbons else _top_of_means(lines)
+    if ribbons:
+        # Above the ribbons, but at most half above the highest mean.
+        mean = max(float(line.mean.max()) for line in lines)
+        highest = max(float(line.q975.max()) for line in lines)
+        top = 1.03 * min(max(highest, mean), 1.5 * mean) or 1.0
+    else:
+        # The curve of random choice may leave the panel.
+        others = [line for line in lines if line.name != "random"] or lines
+        top = 1.05 * max(float(line.mean.max()) for line in others) or 1.0
     axes.set_ylim(min(0.0, 1.03 * min(float(line.mean.min()) for line in lines)), top)
     if top >= LONG_NUMBERS:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _thousands(value)))
-
-
-def _top_of_means(lines: Sequence[PanelCurve]) -> float:
-    """The upper end of the axis without ribbons: random choice may leave the panel."""
-    others = [line for line in lines if line.name != "random"]
-    return 1.05 * max(float(line.mean.max()) for line in others or lines) or 1.0
-
-
-def _top_of_ribbons(lines: Sequence[PanelCurve]) -> float:
-    """The upper end of the axis: above the ribbons, but at most half above the highest mean."""
-    ribbon = max(float(line.q975.max()) for line in lines)
-    mean = max(float(line.mean.max()) for line in lines)
-    return 1.03 * min(max(ribbon, mean), 1.5 * mean) or 1.0
 
 
 def _thousands(value: float) -> str:
@@ -330,23 +313,11 @@ def panel_curves(
     table: ResultTable, configuration: Labels, measure: str, policies: Sequence[str] = ()
 ) -> list[PanelCurve]:
     """The curves of all policies in one configuration, or only of some."""
-    columns = ["step", *(f"{measure}_{part}" for part in Curve._fields)]
+    columns = ["step", *(f"{measure}_{part}" for part in PanelCurve._fields[2:])]
     return [
         PanelCurve(name, *(rows[column] for column in columns))
         for name, rows in table.where(configuration).by_policy().items()
         if not policies or name in policies
-    ]
-
-
-def _from_traces(traces: Mapping[str, Trace], measure: str) -> list[PanelCurve]:
-    if not traces:
-        raise InputError(
-            "curves needs at least one trace by the name of its policy, such as "
-            "{'rcp-submax': simulate(...)}, not {}"
-        )
-    return [
-        PanelCurve(name, trace.steps, *Curve.of(getattr(trace, f"accumulated_{measure}")))
-        for name, trace in traces.items()
     ]
 
 
@@ -358,17 +329,6 @@ def _from_folder(directory: Path, measure: str, configuration: Labels) -> list[P
             f"shows one: give more labels, such as {chosen[0]}"
         )
     return panel_curves(ResultTable.read(directory, CURVE_TABLE), chosen[0], measure)
-
-
-def _values_of(bound: Floats | Callable[[Any], Floats], steps: Any) -> Floats:
-    values: Floats = np.asarray(bound(steps) if callable(bound) else bound, dtype=np.float64)
-    if values.shape != steps.shape:
-        raise InputError(
-            f"bound must have a value for each of the {len(steps)} decisions of the curves, not "
-            f"the shape {values.shape}: give a function of the decisions, such as "
-            "lambda steps: lai_robbins(means, steps)"
-        )
-    return values
 
 
 # The figures of a sweep -----------------------------------------------------------------
@@ -435,43 +395,21 @@ def _panel_name(panel: Labels, varying: Sequence[str]) -> str:
     return "-".join(["panel", *values]).replace("/", "_").replace(":", "_")
 
 
-class DrawnFigures:
-    """The figures in a result directory, with a digest of the results they were drawn from."""
+def outdated(directory: Path, figures: Sequence[SweepFigure]) -> list[SweepFigure]:
+    """Return the figures that are missing, or older than the results."""
+    changed = max(
+        ResultTable.path(directory, name).stat().st_mtime_ns for name in (CURVE_TABLE, FINAL_TABLE)
+    )
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._file = directory / "figures" / "drawn.json"
+    def is_drawn(path: Path) -> bool:
+        return path.is_file() and path.stat().st_mtime_ns >= changed
 
-    def outdated(self, figures: Sequence[SweepFigure]) -> list[SweepFigure]:
-        """Return the figures that are missing, or whose results have changed."""
-        before = self._noted()
-        return [
-            figure
-            for figure in figures
-            if before.get(figure.name) != self._digest
-            or not all((self._file.parent / f"{figure.name}.{end}").is_file() for end in FORMATS)
-        ]
-
-    def note(self, figures: Iterable[SweepFigure]) -> None:
-        """Note that these figures were drawn from the present results."""
-        noted = self._noted() | {figure.name: self._digest for figure in figures}
-        with atomic_write(self._file) as file:
-            file.write((json.dumps(noted, indent=1) + "\n").encode())
-
-    def _noted(self) -> dict[str, str]:
-        try:
-            noted = json.loads(self._file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return noted if isinstance(noted, dict) else {}
-
-    @cached_property
-    def _digest(self) -> str:
-        specification = read_manifest(self._directory)["specification"]
-        digest = hashlib.sha256(json.dumps([__version__, specification], sort_keys=True).encode())
-        for name in (CURVE_TABLE, FINAL_TABLE):
-            digest.update(ResultTable.path(self._directory, name).read_bytes())
-        return digest.hexdigest()
+    folder = directory / "figures"
+    return [
+        figure
+        for figure in figures
+        if not all(is_drawn(folder / f"{figure.name}.{ending}") for ending in FORMATS)
+    ]
 
 
 def draw_sweep_figure(
@@ -521,48 +459,3 @@ def draw_sweep_figure(
 def panel_title(panel: Labels, varying: Sequence[str]) -> str:
     """The values of a configuration in which it differs from the others."""
     return ", ".join(f"{key} = {panel[key]}" for key in varying if panel[key] is not None)
-
-
-NAME_INCHES = 0.2
-"""The height of the name of a policy, in inches."""
-
-
-def critical_difference_figure(
-    ranks: dict[str, float],
-    critical_difference: float,
-    groups: list[list[str]],
-    width: float = 3.3,
-) -> Figure:
-    """Draw mean ranks on a line, the best on the left; a bar joins policies that do not differ.
-
-    The arguments are the fields of `MeanRanks`, which ``submax.simulation.compare``
-    computes, and its ``groups()``.
-    """
-    positive("width", width)
-    names = sorted(ranks, key=ranks.__getitem__)
-    rows, bars = (len(names) + 1) // 2, len(groups)
-    height = NAME_INCHES * (rows + bars + 3)
-    with figure_style():
-        figure = Figure(figsize=(width, height), layout="constrained")
-        axes = figure.add_subplot()
-        axes.set_axis_off()
-        low, high = 1.0, float(max(len(names), 2))
-        axes.set_xlim(low - 0.35 * (high - low), high + 0.35 * (high - low))
-        axes.set_ylim(-(rows + bars) - 0.5, 2.0)
-        axes.plot([low, high], [0, 0], color="black", linewidth=0.8)
-        for rank in range(1, int(high) + 1):
-            axes.plot([rank, rank], [0, 0.2], color="black", linewidth=0.8)
-            axes.text(rank, 0.3, str(rank), ha="center", va="bottom")
-        axes.plot([low, low + critical_difference], [1.5, 1.5], color="black", linewidth=1.5)
-        axes.text(low, 1.6, f"critical difference {critical_difference:.2f}", va="bottom")
-        for number, group in enumerate(groups):
-            ends = [min(ranks[name] for name in group), max(ranks[name] for name in group)]
-            axes.plot(ends, [-0.4 - number] * 2, color="black", linewidth=2.5, label="group")
-        for place, name in enumerate(names):
-            left = place < rows
-            depth = -bars - 0.5 - (place if left else len(names) - 1 - place)
-            side = low - 0.05 * (high - low) if left else high + 0.05 * (high - low)
-            axes.plot([ranks[name]] * 2 + [side], [0, depth, depth], color="grey", linewidth=0.6)
-            text = f"{name} {ranks[name]:.2f}"
-            axes.text(side, depth, text, ha="right" if left else "left", va="center")
-    return figure

@@ -7,33 +7,36 @@ import os
 import platform
 import subprocess
 import tempfile
-import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Self
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from submax._version import __version__
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Floats
 from submax.core.decoding import known_type
 from submax.core.errors import InputError
-from submax.core.optional import is_installed, require_extra
+from submax.core.numerics import standard_error
+from submax.core.optional import require_extra
 from submax.core.serialization import PARTIAL, atomic_write
-from submax.simulation.experiment import Labels, Specification
+from submax.simulation.experiment import Cell, Labels, Specification
 from submax.simulation.trace import Trace
 
 CURVE_TABLE, FINAL_TABLE = "results", "finals"
 """The tables with the curves of every cell, and with the final values of all of its replicas."""
 SUMMARY = "summary.csv"
 """The file with one row for each cell."""
+CELL_ENDING = ".msgpack"
+"""The ending of the file of a finished cell."""
 
 Part = Mapping[str, Any]
-"""Rows of a table: an array for each column, or one value that all rows have."""
+"""Rows of a table: an array or a list for each column, or one value that all rows have."""
 
 
 class ResultTable:
@@ -118,27 +121,26 @@ def _array(column: Any) -> NDArray[Any]:
 
 
 def write_table(folder: Path, name: str, parts: Sequence[Part]) -> None:
-    """Write all parts as one table of a result folder."""
+    """Write all parts as one table of a result folder; a file with the same content is kept."""
     require_extra("plots", "writing results", "pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     tables = []
     for part in parts:
-        size = next(len(values) for values in part.values() if isinstance(values, np.ndarray))
-        tables.append(
-            pa.table(
-                {
-                    key: pa.array(values)
-                    if isinstance(values, np.ndarray)
-                    else pa.repeat(values, size)
-                    for key, values in part.items()
-                }
-            )
-        )
-    with atomic_write(ResultTable.path(folder, name)) as file:
-        joined = pa.concat_tables(tables, promote_options="permissive")
-        pq.write_table(joined, file, compression="zstd")
+        many = {key: pa.array(values) for key, values in part.items() if np.ndim(values)}
+        size = len(next(iter(many.values())))
+        columns = {
+            key: many[key] if key in many else pa.repeat(value, size) for key, value in part.items()
+        }
+        tables.append(pa.table(columns))
+    content, path = io.BytesIO(), ResultTable.path(folder, name)
+    joined = pa.concat_tables(tables, promote_options="permissive")
+    pq.write_table(joined, content, compression="zstd")
+    # Figures that are older than the tables are drawn again.
+    if not path.exists() or path.read_bytes() != content.getvalue():
+        with atomic_write(path) as file:
+            file.write(content.getbuffer())
 
 
 def configurations_in(directory: Path) -> list[Labels]:
@@ -168,74 +170,16 @@ LATE_SHARE = 0.9
 """The share of a run after which its late part begins, over which the slope of regret is taken."""
 
 
-class Curve(NamedTuple):
-    """Mean, central 95 % range and standard error of the mean over replicas, each ``[P]``."""
-
-    mean: Floats
-    q025: Floats
-    q975: Floats
-    error: Floats
-
-    @classmethod
-    def of(cls, values: Floats) -> Self:
-        """Summarize ``values [R, P]`` over the R replicas."""
-        low, high = np.quantile(values, QUANTILES, axis=0)
-        return cls(values.mean(axis=0), low, high, _errors(values))
+def curve_of(values: Floats) -> dict[str, Floats]:
+    """Mean, central 95 % range and standard error over replicas: ``[R, P]`` to ``[P]`` each."""
+    low, high = np.quantile(values, QUANTILES, axis=0)
+    error = np.zeros(values.shape[1])
+    if len(values) > 1:
+        error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    return {"mean": values.mean(axis=0), "q025": low, "q975": high, "error": error}
 
 
-class Seconds(NamedTuple):
-    """Wall-clock seconds of a run: in total, and the parts that the policy spent.
-
-    ``deciding`` is the time in ``act``. The time in ``update`` is split into ``compiling``, the
-    compilation of networks by JAX, and ``training``, which is all the rest.
-    """
-
-    all: float
-    deciding: float = 0.0
-    training: float = 0.0
-    compiling: float = 0.0
-
-
-class CellResult(NamedTuple):
-    """The curves of one run, the final value of every replica ``[R]``, and the seconds it took.
-
-    ``steps [P]`` are the decisions at which the curves are known. ``late_slope [R]`` is the mean
-    regret per decision in the last tenth of the run. ``fallbacks`` counts decisions for which the
-    policy fell back to a simpler rule.
-    """
-
-    steps: Integers
-    regret: Curve
-    reward: Curve
-    final_regret: Floats
-    final_reward: Floats
-    late_slope: Floats
-    seconds: Seconds
-    fallbacks: int = 0
-
-    @classmethod
-    def of(cls, trace: Trace, seconds: Seconds, fallbacks: int = 0) -> Self:
-        """Summarize a trace over its replicas."""
-        return cls(
-            trace.steps,
-            Curve.of(trace.accumulated_regret),
-            Curve.of(trace.accumulated_reward),
-            trace.final_regret.copy(),
-            trace.final_reward.copy(),
-            _late_slope(trace),
-            seconds,
-            fallbacks,
-        )
-
-
-def _errors(values: Floats) -> Floats:
-    """The standard error of the mean over replicas, ``[R, P] -> [P]``; 0 for a single replica."""
-    if len(values) < 2:
-        return np.zeros(values.shape[1])
-    return values.std(axis=0, ddof=1) / np.sqrt(len(values))
-
-
-def _late_slope(trace: Trace) -> Floats:
+def late_slope(trace: Trace) -> Floats:
     """The mean regret per decision from 90 % of the decisions to the last, in each replica."""
     last = len(trace.steps) - 1
     first = min(int(np.searchsorted(trace.steps, LATE_SHARE * trace.steps[last])), last)
@@ -243,91 +187,98 @@ def _late_slope(trace: Trace) -> Floats:
     return added / max(int(trace.steps[last] - trace.steps[first]), 1)
 
 
-def _write_result(file: BinaryIO, result: CellResult) -> None:
-    parts: dict[str, Any] = {**result._asdict(), "seconds": np.array(result.seconds)}
-    parts |= {"regret": np.stack(result.regret), "reward": np.stack(result.reward)}
-    np.savez(file, **parts)
+def summarized(trace: Trace, **facts: Any) -> dict[str, dict[str, Any]]:
+    """The result of a cell: columns of the tables of curves and finals, and its row of the summary.
+
+    The curves are over replicas, the finals have a value for each of them. ``facts`` are added to
+    the row.
+    """
+    regret, reward = trace.accumulated_regret, trace.accumulated_reward
+    curves = {
+        f"{measure}_{name}": values
+        for measure, of_replicas in (("regret", regret), ("reward", reward))
+        for name, values in curve_of(of_replicas).items()
+    }
+    final, earned = trace.final_regret, trace.final_reward
+    low, high = np.quantile(final, QUANTILES).tolist()
+    return {
+        CURVE_TABLE: {"step": trace.steps, **curves},
+        FINAL_TABLE: {
+            "replica": np.arange(len(final)),
+            "regret": final,
+            "reward": earned,
+            "late_slope": late_slope(trace),
+        },
+        SUMMARY: {
+            "replicas": len(final),
+            "observations": int(trace.steps[-1]),
+            "final_mean": float(final.mean()),
+            "final_standard_error": standard_error(final),
+            "final_q025": low,
+            "final_q975": high,
+            "final_reward_mean": float(earned.mean()),
+            "final_reward_standard_error": standard_error(earned),
+            **facts,
+        },
+    }
 
 
-def _read_result(file: BinaryIO) -> CellResult:
-    with np.load(file, allow_pickle=False) as parts:
-        return CellResult(
-            steps=parts["steps"],
-            regret=Curve(*parts["regret"]),
-            reward=Curve(*parts["reward"]),
-            final_regret=parts["final_regret"],
-            final_reward=parts["final_reward"],
-            late_slope=parts["late_slope"],
-            seconds=Seconds(*parts["seconds"].tolist()),
-            fallbacks=int(parts["fallbacks"]),
-        )
+def write_results(directory: Path, finished: Sequence[tuple[Cell, Any]]) -> None:
+    """Write the curves, the final values of all replicas, and one summary row for each cell."""
+    # Environments of several kinds have different labels; delay stays the last one.
+    names = dict.fromkeys(name for cell, _ in finished for name in cell.labels if name != "delay")
+    columns: list[Labels] = [
+        {name: cell.labels.get(name) for name in (*names, "delay")} | {"policy": cell.policy_name}
+        for cell, _ in finished
+    ]
+    for table in (CURVE_TABLE, FINAL_TABLE):
+        parts = [
+            labels | found[table] for labels, (_, found) in zip(columns, finished, strict=True)
+        ]
+        write_table(directory, table, parts)
+    rows = [labels | found[SUMMARY] for labels, (_, found) in zip(columns, finished, strict=True)]
+    write_csv(directory / SUMMARY, rows)
 
 
-Row = dict[str, Any]
-Stored = TypeVar("Stored")
+class CellStore:
+    """A folder with one file for each finished cell, each file written atomically.
 
+    A result is plain data with arrays, which are lists when they are read again.
+    """
 
-class CellFormat(NamedTuple, Generic[Stored]):
-    """How the result of a cell is written to a file and read again."""
-
-    ending: str
-    write: Callable[[BinaryIO, Stored], object]
-    read: Callable[[BinaryIO], Stored]
-
-
-CURVES: CellFormat[CellResult] = CellFormat(".npz", _write_result, _read_result)
-ROWS: CellFormat[list[Row]] = CellFormat(
-    ".json", lambda file, rows: file.write(json.dumps(rows).encode()), json.load
-)
-
-
-class CellStore(Generic[Stored]):
-    """A folder with one file for each finished cell, each file written atomically."""
-
-    def __init__(self, directory: Path, cell_format: CellFormat[Stored]) -> None:
+    def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._format = cell_format
 
     def finished(self, key: str) -> bool:
         """Whether the cell has a complete result file."""
         try:
             self.read(key)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        except (OSError, msgspec.DecodeError):
             return False
         return True
 
     def keys(self) -> set[str]:
         """The keys of all cells in the folder, of whatever experiment."""
-        return {path.stem for path in self._directory.glob(f"*{self._format.ending}")}
+        return {path.stem for path in self._directory.glob(f"*{CELL_ENDING}")}
 
-    def write(self, key: str, result: Stored) -> None:
+    def write(self, key: str, result: Any) -> None:
         """Store a result; after a crash the file is the old or the new one, never a partial one."""
         self._directory.mkdir(parents=True, exist_ok=True)
         with atomic_write(self._path(key)) as file:
-            self._format.write(file, result)
+            file.write(msgspec.msgpack.encode(result, enc_hook=lambda array: array.tolist()))
 
-    def read(self, key: str) -> Stored:
+    def read(self, key: str) -> Any:
         """Return the result of a finished cell."""
-        with self._path(key).open("rb") as file:
-            return self._format.read(file)
+        return msgspec.msgpack.decode(self._path(key).read_bytes())
 
     def _path(self, key: str) -> Path:
-        return self._directory / f"{key}{self._format.ending}"
+        return self._directory / f"{key}{CELL_ENDING}"
 
 
 MANIFEST = "manifest.json"
 """The file with the specification, versions and times of an experiment."""
-LIBRARIES = ("numpy", "scipy")
-"""Required packages whose versions the manifest lists."""
-OPTIONAL = {
-    "pyarrow": "pyarrow",
-    "matplotlib": "matplotlib",
-    "jax": "jax",
-    "equinox": "equinox",
-    "optax": "optax",
-    "sklearn": "scikit-learn",
-}
-"""Optional modules on which results can depend, and the packages that install them."""
+VERSIONED = ("numpy", "scipy", "pyarrow", "matplotlib", "jax", "equinox", "optax", "scikit-learn")
+"""Packages on which results can depend: the manifest has the versions of those installed."""
 
 
 def check_directory(directory: Path, specification: Specification) -> None:
@@ -357,13 +308,14 @@ def claim_directory(directory: Path, specification: Specification) -> None:
     check_directory(directory, specification)
     directory.mkdir(parents=True, exist_ok=True)
     if not (directory / MANIFEST).exists():
-        _write_manifest(directory, specification, {"started": _now(), "finished": None})
+        _write_manifest(directory, specification, started=_now(), finished=None)
 
 
-def close_directory(directory: Path, specification: Specification, **facts: Any) -> None:
-    """Write into the manifest that all results are there, with further ``facts``."""
+def close_directory(directory: Path, specification: Specification, seconds: float) -> None:
+    """Write into the manifest that all results are there, and how long the run took."""
     started = read_manifest(directory).get("started")
-    _write_manifest(directory, specification, {"started": started, "finished": _now(), **facts})
+    facts = {"started": started, "finished": _now(), "seconds": round(seconds, 2)}
+    _write_manifest(directory, specification, **facts)
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
@@ -372,25 +324,17 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        found = sorted(directory.glob(f"*/{MANIFEST}"))
+        example = f"such as {found[0].parent}" if found else "which is inside the --out of a run"
         raise InputError(
             f"{directory} is not a directory with results of submax, because {path} cannot be "
-            f"read: {_reason(error)}; give the folder of one experiment, {_example(directory)}"
+            f"read: {reason}; give the folder of one experiment, {example}"
         ) from error
     specification = manifest.get("specification") if isinstance(manifest, dict) else None
     if not isinstance(specification, dict):
         raise InputError(f"{path} was not written by submax; choose another directory")
     return dict(manifest)
-
-
-def _reason(error: OSError | ValueError) -> str:
-    """Return why a file cannot be read, without its path, which the message has already."""
-    return str((isinstance(error, OSError) and error.strerror) or error)
-
-
-def _example(directory: Path) -> str:
-    """Return where the folder of an experiment is: in this folder, or in that of a run."""
-    found = sorted(directory.glob(f"*/{MANIFEST}"))
-    return f"such as {found[0].parent}" if found else "which is inside the --out of a run"
 
 
 def read_specification(directory: Path) -> Specification:
@@ -440,17 +384,16 @@ def _check_writable(directory: Path) -> None:
         ) from error
 
 
-def _write_manifest(directory: Path, specification: Specification, facts: dict[str, Any]) -> None:
+def _write_manifest(directory: Path, specification: Specification, **facts: Any) -> None:
+    versions = {"submax": __version__, "python": platform.python_version()}
+    for name in VERSIONED:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
     manifest = {
         "specification": _plain(specification),
         "seed": specification.seed,
         **facts,
-        "versions": {
-            "submax": __version__,
-            "python": platform.python_version(),
-            **{name: metadata.version(name) for name in LIBRARIES},
-            **{name: metadata.version(name) for key, name in OPTIONAL.items() if is_installed(key)},
-        },
+        "versions": versions,
         "commit": _commit(),
         "machine": f"{os.cpu_count()} cores {platform.machine()}, {platform.system()}",
     }

@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
-
-import numpy as np
+from typing import Any, TypeVar
 
 from submax.core.checks import whole_number
 from submax.core.environment import Environment
@@ -22,13 +20,11 @@ from submax.core.errors import (
     ignored_contexts_allowed,
     one_line,
 )
-from submax.core.numerics import standard_error
 from submax.core.optional import require_extra
 from submax.core.processes import SINGLE_THREAD, end_with_parent
 from submax.simulation.delays import BatchedRewards
 from submax.simulation.experiment import (
     Cell,
-    Labels,
     Specification,
     at_most,
     cells,
@@ -41,48 +37,31 @@ from submax.simulation.experiment import (
     portable,
 )
 from submax.simulation.results import (
-    CURVE_TABLE,
-    CURVES,
-    FINAL_TABLE,
-    QUANTILES,
-    ROWS,
-    SUMMARY,
-    CellFormat,
-    CellResult,
     CellStore,
-    Seconds,
     check_directory,
     claim_directory,
     close_directory,
-    write_csv,
-    write_table,
+    summarized,
+    write_results,
 )
-from submax.simulation.simulate import Timed, simulate
+from submax.simulation.simulate import Timed, ignores_context, simulate
 
 
 class Meter:
-    """Counts decisions and updates over all replicas; every process of a pool adds to it."""
+    """Counts decisions over all replicas; every process of a pool adds to it."""
 
     def __init__(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._decisions: Any = context.Value("q", 0)
-        self._updates: Any = context.Value("q", 0)
+        self._decisions: Any = multiprocessing.get_context("spawn").Value("q", 0)
 
     @property
     def decisions(self) -> int:
         """The number of decisions taken so far."""
         return int(self._decisions.value)
 
-    @property
-    def updates(self) -> int:
-        """How often so far feedback came back to a replica."""
-        return int(self._updates.value)
-
-    def add(self, decisions: int, updates: int) -> None:
-        """Add to both counts; processes can call this at the same time."""
-        for counter, more in ((self._decisions, decisions), (self._updates, updates)):
-            with counter.get_lock():
-                counter.value += more
+    def add(self, decisions: int) -> None:
+        """Add to the count; processes can call this at the same time."""
+        with self._decisions.get_lock():
+            self._decisions.value += decisions
 
 
 _installed: list[Meter] = []
@@ -93,10 +72,10 @@ def install(meter: Meter | None) -> None:
     _installed[:] = [] if meter is None else [meter]
 
 
-def count(decisions: int, updates: int) -> None:
+def count(decisions: int) -> None:
     """Add to the meter of this process, if one is installed."""
     for meter in _installed:
-        meter.add(decisions, updates)
+        meter.add(decisions)
 
 
 XLA_FLAGS = SINGLE_THREAD["XLA_FLAGS"]
@@ -171,15 +150,14 @@ def _begin_worker(meter: Meter | None) -> None:
 
 
 Task = TypeVar("Task")
-Result = TypeVar("Result")
 
 
 def sweep(
     tasks: Mapping[str, Task],
-    run: Callable[[Task], Result],
-    store: CellStore[Result],
+    run: Callable[[Task], Any],
+    store: CellStore,
     executor: Executor,
-    finished: Callable[[str, Result], None],
+    finished: Callable[[str, Any], None],
 ) -> None:
     """Run every task that has no result in the store yet.
 
@@ -218,8 +196,7 @@ def dry_run(cells: Iterable[Cell]) -> list[str]:
         environment = make_environment(table)
         for cell in {digest_of(cell.policy): cell for cell in group}.values():
             _rehearse_policy(cell, environment)
-            facts = policy_of(cell.policy).traits
-            if environment.problem.context_width and facts.learns and not facts.uses_context:
+            if ignores_context(environment, policy_of(cell.policy)):
                 ignoring[cell.policy_name] = None
     return list(ignoring)
 
@@ -241,8 +218,13 @@ def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:
         ) from error
 
 
-def run_cell(cell: Cell) -> CellResult:
-    """Simulate one cell; all policies and delays of one environment meet the same worlds."""
+def run_cell(cell: Cell) -> dict[str, dict[str, Any]]:
+    """Simulate one cell; all policies and delays of one environment meet the same worlds.
+
+    The summary counts ``fallbacks``, decisions for which the policy fell back to a simpler rule,
+    and wall-clock seconds: in total, deciding (``act``), training (``update``), and compiling
+    networks by JAX, which is not counted as training.
+    """
     begin, compiled = time.perf_counter(), _compiling_seconds()
     policy = Timed(policy_of(cell.policy))
     with counted_fallbacks() as fallbacks, ignored_contexts_allowed():
@@ -257,10 +239,14 @@ def run_cell(cell: Cell) -> CellResult:
             progress=count,
         )
     compiling = _compiling_seconds() - compiled
-    seconds = time.perf_counter() - begin
-    training = policy.learning - compiling
-    spent = Seconds(seconds, policy.deciding, training, compiling)
-    return CellResult.of(trace, spent, sum(fallbacks))
+    return summarized(
+        trace,
+        fallbacks=sum(fallbacks),
+        seconds=round(time.perf_counter() - begin, 4),
+        deciding_seconds=round(policy.deciding, 4),
+        training_seconds=round(policy.learning - compiling, 4),
+        compiling_seconds=round(compiling, 4),
+    )
 
 
 def seed_of(cell: Cell) -> list[int]:
@@ -274,105 +260,37 @@ def _compiling_seconds() -> float:
     return 0.0 if module is None else float(module.compiling_seconds())
 
 
-class FinishedCell(NamedTuple):
-    """A cell and its result."""
-
-    cell: Cell
-    result: CellResult
-
-
-def write_results(directory: Path, finished: Sequence[FinishedCell]) -> None:
-    """Write the curves, the final values of all replicas, and one summary row for each cell."""
-    # Environments of several kinds have different labels; delay stays the last one.
-    names = dict.fromkeys(name for one in finished for name in one.cell.labels if name != "delay")
-    columns: list[Labels] = [
-        {
-            **{name: cell.labels.get(name) for name in (*names, "delay")},
-            "policy": cell.policy_name,
-        }
-        for cell, _ in finished
-    ]
-    for table, content in ((CURVE_TABLE, _curves), (FINAL_TABLE, _finals)):
-        parts = [content(one.result) for one in finished]
-        write_table(directory, table, [a | b for a, b in zip(columns, parts, strict=True)])
-    summaries = [_summary(*one) for one in finished]
-    write_csv(directory / SUMMARY, [a | b for a, b in zip(columns, summaries, strict=True)])
-
-
-def _curves(result: CellResult) -> dict[str, Any]:
-    columns: dict[str, Any] = {"step": result.steps}
-    for measure in ("regret", "reward"):
-        for name, values in getattr(result, measure)._asdict().items():
-            columns[f"{measure}_{name}"] = values
-    return columns
-
-
-def _finals(result: CellResult) -> dict[str, Any]:
-    return {
-        "replica": np.arange(len(result.final_regret)),
-        "regret": result.final_regret,
-        "reward": result.final_reward,
-        "late_slope": result.late_slope,
-    }
-
-
-def _summary(cell: Cell, result: CellResult) -> dict[str, Any]:
-    final = result.final_regret
-    low, high = np.quantile(final, QUANTILES)
-    return {
-        "replicas": len(final),
-        "observations": cell.observations,
-        "final_mean": float(final.mean()),
-        "final_standard_error": standard_error(final),
-        "final_q025": float(low),
-        "final_q975": float(high),
-        "final_reward_mean": float(result.final_reward.mean()),
-        "final_reward_standard_error": standard_error(result.final_reward),
-        "fallbacks": result.fallbacks,
-        "seconds": round(result.seconds.all, 4),
-        "deciding_seconds": round(result.seconds.deciding, 4),
-        "training_seconds": round(result.seconds.training, 4),
-        "compiling_seconds": round(result.seconds.compiling, 4),
-    }
-
-
 CELLS = "cells"
 """The folder of a result directory that has one file for each finished cell."""
 
 
-def unfinished(specification: Specification, directory: Path, chosen: Sequence[Cell]) -> list[Cell]:
+def unfinished(directory: Path, chosen: Sequence[Cell]) -> list[Cell]:
     """The chosen cells that have no result in the directory yet."""
-    kind: CellFormat[Any] = ROWS if specification.experiment == "offline" else CURVES
-    store = CellStore(directory / CELLS, kind)
+    store = CellStore(directory / CELLS)
     return [cell for cell in chosen if not store.finished(cell.key)]
 
 
-def run_sweep(
+def run_cells(
     specification: Specification,
     chosen: Sequence[Cell],
     directory: Path,
     executor: Executor,
-    finished: Callable[[str, CellResult], None],
-    write_more: Callable[[Specification, Path], None] | None = None,
+    finished: Callable[[str, Any], None],
+    run: Callable[[Cell], Any] = run_cell,
+    write: Callable[[Path, Sequence[tuple[Cell, Any]]], None] = write_results,
 ) -> None:
-    """Run the chosen cells, then write result files for all finished cells of the experiment.
-
-    ``write_more`` writes what else follows from the results, such as verdicts on claims.
-    """
+    """Run the chosen cells, then write result files for all finished cells of the experiment."""
     begin = time.perf_counter()
     claim_directory(directory, specification)
-    store = CellStore(directory / CELLS, CURVES)
+    store = CellStore(directory / CELLS)
     tasks = {cell.key: cell for cell in chosen}
-    sweep(tasks, run_cell, store, executor, finished)
+    sweep(tasks, run, store, executor, finished)
     if store.keys() - tasks.keys():
         # The folder has further cells, which an earlier run may have selected.
         chosen = cells(specification)
     done = [cell for cell in chosen if store.finished(cell.key)]
-    write_results(directory, [FinishedCell(cell, store.read(cell.key)) for cell in done])
-    if write_more is not None:
-        write_more(specification, directory)
-    seconds = round(time.perf_counter() - begin, 2)
-    close_directory(directory, specification, seconds=seconds)
+    write(directory, [(cell, store.read(cell.key)) for cell in done])
+    close_directory(directory, specification, time.perf_counter() - begin)
 
 
 def run_study(
@@ -398,7 +316,10 @@ def run_study(
     folder. Each job writes the result files from all cells that are finished when it ends; a
     further call without ``part`` writes them from all cells.
     """
-    specification = _specification(experiment).changed(replicas=replicas, seed=seed)
+    if not isinstance(experiment, Specification):
+        is_file = isinstance(experiment, Path) or experiment.endswith(".toml")
+        experiment = load_file(Path(experiment)) if is_file else load_named(str(experiment))
+    specification = experiment.changed(replicas=replicas, seed=seed)
     if specification.experiment != "sweep":
         raise InputError(
             f"{specification.name} is not a sweep: run it by the command submax reproduce "
@@ -416,13 +337,5 @@ def run_study(
         ThreadPoolExecutor(1) if executor is None else nullcontext(executor)
     )
     with workers as running:
-        run_sweep(specification, chosen, directory, running, finished or (lambda key, result: None))
+        run_cells(specification, chosen, directory, running, finished or (lambda key, result: None))
     return directory
-
-
-def _specification(experiment: Specification | Path | str) -> Specification:
-    if isinstance(experiment, Specification):
-        return experiment
-    if isinstance(experiment, Path) or str(experiment).endswith(".toml"):
-        return load_file(Path(experiment))
-    return load_named(experiment)

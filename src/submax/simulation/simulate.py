@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from submax.core.arrays import Actions, Floats
+from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import as_whole_number, instance_of, whole_number
 from submax.core.environment import Environment
 from submax.core.errors import ContextIgnoredWarning, InputError
@@ -18,7 +18,7 @@ from submax.core.policy import Policy, WrapperPolicy, act_among
 from submax.core.problem import CheckedFeedback, ChosenActions, Feedback
 from submax.core.spaces import Choices, Space
 from submax.simulation.delays import BatchedRewards, Delay, RandomDelay, Step
-from submax.simulation.trace import Recorder, Trace
+from submax.simulation.trace import Trace
 
 
 class Pending:
@@ -74,30 +74,35 @@ RECORDED_TOGETHER = 64
 """Decisions are checked and recorded in blocks of at least this many: to do so for each single one
 would take longer than a fast policy takes to decide."""
 
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with a number of decisions and a number of updates, over all replicas."""
+Progress: TypeAlias = Callable[[int], None]
+"""Called with a number of decisions, over all replicas."""
 
 
 class Recording:
-    """Records the decisions of a simulation, and refuses actions and rewards that do not fit."""
+    """Builds the trace of a simulation, and refuses actions and rewards that do not fit.
+
+    The memory does not grow with the length of the run: at most ``points`` decisions are kept.
+    """
 
     def __init__(
         self,
         environment: Environment[Any],
         policy: Policy[Any],
         replicas: int,
-        recorder: Recorder,
+        steps: Integers,
         progress: Progress | None,
     ) -> None:
-        self._environment = environment
-        self._policy = policy
+        self._environment, self._policy, self._progress = environment, policy, progress
         self._space, self._scale = environment.problem.space, environment.problem.scale
         self._slots, self._dtype = self._space.slots, self._space.dtype
         self._replicas = replicas
-        self._recorder = recorder
-        self._progress = progress
+        shape = (replicas, len(steps))
+        actions = np.empty((*shape, self._slots), dtype=self._dtype)
+        self._trace = Trace(steps, actions, np.empty(shape), np.empty(shape), np.empty(shape))
+        self._recorded = 0
+        self._sums: tuple[Floats, Floats] = (np.zeros((replicas, 1)), np.zeros((replicas, 1)))
         self._blocks: list[tuple[Actions, Floats, Floats]] = []
-        self._decisions = self._updates = 0
+        self._decisions = 0
         self._latest: Actions | None = None
         self._unchecked = False
 
@@ -119,10 +124,6 @@ class Recording:
         if self._decisions >= RECORDED_TOGETHER:
             self.complete()
 
-    def count_update(self) -> None:
-        """Count an update of the policy, for the progress."""
-        self._updates += 1
-
     def complete(self) -> None:
         """Check and record the decisions that are not recorded yet, and report the progress."""
         if not self._blocks:
@@ -142,10 +143,26 @@ class Recording:
                 f"{self._scale} does not contain: correct the scale in its problem, or the rewards",
                 parameter="environment",
             )
-        self._recorder.add(action, reward, regret)
+        self._keep(action, reward, regret)
         if self._progress is not None:
-            self._progress(self._decisions * self._replicas, self._updates * self._replicas)
-        self._decisions = self._updates = 0
+            self._progress(self._decisions * self._replicas)
+        self._decisions = 0
+
+    def _keep(self, action: Actions, reward: Floats, regret: Floats) -> None:
+        """Write the decisions of a block that the trace keeps, with the sums up to each of them."""
+        steps, actions, rewards, *sums = self._trace
+        count = reward.shape[1]
+        begin, end = np.searchsorted(steps, [self._recorded + 1, self._recorded + count + 1])
+        kept = steps[begin:end] - self._recorded - 1
+        actions[:, begin:end] = action[:, kept]
+        rewards[:, begin:end] = reward[:, kept]
+        pieces = np.concatenate(([0], kept + 1))
+        pieces = pieces[pieces < count]
+        for values, before, added in zip(sums, self._sums, (reward, regret), strict=True):
+            up_to = before + np.add.reduceat(added, pieces, axis=1).cumsum(axis=1)
+            values[:, begin:end] = up_to[:, : len(kept)]
+            before[:] = up_to[:, -1:]
+        self._recorded += count
 
     def explain_error(self) -> None:
         """Raise an InputError if an action or a reward that was not checked yet does not fit."""
@@ -156,14 +173,13 @@ class Recording:
     def trace(self) -> Trace:
         """Return the trace of all decisions; refuse expected rewards that are not finite."""
         self.complete()
-        trace = self._recorder.trace()
-        if not np.isfinite(trace.final_regret).all():
+        if not np.isfinite(self._trace.final_regret).all():
             raise InputError(
                 f"{self._environment} gave an expected reward that is not a finite number: let "
                 "mean_reward and best_reward of this environment return finite numbers",
                 parameter="environment",
             )
-        return trace
+        return self._trace
 
     def _refuse(self, action: Actions, decisions: int) -> None:
         """Refuse actions outside the space, which would read the arms of another replica."""
@@ -176,6 +192,19 @@ class Recording:
         )
 
 
+def kept_steps(observations: int, points: int | None) -> Integers:
+    """The numbers of at most ``points`` evenly spaced decisions, the last one included.
+
+    If ``points`` is None, all decisions are kept.
+
+    >>> kept_steps(10, 4).tolist()
+    [2, 5, 8, 10]
+    """
+    if points is None or points >= observations:
+        return np.arange(1, observations + 1, dtype=np.int64)
+    return np.round(np.arange(1, points + 1) * (observations / points)).astype(np.int64)
+
+
 @contextmanager
 def progress_bar(name: str, decisions: int) -> Iterator[Progress]:
     """Show a bar while the block runs; yield the function that `simulate` calls.
@@ -186,25 +215,18 @@ def progress_bar(name: str, decisions: int) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-    if Console().is_jupyter:
-        # In a notebook, the bar of rich needs ipywidgets.
-        yield from _printed_progress(name, decisions)
+    if not Console().is_jupyter:
+        with Bar() as bar:
+            task = bar.add_task(name, total=decisions)
+            yield lambda taken: bar.advance(task, taken)
         return
-    with Bar() as bar:
-        task = bar.add_task(name, total=decisions)
-        yield lambda taken, updates: bar.advance(task, taken)
+    # In a notebook, the bar of rich needs ipywidgets: the percentage is written over itself.
+    done = 0
 
-
-def _printed_progress(name: str, decisions: int) -> Iterator[Progress]:
-    """Yield a function that writes the percentage of decisions taken over its last line."""
-    done, shown = 0, -1
-
-    def advance(taken: int, updates: int) -> None:
-        nonlocal done, shown
+    def advance(taken: int) -> None:
+        nonlocal done
         done += taken
-        if (percent := 100 * done // decisions) > shown:
-            shown = percent
-            print(f"\r{name}: {percent} % of {decisions:,} decisions", end="", flush=True)
+        print(f"\r{name}: {100 * done // decisions} % of {decisions:,} decisions", end="")
 
     yield advance
     print()
@@ -332,8 +354,8 @@ def simulate(
     and is the same for all policies and delays. Regret is the best expected reward minus the
     expected reward of the action taken, summed over decisions. The trace keeps at most ``points``
     decisions, or all of them if ``points`` is None. While the simulation runs, ``progress`` is
-    called from time to time with the number of decisions and the number of updates since the last
-    call, over all replicas; True shows a bar in a terminal or a notebook.
+    called from time to time with the number of decisions since the last call, over all replicas;
+    True shows a bar in a terminal or a notebook.
 
     >>> from submax.environments.arms import Bernoulli
     >>> from submax.policies.reward_conditioned import RewardConditioned
@@ -357,7 +379,13 @@ def simulate(
     points = None if points is None else as_whole_number("points", points, at_least=1)
     for number in seed if isinstance(seed, Sequence) else [seed]:
         whole_number("seed", number, at_least=0)
-    _warn_of_ignored_context(environment, policy)
+    if ignores_context(environment, policy):
+        warnings.warn(
+            f"the policy {policy} does not look at the context of {environment}: the default, "
+            "rcp-adaptive, does",
+            ContextIgnoredWarning,
+            stacklevel=2,
+        )
     *streams, policy_rng, delay_rng = (
         np.random.Generator(np.random.SFC64(stream))
         for stream in np.random.SeedSequence(seed).spawn(5)
@@ -368,13 +396,12 @@ def simulate(
         bar = progress_bar(type(policy).__name__, observations * replicas)
     elif progress:
         bar = nullcontext(progress)
-    space = environment.problem.space
     pending: Pending | RandomlyPending = Pending()
     if isinstance(delay, RandomDelay):
-        pending = RandomlyPending(delay, space, delay_rng)
+        pending = RandomlyPending(delay, environment.problem.space, delay_rng)
     with bar as report:
-        recorder = Recorder(observations, points, replicas, space)
-        recording = Recording(environment, policy, replicas, recorder, report)
+        steps = kept_steps(observations, points)
+        recording = Recording(environment, policy, replicas, steps, report)
         try:
             schedule = delay.schedule(observations)
             _take_decisions(policy, world, recording, schedule, pending, policy_rng)
@@ -412,7 +439,6 @@ def _take_decisions(
         pending.put(kind(context, action, reward, log_prob, weights[step.decide]))
         back = pending.take(step.receive)
         if back is not None:
-            recording.count_update()
             state = policy.update(state, back, rng)
 
 
@@ -459,12 +485,7 @@ def _check_parts(environment: object, policy: object, delay: object) -> None:
     instance_of("delay", delay, Delay, "BatchedRewards(100)")
 
 
-def _warn_of_ignored_context(environment: Environment[Any], policy: Policy[Any]) -> None:
-    facts = policy.traits
-    if environment.problem.context_width and facts.learns and not facts.uses_context:
-        warnings.warn(
-            f"the policy {policy} does not look at the context of {environment}: the default, "
-            "rcp-adaptive, does",
-            ContextIgnoredWarning,
-            stacklevel=3,
-        )
+def ignores_context(environment: Environment[Any], policy: Policy[Any]) -> bool:
+    """Whether a policy that learns does not look at the contexts of an environment."""
+    learns = policy.traits.learns and not policy.traits.uses_context
+    return bool(environment.problem.context_width) and learns

@@ -8,7 +8,7 @@ import pytest
 
 from submax.research.paper.reproduce import run_offline
 from submax.simulation.experiment import cells, load_file
-from submax.simulation.results import ROWS, CellStore
+from submax.simulation.results import CellStore
 from submax.simulation.runner import unfinished
 
 BROKEN = """
@@ -62,18 +62,18 @@ def test_a_run_that_broke_off_goes_on_with_the_same_results(specification, tmp_p
     (tmp_path / "broken").touch()
     with pytest.raises(RuntimeError, match="broken cell"):
         run(specification, directory)
-    left = unfinished(specification, directory, cells(specification))
+    left = unfinished(directory, cells(specification))
     assert own in left
     assert first not in left
     assert not (directory / "summary.csv").exists()
     (tmp_path / "broken").unlink()
     assert sorted(run(specification, directory)) == sorted(cell.key for cell in left)
-    assert unfinished(specification, directory, cells(specification)) == []
+    assert unfinished(directory, cells(specification)) == []
     # A cell whose file is damaged is computed again.
-    stored = directory / "cells" / f"{own.key}.json"
+    stored = directory / "cells" / f"{own.key}.msgpack"
     for damaged in (stored.read_bytes()[:-5], b"", b"\xff\xfe"):
         stored.write_bytes(damaged)
-        assert unfinished(specification, directory, cells(specification)) == [own]
+        assert unfinished(directory, cells(specification)) == [own]
     assert run(specification, directory) == [own.key]
     run(specification, tmp_path / "once")
     for name in ("estimates.csv", "summary.csv"):
@@ -81,9 +81,9 @@ def test_a_run_that_broke_off_goes_on_with_the_same_results(specification, tmp_p
 
 
 def test_numbers_that_are_not_known_come_back(tmp_path):
-    store = CellStore(tmp_path, ROWS)
+    store = CellStore(tmp_path)
     store.write("a", [{"policy": "random", "value": math.nan, "high": math.inf}])
     (row,) = store.read("a")
     assert math.isnan(row["value"])
     assert row["high"] == math.inf
-    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.msgpack"]

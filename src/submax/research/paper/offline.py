@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from submax.evaluation.log import Log
 from submax.evaluation.targets import learn_one
 from submax.schema.trained_policy import TrainedPolicy
 from submax.simulation.experiment import Cell, make_environment
-from submax.simulation.results import SUMMARY, Row, write_csv
+from submax.simulation.results import SUMMARY, write_csv
 from submax.simulation.runner import seed_of
+
+Row: TypeAlias = dict[str, Any]
 
 ESTIMATES = "estimates.csv"
 LEVEL = 0.95
@@ -26,8 +28,9 @@ CONTEXTS = 20_000
 environment cannot be listed."""
 
 
-def write_offline(directory: Path, rows: Sequence[Row]) -> None:
+def write_offline(directory: Path, finished: Sequence[tuple[Cell, list[Row]]]) -> None:
     """Write every estimate beside the truth, and a summary: bias, error and coverage of each."""
+    rows = [row for _, found in finished for row in found]
     write_csv(directory / ESTIMATES, rows)
     write_csv(directory / SUMMARY, list(_summary(rows)))
 

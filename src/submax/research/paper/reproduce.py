@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from submax.research.paper.claims import (
     environment_checks,
@@ -14,18 +15,34 @@ from submax.research.paper.claims import (
 from submax.research.paper.illustration import illustrate
 from submax.research.paper.statements import write_statements
 from submax.simulation.compare import Finals
-from submax.simulation.experiment import Cell, Specification, cells
-from submax.simulation.results import ROWS, CellStore, claim_directory, close_directory
-from submax.simulation.runner import CELLS, sweep
+from submax.simulation.experiment import Cell, Specification
+from submax.simulation.results import claim_directory, close_directory, write_results
+from submax.simulation.runner import run_cells
+
+Run: TypeAlias = Callable[
+    [Specification, Sequence[Cell], Path, Executor, Callable[[str, Any], None]], None
+]
+"""Runs the chosen cells of an experiment into a directory; calls a function with each result."""
 
 
-def write_claims(specification: Specification, directory: Path) -> None:
-    """Write the verdicts on the paper's claims that the finished cells of a sweep allow."""
-    section, finals = specification.statements, Finals.read(directory)
-    write_statements(directory, statements_of(section, finals))
-    write_environment_checks(
-        directory, list(environment_checks(section, finals, specification.observations))
-    )
+def run_sweep(
+    specification: Specification,
+    chosen: Sequence[Cell],
+    directory: Path,
+    executor: Executor,
+    finished: Callable[[str, Any], None],
+) -> None:
+    """Run the chosen cells; write their results, and the verdicts on claims that these allow."""
+
+    def write(directory: Path, done: Sequence[tuple[Cell, Any]]) -> None:
+        write_results(directory, done)
+        section, finals = specification.statements, Finals.read(directory)
+        write_statements(directory, statements_of(section, finals))
+        write_environment_checks(
+            directory, list(environment_checks(section, finals, specification.observations))
+        )
+
+    run_cells(specification, chosen, directory, executor, finished, write=write)
 
 
 def run_offline(
@@ -33,25 +50,33 @@ def run_offline(
     chosen: Sequence[Cell],
     directory: Path,
     executor: Executor,
-    finished: Callable[[str, object], None],
+    finished: Callable[[str, Any], None],
 ) -> None:
     """Run the chosen cells on logs, then write result files for all finished cells."""
     # Imported only here: other experiments need nothing of the evaluation of logs.
     from submax.research.paper.offline import estimate_cell, write_offline
 
-    begin = time.perf_counter()
-    claim_directory(directory, specification)
-    store = CellStore(directory / CELLS, ROWS)
-    sweep({cell.key: cell for cell in chosen}, estimate_cell, store, executor, finished)
-    keys = [cell.key for cell in cells(specification) if store.finished(cell.key)]
-    write_offline(directory, [row for key in keys for row in store.read(key)])
-    close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
+    run_cells(specification, chosen, directory, executor, finished, estimate_cell, write_offline)
 
 
-def run_illustration(specification: Specification, directory: Path) -> None:
-    """Compute the illustration and write its result files."""
+def run_illustration(
+    specification: Specification,
+    chosen: Sequence[Cell],
+    directory: Path,
+    executor: Executor,
+    finished: Callable[[str, Any], None],
+) -> None:
+    """Compute the illustration, which has no cells, and write its result files."""
     begin = time.perf_counter()
     claim_directory(directory, specification)
     illustrate(specification, directory)
     write_statements(directory, illustration_statements(directory))
-    close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
+    close_directory(directory, specification, time.perf_counter() - begin)
+
+
+RUNS: dict[str, Run] = {
+    "illustration": run_illustration,
+    "offline": run_offline,
+    "sweep": run_sweep,
+}
+"""What runs each kind of experiment."""
