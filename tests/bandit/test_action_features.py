@@ -13,7 +13,7 @@ from submax.evaluation.log import Log
 from submax.schema.trained_policy import TrainedPolicy
 
 WAIT, ROWS = 10.0, 120
-POLICY = {"kind": "posterior-submax", "estimator": {"kind": "bayesian-features", "features": 24}}
+POLICY = {"kind": "posterior-submax", "features": 24}
 PRICES = {"A": 1.0, "B": 2.0, "C": 3.0, "D": 4.0, "E": 5.0}
 FEATURES = {name: {"price": price, "genre": "rock"} for name, price in PRICES.items()}
 NEW = {"price": 6.0, "genre": "jazz"}
@@ -57,7 +57,8 @@ def share_of(bandit, name, decisions=60):
     ("kind", "slot"), [("posterior-submax", ""), ("adaptive", ""), ("posterior-submax", "song")]
 )
 def test_a_new_choice_starts_from_what_is_known_of_similar_ones(opened, clock, kind, slot):
-    given = {**DECLARED, "policy": {**POLICY, "kind": kind}, "action_features": FEATURES}
+    policy = {"kind": "adaptive", "policy": POLICY} if kind == "adaptive" else POLICY
+    given = {**DECLARED, "policy": policy, "action_features": FEATURES}
     if slot:
         given["actions"] = {"song": list(PRICES), "layout": ["wide", "narrow"]}
         given["action_features"] = {"song": FEATURES}

@@ -8,7 +8,6 @@ from submax.environments import ENVIRONMENTS
 from submax.estimators import (
     ESTIMATORS,
     Autoregressive,
-    BayesianFeatures,
     Counting,
     Denoising,
     VariationalContinual,
@@ -38,7 +37,7 @@ from submax.testing import (
 )
 from submax.testing.problems import problems_of, some_contexts, some_feedback
 
-LONG = (FourierThompson, PosteriorSubMax, PosteriorSlots, Adaptive, BayesianFeatures)
+LONG = (FourierThompson, PosteriorSubMax, PosteriorSlots, Adaptive)
 EXAMPLES = list(examples_of(POLICIES))
 # Presets that train or take long differ from the examples of their class in size alone.
 PRESETS = [

@@ -18,8 +18,7 @@ NOT_APPLICABLE = {
 """The checks of scikit-learn that do not apply, with the reason."""
 SMALL = {
     "kind": "adaptive",
-    "estimator": {"kind": "bayesian-features", "features": 24, "draws": 8},
-    "depth": 2,
+    "policy": {"kind": "posterior-submax", "features": 24},
 }
 """The default policy with a smaller model: with the default one the checks take a minute."""
 

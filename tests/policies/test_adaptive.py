@@ -28,12 +28,13 @@ from submax import (
     simulate,
 )
 from submax.core.serialization import read_state, state_bytes
-from submax.estimators import BayesianFeatures, Counting
+from submax.estimators import Counting
 from submax.models.regression.bayesian import Posterior, PriorStructure
 from submax.models.regression.logistic import DRAWS, _Regression
 from submax.models.regression.slot_belief import SlotMap
 from submax.policies import Gridded, PosteriorSlots, PosteriorSubMax, RewardConditioned
-from submax.policies.adaptive import LogisticSubMax, PredictiveMixture
+from submax.policies.adaptive import PredictiveMixture
+from submax.policies.regressions import LogisticSubMax
 from submax.simulation.simulate import Pending
 from submax.strategies import SubMax, Tracking
 from submax.strategies.iterated import Iterated, mean_submax_of, submax_of
@@ -433,7 +434,7 @@ def test_rewards_that_differ_by_rounding_teach_nothing():
 
 # Posterior submax
 
-SMALL = PosteriorSubMax(BayesianFeatures(features=24, draws=8))
+SMALL = PosteriorSubMax(features=24, draws=8)
 
 
 def rows(context, action, reward):
@@ -503,7 +504,7 @@ def test_a_policy_is_the_mean_over_the_draws_of_the_belief(seed):
     reward = rng.random(200) < 0.2 + 0.6 * (context[:, 0] > action - 1)
     state = taught_rows(SMALL, Problem(Arms(3), 4), context, action, reward, seed)
     asked = rng.normal(size=(1, 6, 4))
-    drawn = SMALL.estimator.belief(state, asked).drawn_rewards()[0]
+    drawn = state.beliefs[0].drawn(asked[0])
     expected = [np.mean([by_hand(draw, 2) for draw in row], axis=0) for row in drawn.tolist()]
     np.testing.assert_allclose(SMALL.probabilities(state, asked)[0], expected, atol=1e-9)
     alone = [SMALL.probabilities(state, asked[:, one : one + 1])[0, 0] for one in range(6)]
@@ -583,7 +584,7 @@ def test_contexts_that_are_not_finite_are_refused():
 
 
 def test_equal_rewards_after_others_have_faded_do_no_harm(seed):
-    policy = PosteriorSubMax(BayesianFeatures(features=24, memory=Memory(discount=0.9), rows=50))
+    policy = PosteriorSubMax(features=24, memory=Memory(discount=0.9), rows=50)
     rng = np.random.default_rng(seed)
     context, action = rng.normal(size=(100, 2)), rng.integers(3, size=100)
     state = taught_rows(policy, Problem(Arms(3), 2), context, action, action == 0, seed)
@@ -599,7 +600,7 @@ def test_sure_rewards_are_not_unlearned(seed):
     points = 8 * np.vstack([np.eye(3, 4), -np.eye(3, 4)])[labels] + rng.normal(size=(600, 4))
     trace = submax.simulate(
         submax.Classification.of(points, labels),
-        PosteriorSubMax(BayesianFeatures(features=48)),
+        PosteriorSubMax(features=48),
         observations=2000,
         replicas=2,
         delay=BatchedRewards(50),

@@ -17,7 +17,7 @@ from submax import (
     TabularBelief,
     make_policy,
 )
-from submax.estimators import CVAE, BayesianFeatures, Counting
+from submax.estimators import CVAE, Counting
 from submax.policies import (
     EXP3,
     IMED,
@@ -201,7 +201,7 @@ CASES = [
     (RewardConditioned(), Problem(Slots((2000, 2000)))),
     (RewardConditioned(CVAE(), Optimized()), TRILLION),
     (RewardConditioned(CVAE(), Iterated(2)), TRILLION),
-    (PosteriorSubMax(BayesianFeatures()), Problem(Arms(500_000), 3)),
+    (PosteriorSubMax(), Problem(Arms(500_000), 3)),
     (PosteriorSlots(), Problem(Slots((100, 100)), 200)),
     (LinUCB(), Problem(Arms(2**16), context_width=9_999)),
     (HillClimbingThompson(), Problem(Slots((10_000, 10_000, 10_000)))),
@@ -236,7 +236,7 @@ def test_parts_of_another_kind_are_refused():
         with raises_code("invalid-input"):
             policy(Tracking(), Counting())
     with raises_code("invalid-input"):
-        BayesianFeatures(memory=Memory(window=5))
+        PosteriorSubMax(memory=Memory(window=5))
 
 
 @pytest.mark.parametrize("policy", [EXP3(), PolicyGradient()], ids=repr)

@@ -22,7 +22,7 @@ SMALL: dict[str, Any] = {"hidden": 4, "training": BRIEF}
 EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
     "policy": {
         "actor-critic": [{**SMALL}],
-        "adaptive": [{"estimator": {"kind": "bayesian-features", "features": 24}}],
+        "adaptive": [{"policy": {"kind": "posterior-submax", "features": 24}}],
         "advantage-conditioned": [
             {"estimator": {"kind": "softmax", **SMALL}, "levels": 3, **SMALL}
         ],
@@ -82,16 +82,9 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
         "posterior-greedy": [{}, {"beta": 9.0}],
         "posterior-slots": [{"draws": 6}, {"draws": 4, "pairs": False, "depth": 4}],
         "posterior-submax": [
-            {"estimator": {"kind": "bayesian-features", "features": 24}},
-            {
-                "estimator": {
-                    "kind": "bayesian-features",
-                    "features": 24,
-                    "draws": 4,
-                    "kernels": False,
-                },
-                "depth": 5,
-            },
+            {"features": 24},
+            {"features": 24, "draws": 4, "kernels": False, "depth": 5},
+            {"features": 24, "draws": 4, "memory": {"discount": 0.9}},
         ],
         "predictive-mixture": [
             {
@@ -174,11 +167,6 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
     },
     "estimator": {
         "autoregressive": [{**SMALL}],
-        "bayesian-features": [
-            {"features": 24},
-            {"features": 24, "draws": 4, "kernels": False},
-            {"features": 24, "draws": 4, "memory": {"discount": 0.9}},
-        ],
         "classifier": [
             {
                 "classifier": "sklearn.linear_model.LogisticRegression",

@@ -11,7 +11,6 @@ ESTIMATORS: Registry[Estimator[Any]] = Registry(
     "estimator",
     {
         "autoregressive": "submax.research.rivals.sequences:Autoregressive",
-        "bayesian-features": "submax.estimators.regression:BayesianFeatures",
         "classifier": "submax.estimators.classifier:Classifier",
         "counting": "submax.estimators.counting:Counting",
         "cvae": "submax.estimators.network:CVAE",

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import Annotated, Any, NamedTuple, Protocol, Self, runtime_checkable
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
-from submax.core.checks import Allowed, NonNegative, instance_of, whole_number
+from submax.core.checks import instance_of
 from submax.core.errors import InputError
 from submax.core.policy import (
     Policy,
@@ -23,194 +23,11 @@ from submax.core.rewards import Binary
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.estimators.counting import Counting
-from submax.estimators.regression import BayesianFeatures, FeatureParams
-from submax.models.memory import Memory
-from submax.models.regression.context_belief import (
-    ContextBelief,
-    RegressionRows,
-    restricted_beliefs,
-)
-from submax.models.regression.logistic import DRAWS, LogisticRegressions
-from submax.policies.arm_statistics import in_parts
+from submax.policies.regressions import LogisticSubMax, PosteriorSubMax, RegressionPolicy
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.policies.slots import PerSlot, PosteriorSlots
-from submax.strategies.iterated import Iterated, mean_submax_of
+from submax.strategies.iterated import Iterated
 from submax.strategies.tracking import Tracking
-
-MOST_NUMBERS = 2**21
-"""About this many numbers of draws and actions are held in memory at a time: 16 MB."""
-
-
-@runtime_checkable
-class DecidesAlone(Protocol):
-    """A policy with a fast way to decide in one context of a single replica."""
-
-    def alone(self, state: Any, context: Floats) -> Floats:
-        """Return the probabilities in a context that was checked: ``[D] -> [M]``."""
-
-
-@dataclass(frozen=True)
-class PosteriorSubMax(TabularPolicy[FeatureParams]):
-    """Apply SubMax to each kept posterior draw of the expected rewards, and average the policies.
-
-    Each draw v of the expected reward of every action gives a policy: from the uniform one,
-    π_{k+1}(a) ∝ π_k(a) max(v(a) − Σ_b π_k(b) v(b), 0), ``depth`` times. A decision uses one of the
-    draws that the ``estimator`` keeps, at random, so its probability is the mean of these
-    policies, which is exact. Between two updates all decisions share the draws. Before the first
-    update the policy is uniform.
-
-    Not in the paper, whose SubMax it applies to draws; see docs/research.
-    """
-
-    estimator: BayesianFeatures = field(default_factory=BayesianFeatures)
-    depth: Annotated[int, Allowed(whole_number, at_least=1, at_most=100)] = 2
-
-    @property
-    def traits(self) -> PolicyTraits:
-        return self.estimator.traits
-
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> FeatureParams:
-        return self.estimator.init(problem, replicas, rng)
-
-    def probabilities(self, state: FeatureParams, context: Floats) -> Floats:
-        state.problem.check_context(context)
-        if state.problem.context_width == 0:
-            # Without context all decisions of a replica have the same probabilities.
-            context = context[:, :1]
-        if context.shape[:2] == (1, 1):
-            return self.alone(state, context[0, 0])[None, None]
-
-        def decide(belief: ContextBelief, part: Floats) -> Floats:
-            return mean_submax_of(belief.drawn_contrasts(part), self.depth)
-
-        size = state.problem.space.size
-        deciders = [
-            None if belief.feature_map is None else partial(decide, belief)
-            for belief in state.beliefs
-        ]
-        return in_parts(deciders, context, size, MOST_NUMBERS // (self.estimator.draws * size))
-
-    def expected_rewards(self, state: FeatureParams, context: Floats) -> Floats:
-        state.problem.check_context(context)
-        return self.estimator.belief(state, context).expected_rewards()
-
-    def update(
-        self, state: FeatureParams, feedback: Feedback, rng: np.random.Generator
-    ) -> FeatureParams:
-        return self.estimator.fit(state, feedback, rng)
-
-    def alone(self, state: FeatureParams, context: Floats) -> Floats:
-        """Return the probabilities in a single context, see `DecidesAlone`."""
-        belief = state.beliefs[0]
-        if belief.feature_map is None:
-            size = state.problem.space.size
-            return np.full(size, 1 / size)
-        return mean_submax_of(belief.drawn_contrasts_alone(context), self.depth)
-
-
-WIDEST = 0.5
-"""The largest share of the posterior's deviation that draws have."""
-
-
-@serializable("logistic-submax-state")
-class LogisticSubMaxState(NamedTuple):
-    """The regressions of each replica."""
-
-    problem: Problem
-    beliefs: tuple[LogisticRegressions, ...]
-
-    def restricted(self, choices: Choices) -> Self:
-        """Return the state with the joint actions of these choices alone."""
-        return restricted_beliefs(self, choices)
-
-
-@dataclass(frozen=True)
-class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
-    """Apply SubMax to posterior draws of logistic regressions, and average the policies.
-
-    P(1 | a, x) = σ(θ_a · (1, z)), see `LogisticRegressions`; a reward between the lowest and the
-    highest possible one counts as part of a success. Each draw has the share min(½, ``width`` / F)
-    of the posterior's deviation, with F coefficients, and gives the expected reward of every
-    action and so a policy, as in `PosteriorSubMax`. All F − 1 numbers of a context are used,
-    however many there are. Draws of full width explore too much where coefficients are many
-    (Agrawal and Goyal, 2013), while few coefficients need some width: contexts that repeat do not
-    explore by themselves.
-
-    Not in the paper, whose SubMax it applies to draws; see docs/research.
-    """
-
-    depth: Annotated[int, Allowed(whole_number, at_least=1, at_most=100)] = 4
-    width: NonNegative = 4.0
-    memory: Memory = field(default_factory=Memory)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.memory.check_keeps_rows("logistic-submax policy")
-
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(forgets=self.memory.forgets)
-
-    def init(
-        self, problem: Problem, replicas: int, rng: np.random.Generator
-    ) -> LogisticSubMaxState:
-        problem.scale.known_bounds("the logistic-submax policy")
-        problem.space.check_listable("the logistic-submax policy", "take posterior-slots")
-        belief = LogisticRegressions.unlearned(problem.context_width)
-        return LogisticSubMaxState(problem, (belief,) * replicas)
-
-    def probabilities(self, state: LogisticSubMaxState, context: Floats) -> Floats:
-        state.problem.check_context(context)
-        if context.shape[:2] == (1, 1):
-            return self.alone(state, context[0, 0])[None, None]
-
-        def decide(belief: LogisticRegressions, part: Floats) -> Floats:
-            value = belief.drawn(part)
-            value -= value.mean(axis=-1, keepdims=True)
-            return mean_submax_of(value, self.depth)
-
-        size = state.problem.space.size
-        deciders = [
-            None if belief.draws is None else partial(decide, belief) for belief in state.beliefs
-        ]
-        return in_parts(deciders, context, size, MOST_NUMBERS // (DRAWS * size))
-
-    def alone(self, state: LogisticSubMaxState, context: Floats) -> Floats:
-        """Return the probabilities in a single context, see `DecidesAlone`."""
-        belief = state.beliefs[0]
-        if belief.draws is None:
-            size = state.problem.space.size
-            return np.full(size, 1 / size)
-        value = belief.drawn(context[None])[0]
-        value -= np.add.reduce(value, axis=-1, keepdims=True) * (1 / value.shape[-1])
-        return mean_submax_of(value, self.depth)
-
-    def expected_rewards(self, state: LogisticSubMaxState, context: Floats) -> Floats:
-        state.problem.check_context(context)
-        low, high = state.problem.scale.known_bounds("the logistic-submax policy")
-        found = np.full((*context.shape[:2], state.problem.space.size), np.nan)
-        for replica, belief in enumerate(state.beliefs):
-            if belief.mean is not None:
-                found[replica] = low + (high - low) * belief.expected(context[replica])
-        return found
-
-    def update(
-        self, state: LogisticSubMaxState, feedback: Feedback, rng: np.random.Generator
-    ) -> LogisticSubMaxState:
-        feedback.check(state.problem)
-        low, high = state.problem.scale.known_bounds("the logistic-submax policy")
-        share = min(self.width / (1 + state.problem.context_width), WIDEST)
-        # Each replica has a stream of its own, so none depends on the rows of another.
-        beliefs, streams = [], rng.spawn(len(state.beliefs))
-        for replica, (belief, stream) in enumerate(zip(state.beliefs, streams, strict=True)):
-            rows = RegressionRows.of(feedback, replica, state.problem)
-            if len(rows.reward):
-                rows = rows._replace(reward=(rows.reward - low) / (high - low))
-                size, discount = state.problem.space.size, self.memory.discount
-                belief = belief.learned(rows, size, discount, share, stream)
-            beliefs.append(belief)
-        return state._replace(beliefs=tuple(beliefs))
-
 
 SUREST = 0.01
 """Predictions of 0/1 rewards are clipped to this distance from 0 and 1, so no single surprise
@@ -343,11 +160,13 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
     def _by_context(self) -> tuple[tuple[int, Callable[[Any, Floats], Floats]], ...]:
         """The number of each policy that uses the context, and how it decides in one."""
 
-        def slowly(policy: Policy[Any], member: Any, context: Floats) -> Floats:
-            return policy.probabilities(member, context[None, None])[0, 0]
+        def alone(policy: Policy[Any]) -> Callable[[Any, Floats], Floats]:
+            if isinstance(policy, RegressionPolicy):
+                return policy.alone
+            return lambda member, context: policy.probabilities(member, context[None, None])[0, 0]
 
         return tuple(
-            (number, policy.alone if isinstance(policy, DecidesAlone) else partial(slowly, policy))
+            (number, alone(policy))
             for number, policy in enumerate(self.policies)
             if self._uses_context[number]
         )
@@ -566,25 +385,19 @@ class Adaptive(WrapperPolicy):
 
     - For arms without context it is `RewardConditioned` with counts whose smoothing and memory are
       fitted, and the strategy `Tracking`.
-    - For arms with a context it is `PosteriorSubMax`: the ``estimator`` predicts the reward of each
-      action, and SubMax is applied ``depth`` times to each of its posterior draws. If rewards are 0
-      or 1 and the context has at most 12 numbers, it is a `PredictiveMixture` of this, of counts
-      that ignore the context, to which SubMax is applied ``depth`` times as well, and of
-      `LogisticSubMax`: the policy that predicted rewards best decides.
+    - For arms with a context it is ``policy``, a `PosteriorSubMax`. If rewards are 0 or 1 and the
+      context has at most 12 numbers, it is a `PredictiveMixture` of this, of counts that ignore the
+      context, to which SubMax is applied as often, and of `LogisticSubMax`: the policy that
+      predicted rewards best decides.
     - For several slots, with or without context, it is `PosteriorSlots`, which does not list joint
-      actions and does not use the ``estimator``.
+      actions.
     - For several slots that have a reward each, it is `PerSlot`: every slot is decided as arms are.
 
     All four fit their parameters to the data and know the probability of every decision. Not in
     the paper; see docs/research.
     """
 
-    estimator: BayesianFeatures = field(default_factory=BayesianFeatures)
-    depth: Annotated[int, Allowed(whole_number, at_least=1, at_most=100)] = 2
-
-    @property
-    def traits(self) -> PolicyTraits:
-        return self.estimator.traits
+    policy: PosteriorSubMax = field(default_factory=PosteriorSubMax)
 
     def wrapped(self, problem: Problem) -> Policy[Any]:
         if problem.slot_scale is not None:
@@ -596,17 +409,17 @@ class Adaptive(WrapperPolicy):
         mixed = (
             isinstance(problem.scale, Binary)
             and problem.context_width <= MOST_MIXED_NUMBERS
-            # Only the estimator makes use of action features.
+            # Only the regressions on kernels make use of action features.
             and not problem.action_features
         )
-        return self._choosing_by_predictions if mixed else self._with_context
+        return self._choosing_by_predictions if mixed else self.policy
 
     def expected_rewards(self, state: Any, context: Floats) -> Floats | None:
         return expected_rewards(self.wrapped(state.problem), state, context)
 
     @cached_property
     def _with_slots(self) -> Policy[Any]:
-        return PosteriorSlots(depth=self.depth)
+        return PosteriorSlots(depth=self.policy.depth)
 
     @cached_property
     def _with_slot_rewards(self) -> Policy[Any]:
@@ -614,14 +427,10 @@ class Adaptive(WrapperPolicy):
         return PerSlot(self)
 
     @cached_property
-    def _with_context(self) -> Policy[Any]:
-        return PosteriorSubMax(self.estimator, self.depth)
-
-    @cached_property
     def _choosing_by_predictions(self) -> Policy[Any]:
-        memory = self.estimator.memory
-        counts = RewardConditioned(Counting(1.0, memory), Iterated(self.depth))
-        return PredictiveMixture((counts, LogisticSubMax(memory=memory), self._with_context))
+        memory, depth = self.policy.memory, self.policy.depth
+        counts = RewardConditioned(Counting(1.0, memory), Iterated(depth))
+        return PredictiveMixture((counts, LogisticSubMax(memory=memory), self.policy))
 
     @cached_property
     def _without_context(self) -> Policy[Any]:

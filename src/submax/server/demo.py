@@ -89,11 +89,10 @@ class DemoWorld:
 
     def declaration(self) -> dict[str, Any]:
         """The bandit, as it is declared; it forgets, because visitors change."""
-        estimator = {"kind": "bayesian-features", "memory": {"discount": 0.999}}
         return {
             "actions": list(ACTIONS),
             "context": {"device": list(DEVICES), "country": list(COUNTRIES)},
-            "policy": {"kind": "posterior-submax", "estimator": estimator},
+            "policy": {"kind": "posterior-submax", "memory": {"discount": 0.999}},
             "reward_wait": REWARD_WAIT,
             "default_reward": 0.0,
             "refit_rows": 50,

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.problem import Feedback, Problem
 from submax.core.serialization import serializable
-from submax.core.spaces import Choices
 from submax.models.regression.bayesian import (
     Posterior,
     PosteriorCovariance,
@@ -25,8 +24,6 @@ from submax.models.regression.bayesian import (
 from submax.models.regression.blas import in_one_thread
 from submax.models.regression.features import GROUPS, FeatureMap, new_map
 
-Beliefs = TypeVar("Beliefs", bound=Any)
-"""A state with a ``problem`` and the ``beliefs`` of all replicas."""
 PIECE = 4096
 """Number of rows whose features are computed together, which bounds the memory for features."""
 
@@ -613,28 +610,3 @@ def _different_rewards(reward: Floats, most: int, rng: np.random.Generator) -> I
         others = order[reward[order] != reward[chosen[0]]][: most // 2]
         chosen = np.concatenate([others, chosen[: most - len(others)]])
     return np.sort(chosen)
-
-
-def taught(
-    beliefs: tuple[ContextBelief, ...],
-    feedback: Feedback,
-    problem: Problem,
-    settings: BeliefSettings,
-    rng: np.random.Generator,
-) -> tuple[ContextBelief, ...]:
-    """Return the beliefs of all replicas after more feedback.
-
-    Each replica has a random stream of its own, so none depends on the rows of another.
-    """
-    learned = []
-    for replica, (belief, stream) in enumerate(zip(beliefs, rng.spawn(len(beliefs)), strict=True)):
-        rows = RegressionRows.of(feedback, replica, problem)
-        learned.append(belief.learned(rows, settings, stream) if len(rows.reward) else belief)
-    return tuple(learned)
-
-
-def restricted_beliefs(state: Beliefs, choices: Choices) -> Beliefs:
-    """Return a state with only the joint actions of these choices in its ``beliefs``."""
-    kept = state.problem.space.indices_of(choices)
-    beliefs = tuple(belief.restricted(kept) for belief in state.beliefs)
-    return state._replace(problem=state.problem.restricted(choices), beliefs=beliefs)

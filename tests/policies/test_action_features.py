@@ -6,9 +6,8 @@ import pytest
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.spaces import Arms, Slots
-from submax.estimators.regression import MOST_SHARED, BayesianFeatures
 from submax.models.regression.bayesian import MOST_COLUMNS, described_actions
-from submax.policies.adaptive import PosteriorSubMax
+from submax.policies.regressions import MOST_SHARED, PosteriorSubMax
 
 
 def arms(*columns):
@@ -64,14 +63,14 @@ PRICES = np.linspace(1.0, 3.0, 8)
 NEW = len(PRICES) - 1
 """The dearest action, which no row has."""
 ASKED = np.array([[[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0]]])
-SMALL = BayesianFeatures(features=40)
+SMALL = PosteriorSubMax(features=40)
 
 
 def truth(price, context):
     return 0.1 + 0.2 * price + 0.1 * price * context[..., 0]
 
 
-def learned(features, seed, estimator=SMALL, noise=0.1, rows=300):
+def learned(features, seed, noise=0.1, rows=300):
     rng = np.random.default_rng(seed)
     problem = Problem(Arms(len(PRICES)), 2, Continuous(), features)
     context = rng.standard_normal((1, rows, 2))
@@ -79,40 +78,39 @@ def learned(features, seed, estimator=SMALL, noise=0.1, rows=300):
     reward = truth(PRICES[action[..., 0]], context) + noise * rng.standard_normal((1, rows))
     log_prob = np.full((1, rows), -np.log(NEW))
     feedback = Feedback(context, action, reward, log_prob, np.ones((1, rows)))
-    policy = PosteriorSubMax(estimator)
-    return policy, policy.update(policy.init(problem, 1, rng), feedback, rng)
+    return SMALL.update(SMALL.init(problem, 1, rng), feedback, rng)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_an_action_that_was_never_tried_is_expected_on_the_line_of_its_price(seed):
-    policy, state = learned((tuple((price,) for price in PRICES),), seed)
-    found = policy.estimator.belief(state, ASKED).expected_rewards()[0, :, NEW]
+    state = learned((tuple((price,) for price in PRICES),), seed)
+    found = SMALL.expected_rewards(state, ASKED)[0, :, NEW]
     np.testing.assert_allclose(found, truth(PRICES[NEW], ASKED)[0], atol=0.06)
-    assert policy.probabilities(state, ASKED)[0, 0, NEW] > 0.5
+    assert SMALL.probabilities(state, ASKED)[0, 0, NEW] > 0.5
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_without_features_it_is_expected_to_be_like_the_average(seed):
-    policy, state = learned((), seed)
-    found = policy.estimator.belief(state, ASKED).expected_rewards()[0, 0, NEW]
+    state = learned((), seed)
+    found = SMALL.expected_rewards(state, ASKED)[0, 0, NEW]
     assert abs(found - truth(PRICES[:NEW].mean(), ASKED)[0, 0]) < 0.1
-    assert policy.probabilities(state, ASKED)[0, 0, NEW] < 0.1
+    assert SMALL.probabilities(state, ASKED)[0, 0, NEW] < 0.1
 
 
 def test_features_that_say_nothing_are_not_believed():
     rng = np.random.default_rng(5)
     shuffled = tuple((price,) for price in rng.permutation(PRICES))
-    policy, state = learned((shuffled,), 0)
-    plain, bare = learned((), 0)
+    state = learned((shuffled,), 0)
+    bare = learned((), 0)
     tried = slice(0, NEW)
-    found = policy.estimator.belief(state, ASKED).expected_rewards()[0, :, tried]
-    expected = plain.estimator.belief(bare, ASKED).expected_rewards()[0, :, tried]
+    found = SMALL.expected_rewards(state, ASKED)[0, :, tried]
+    expected = SMALL.expected_rewards(bare, ASKED)[0, :, tried]
     np.testing.assert_allclose(found, expected, atol=0.05)
 
 
 def test_many_features_are_reduced_and_leave_fewer_features_of_the_context():
     rows = tuple(map(tuple, np.random.default_rng(0).standard_normal((40, 30)).tolist()))
     problem = Problem(Arms(40), 3, action_features=(rows,))
-    settings = BayesianFeatures().settings(problem)
+    settings = PosteriorSubMax().settings(problem)
     assert settings.action_features.shape == (40, MOST_COLUMNS)
     assert settings.features == MOST_SHARED // (1 + MOST_COLUMNS)
