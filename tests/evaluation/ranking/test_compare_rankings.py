@@ -10,12 +10,7 @@ from refusals import raises_code
 from scipy import stats
 
 from submax.cli import main
-from submax.research.beyond.rankings import (
-    PlackettLuce,
-    PositionBased,
-    compare_rankings,
-)
-from submax.research.beyond.slate_log import Slates
+from submax.research.beyond.rankings import PlackettLuce, Slates, compare_rankings
 
 ITEMS, POSITIONS = 4, 3
 THETA, ATTRACTION = np.array([1.0, 0.6, 0.3]), np.array([0.1, 0.2, 0.3, 0.5])
@@ -143,9 +138,6 @@ def test_what_cannot_be_evaluated_is_refused(rng):
     plain = Slates.read({name: table[name] for name in table if name != "marginal"})
     with raises_code("invalid-input", "estimators"):
         compare_rankings(plain, {"p": uniform}, estimators=["iips"])
-    short = [PositionBased((1.0,))]
-    with raises_code("invalid-input", "examination"):
-        compare_rankings(slates, {"p": uniform}, logging=uniform, estimators=short)
     with raises_code("invalid-input", "slate"):
         Slates.read({"position": [1]})
 

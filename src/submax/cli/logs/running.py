@@ -46,8 +46,7 @@ from submax.evaluation.log import By
 from submax.evaluation.report import check_report
 from submax.evaluation.sources import TextFormat
 from submax.evaluation.targets import COLUMNS, REWARD_MODEL, PolicyOfLog
-from submax.research.beyond.rankings import compare_rankings
-from submax.research.beyond.slate_log import Slates
+from submax.research.beyond.rankings import Slates, compare_rankings
 from submax.schema.trained_policy import TrainedPolicy
 from submax.simulation.results import write_csv
 

@@ -1,17 +1,21 @@
 """Rankings: what another policy would have earned with lists of items, position by position."""
 
+import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError, one_line
+from submax.core.problem import PROBABILITY_TOLERANCE
+from submax.evaluation.cells import CheckedColumns
 from submax.evaluation.comparison import Comparison, Overview
 from submax.evaluation.diagnostics import (
     SIGNIFICANT_ERRORS,
@@ -23,70 +27,188 @@ from submax.evaluation.diagnostics import (
 from submax.evaluation.estimates import SLATE, Difference, Estimate, differences_of
 from submax.evaluation.evaluator import LOGGING_POLICY
 from submax.evaluation.intervals import INTERVALS, ConfidenceInterval
+from submax.evaluation.reading import numbered
+from submax.evaluation.sources import open_source
 from submax.evaluation.sums import Terms, TermSums, Units, mean
-from submax.research.beyond.slate_log import EMPTY, Slates
+
+# A log of slates ------------------------------------------------------------------------
+
+EMPTY = -1
+"""The item at a position that a slate does not have."""
+ROLES = ("slate", "position", "action", "reward", "propensity", "marginal", "cluster")
+"""The roles that a column can have; a log needs no marginal and no cluster."""
+MARGINAL = "_marginal"
+"""Ending of the column that has a policy's probability of an item whatever is above it."""
+MOST_POSITIONS = 1000
+"""The longest slate: longer ones are more likely a column that does not hold positions."""
 
 
-class RankingEvidence(NamedTuple):
-    """The evidence of n slates of K positions about a policy π; arrays are ``[n, K]``.
+@dataclass(frozen=True, eq=False)
+class Slates:
+    """n slates with up to K positions; arrays are ``[n, K]``.
 
-    ``weight`` is π(a_k | a_1 … a_k−1) / p(a_k | a_1 … a_k−1), 1 at positions that a slate does not
-    have (``filled`` is False). ``marginal_weight`` is π(a at k) / p(a at k) of the item a at
-    position k. ``placed [n, K, K]`` is π(a at j) for the item at position k and every position j,
-    and ``logged_placed`` the same of the logging policy. ``predicted`` is q̂_k(a_k), a prediction of
-    Σ_j≥k r_j under π that was fitted to other slates, and ``expected`` its expectation under π
-    given the items above. What is not known is None. ``bounds`` are those of one reward, and
-    ``counts [n]`` is the number of equal slates, if it is not one.
+    ``item`` is the index, in ``items``, of the item at each position (``EMPTY`` if a slate is
+    shorter), and ``reward`` its reward, such as a click. ``propensity`` is the logging policy's
+    probability of the item at its position, given the items above it. ``marginal`` is the
+    probability of the item at its position whatever is above, if it is known. ``given`` are the
+    probabilities of other policies by name, given the items above; ``given_marginal`` without
+    them. ``cluster [n]`` is the number of the cluster (such as a user) of each slate.
     """
 
+    items: tuple[str, ...]
+    item: Integers
     reward: Floats
-    filled: Booleans
-    weight: Floats
-    marginal_weight: Floats | None = None
-    placed: Floats | None = None
-    logged_placed: Floats | None = None
-    predicted: Floats | None = None
-    expected: Floats | None = None
-    bounds: tuple[float, float] | None = None
-    counts: Floats | None = None
+    propensity: Floats
+    marginal: Floats | None = None
+    given: Mapping[str, Floats] = field(default_factory=dict)
+    given_marginal: Mapping[str, Floats] = field(default_factory=dict)
+    cluster: Integers | None = None
 
-    def above(self) -> Floats:
-        """Return the weight of the items down to each position, Π_j≤k w_j."""
-        return np.cumprod(self.weight, axis=1, dtype=np.float64)
+    def __len__(self) -> int:
+        return len(self.item)
 
-    def reach(self, weight: Floats) -> tuple[float, float]:
-        """Return the smallest and the largest possible Σ_k w_k r_k of a slate."""
-        low, high = self.bounds or (float(self.reward.min()), float(self.reward.max()))
-        sums = np.where(self.filled, weight, 0.0).sum(axis=1)
-        ends = np.outer([sums.min(), sums.max(), 0.0], [low, high])
-        return float(ends.min()), float(ends.max())
+    @property
+    def positions(self) -> int:
+        """The number of positions, K."""
+        return int(self.item.shape[1])
+
+    @property
+    def filled(self) -> Booleans:
+        """Which positions the slates have, ``[n, K]``."""
+        return self.item != EMPTY
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the items and rewards of all slates, without propensities."""
+        digest = hashlib.sha256(repr(self.items).encode())
+        for column in (self.item, self.reward):
+            digest.update(repr((column.shape, column.dtype.str)).encode())
+            digest.update(np.ascontiguousarray(column).data)
+        return digest.hexdigest()
+
+    @classmethod
+    def read(
+        cls,
+        source: Any,
+        *,
+        columns: Mapping[str, str] | None = None,
+        policies: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Read slates from a file, a data frame or a table, with a row for each position.
+
+        ``columns`` maps roles to names of columns, which by default have the names of their roles:
+        slate (the id of a list), position (a whole number, from the top), action (the item),
+        reward, propensity (given the items above), marginal (the propensity whatever is above)
+        and cluster; the last two may be absent.
+
+        ``policies`` maps names of other policies to the column that has their probability of the
+        item, given the items above. The probability whatever is above is in a column with the same
+        name and the ending ``_marginal``, if there is one.
+
+        >>> table = {"slate": [1, 1, 2, 2], "position": [1, 2, 1, 2],
+        ...          "action": ["A", "B", "B", "A"], "reward": [1, 0, 0, 1],
+        ...          "propensity": [0.5, 1.0, 0.5, 1.0]}
+        >>> Slates.read(table).item.tolist()
+        [[0, 1], [1, 0]]
+        """
+        opened = open_source(source)
+        names = _role_columns(opened.columns, columns or {})
+        # Of the logging policy, and of others as (name, whether whatever is above).
+        probabilities: dict[Any, str] = {
+            role: names[role] for role in ("propensity", "marginal") if role in names
+        }
+        for name, column in (policies or {}).items():
+            one_of(f"column of the policy {name!r}:", column, opened.columns)
+            probabilities[name, False] = column
+            if f"{column}{MARGINAL}" in opened.columns:
+                probabilities[name, True] = f"{column}{MARGINAL}"
+        sql = CheckedColumns(opened)
+        wanted = {"position": sql.number(names["position"]), "reward": sql.number(names["reward"])}
+        fraction = f"{wanted['position']} <> round({wanted['position']})"
+        sql.check(names["position"], "is not a whole number", fraction)
+        item = sql.name(names["action"], "is missing: an item is needed")
+        for role in ("slate", "cluster"):
+            if role in names:
+                wanted[role] = sql.identifier(names[role])
+        for key, column in probabilities.items():
+            wanted[str(key)] = value = sql.number(column)
+            low = "<=" if isinstance(key, str) else "<"
+            outside = f"{value} {low} 0 or {value} > {1 + PROBABILITY_TOLERANCE!r}"
+            sql.check(column, "is not a probability that is possible here", outside)
+        facts = sql.facts({"items": sql.names_fact(item, "good")})
+        items = sql.names(names["action"], item, facts["items"] or ())
+        wanted["item"] = sql.code(item, items)
+        parts = list[dict[str, NDArray[Any]]]()
+        for rows in sql.batches(wanted):
+            sql.bad.rows += int(np.count_nonzero(rows.bad))
+            parts.append(rows.columns)
+        sql.refuse()
+        if not parts:
+            raise InputError(f"{opened.name} has no rows: give a row for each position of a slate")
+        read = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return cls(tuple(items), **_arranged(read, names, probabilities))
 
 
-class RankingEstimator(ABC):
-    """Estimates the expected sum of the rewards of a slate, Σ_k r_k, under another policy.
+def _role_columns(columns: list[str], named: Mapping[str, str]) -> dict[str, str]:
+    """Return the column of each role that the table has."""
+    for role in named:
+        one_of("column role of slates", role, ROLES)
+        one_of(f"column for the {role}", named[role], columns)
+    found = {role: named.get(role, role) for role in ROLES if role in named or role in columns}
+    for role in ROLES[:5]:
+        if role not in found:
+            raise InputError(
+                f"no column is called {role!r}, and slates need one. There are: "
+                f"{', '.join(columns)[:200]}. Say which column it is: columns={{{role!r}: NAME}}",
+                parameter=role,
+            )
+    return found
 
-    ``short`` is its name in tables, and ``assumes`` is what has to be true, in words.
-    """
 
-    short: ClassVar[str]
-    assumes: ClassVar[str]
-
-    @abstractmethod
-    def missing(self, evidence: RankingEvidence) -> str | None:
-        """Return what the estimator needs and the evidence does not have; None if nothing."""
-
-    @abstractmethod
-    def weights(self, evidence: RankingEvidence) -> Floats:
-        """Return the factor of the reward at every position, ``[n, K]``."""
-
-    def terms(self, evidence: RankingEvidence) -> Terms:
-        """Return the terms, one for each slate, whose mean is the estimate."""
-        weight = self.weights(evidence)
-        return Terms(
-            (weight * evidence.reward).sum(axis=1),
-            reach=evidence.reach(weight),
-            counts=evidence.counts,
+def _arranged(
+    read: dict[str, NDArray[Any]], names: Mapping[str, str], probabilities: Mapping[Any, str]
+) -> dict[str, Any]:
+    """Return the fields of `Slates` as arrays ``[n, K]``, a row for each slate."""
+    slate = numbered(read["slate"].view(np.int64))
+    position = (read["position"] - read["position"].min()).astype(np.int64)
+    positions = int(position.max()) + 1
+    if positions > MOST_POSITIONS:
+        raise InputError(
+            f"the positions in {names['position']!r} are up to {positions} apart, and slates have "
+            f"up to {MOST_POSITIONS} positions: name the column that holds the position"
         )
+    place = slate * positions + position
+    if len(np.unique(place)) < len(place):
+        raise InputError(
+            "two rows have the same slate and position, and each position of a slate has one row: "
+            f"check the columns {names['slate']!r} and {names['position']!r}",
+            parameter="position",
+        )
+    shape = (int(slate.max()) + 1, positions)
+
+    def arranged(values: NDArray[Any], empty: float) -> Any:
+        table = np.full(shape, empty, dtype=values.dtype)
+        table.ravel()[place] = values
+        return table
+
+    listed = {key: arranged(read[str(key)], 1.0) for key in probabilities}
+    others = [key for key in listed if not isinstance(key, str)]
+    cluster: Integers | None = None
+    if "cluster" in read:
+        cluster = np.empty(shape[0], dtype=np.int64)
+        cluster[slate] = numbered(read["cluster"].view(np.int64))
+    return {
+        "item": arranged(read["item"], EMPTY),
+        "reward": arranged(read["reward"], 0.0),
+        "propensity": listed["propensity"],
+        "marginal": listed.get("marginal"),
+        "given": {name: listed[name, False] for name, whatever in others if not whatever},
+        "given_marginal": {name: listed[name, True] for name, whatever in others if whatever},
+        "cluster": cluster,
+    }
+
+
+# Policies -------------------------------------------------------------------------------
 
 
 class RankingPolicy(ABC):
@@ -177,196 +299,37 @@ class PlackettLuce(RankingPolicy):
         return found
 
 
-@dataclass(frozen=True)
-class SlateInversePropensity(RankingEstimator):
-    """V = (1/n) Σ_i w_i Σ_k r_ik, where w_i is the weight of the whole slate, Π_k w_ik.
+# Evidence -------------------------------------------------------------------------------
 
-    Unbiased whatever users do, because it treats a slate as one action. The weights grow
-    exponentially with the number of positions.
+
+class RankingEvidence(NamedTuple):
+    """The evidence of n slates of K positions about a policy π; arrays are ``[n, K]``.
+
+    ``weight`` is π(a_k | a_1 … a_k−1) / p(a_k | a_1 … a_k−1), 1 at positions that a slate does not
+    have (``filled`` is False). ``marginal_weight`` is π(a at k) / p(a at k) of the item a at
+    position k. ``placed [n, K, K]`` is π(a at j) for the item at position k and every position j,
+    and ``logged_placed`` the same of the logging policy. ``predicted`` is q̂_k(a_k), a prediction of
+    Σ_j≥k r_j under π that was fitted to other slates, and ``expected`` its expectation under π
+    given the items above. What is not known is None. ``bounds`` are those of one reward, and
+    ``counts [n]`` is the number of equal slates, if it is not one.
     """
 
-    short: ClassVar[str] = "sips"
-    assumes: ClassVar[str] = "nothing about users; the weights are those of whole slates"
-
-    def missing(self, evidence: RankingEvidence) -> str | None:
-        return None
-
-    def weights(self, evidence: RankingEvidence) -> Floats:
-        whole = evidence.weight.prod(axis=1, keepdims=True)
-        return np.broadcast_to(whole, evidence.reward.shape)
-
-
-@dataclass(frozen=True)
-class IndependentInversePropensity(RankingEstimator):
-    """V = (1/n) Σ_i Σ_k π(a_ik at k) / p(a_ik at k) r_ik.
-
-    Unbiased if the reward at a position depends only on the item there and on the position: this is
-    the item-position model.
-
-    Reference: Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen (2018), Offline evaluation
-    of ranking policies with click models.
-    """
-
-    short: ClassVar[str] = "iips"
-    assumes: ClassVar[str] = "the reward at a position depends only on its item and the position"
-
-    def missing(self, evidence: RankingEvidence) -> str | None:
-        return None if evidence.marginal_weight is not None else "marginal probabilities"
-
-    def weights(self, evidence: RankingEvidence) -> Floats:
-        assert evidence.marginal_weight is not None
-        return evidence.marginal_weight
-
-
-@dataclass(frozen=True)
-class RewardInteraction(RankingEstimator):
-    """V = Σ_k Σ_i w_i,1:k r_ik / Σ_i w_i,1:k, with w_i,1:k = Π_j≤k w_ij.
-
-    The reward of a position is weighted by the items down to this position. Consistent if users
-    read from the top, so that a reward depends on the items above and at its position: the cascade
-    model is a special case. The weights of each position are normalized, which reduces the
-    variance and adds a bias of order 1/n; with ``normalized`` = False they are not, and the
-    estimate is unbiased.
-
-    Reference: McInerney, Brost, Chandar, Mehrotra and Carterette (2020), Counterfactual evaluation
-    of slate recommendations with sequential reward interactions.
-    """
-
-    normalized: bool = True
-    short: ClassVar[str] = "rips"
-    assumes: ClassVar[str] = "the reward at a position depends on the items above and at it"
-
-    def missing(self, evidence: RankingEvidence) -> str | None:
-        return None
-
-    def weights(self, evidence: RankingEvidence) -> Floats:
-        return evidence.above()
-
-    def terms(self, evidence: RankingEvidence) -> Terms:
-        plain = super().terms(evidence)
-        if not self.normalized:
-            return plain
-        weight, counts = self.weights(evidence), evidence.counts
-        averages = np.array([mean(column, counts) for column in weight.T])
-        sums = np.array([mean(column, counts) for column in (weight * evidence.reward).T])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            values: Floats = np.where(averages > 0, sums / averages, np.nan)
-            # Ratios are linearized: their terms have the mean v and the variance of the ratio.
-            terms = values + weight * (evidence.reward - values) / averages
-        return plain._replace(numerator=terms.sum(axis=1))
-
-
-@dataclass(frozen=True)
-class CascadeDoublyRobust(RankingEstimator):
-    """V = (1/n) Σ_i Σ_k [w_i,1:k (r_ik − q̂_k(a_ik)) + w_i,1:k−1 E_π[q̂_k(a) | a_i,1:k−1]].
-
-    q̂_k(a) predicts the rewards from position k on. Unbiased under the assumption of ``rips``,
-    whatever q̂ is; the better q̂, the smaller the variance.
-
-    Reference: Kiyohara, Saito, Matsuhiro, Narita, Shimizu and Yamamoto (2022), Doubly robust
-    off-policy evaluation for ranking policies under the cascade behavior model.
-    """
-
-    short: ClassVar[str] = "cascade-dr"
-    assumes: ClassVar[str] = "the reward at a position depends on the items above and at it"
-
-    def missing(self, evidence: RankingEvidence) -> str | None:
-        if evidence.predicted is None or evidence.expected is None:
-            return "the probabilities of all items at each position (policies as objects)"
-        return None
-
-    def weights(self, evidence: RankingEvidence) -> Floats:
-        return evidence.above()
-
-    def terms(self, evidence: RankingEvidence) -> Terms:
-        assert evidence.predicted is not None
-        assert evidence.expected is not None
-        weight = self.weights(evidence)
-        before = np.concatenate([np.ones((len(weight), 1)), weight[:, :-1]], axis=1)
-        of_model = np.where(
-            evidence.filled, before * evidence.expected - weight * evidence.predicted, 0.0
-        ).sum(axis=1)
-        low, high = evidence.reach(weight)
-        return Terms(
-            of_model + (weight * evidence.reward).sum(axis=1),
-            reach=(float(of_model.min()) + low, float(of_model.max()) + high),
-            counts=evidence.counts,
-        )
-
-
-@dataclass(frozen=True)
-class PositionBased(RankingEstimator):
-    """V = (1/n) Σ_i Σ_k r_ik Σ_j θ_j π(a_ik at j) / Σ_j θ_j p(a_ik at j).
-
-    Unbiased if E[r_k] = θ_k γ(a_k): a user examines position k with probability θ_k and, if so, is
-    attracted by the item with probability γ(a). An item then tells about all positions, so that its
-    weight is at most the largest of its weights in ``iips``. θ is the ``examination``, of which
-    only ratios matter; if it is None, it is estimated by θ_k ∝ (1/n) Σ_i r_ik / p(a_ik at k), which
-    needs a log that can place every item at every position.
-
-    Reference: Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen (2018), Offline evaluation
-    of ranking policies with click models. *Departs from the paper:* weights are not clipped, and
-    the examination can be estimated.
-    """
-
-    examination: tuple[float, ...] | None = None
-    short: ClassVar[str] = "pbm"
-    assumes: ClassVar[str] = "a click needs a position that is examined and an item that attracts"
-
-    def missing(self, evidence: RankingEvidence) -> str | None:
-        if evidence.placed is None or evidence.logged_placed is None:
-            return "the probabilities of items at all positions (policies as objects)"
-        return None
-
-    def weights(self, evidence: RankingEvidence) -> Floats:
-        assert evidence.placed is not None
-        assert evidence.logged_placed is not None
-        theta = self.examined(evidence)
-        below = evidence.logged_placed @ theta
-        return np.divide(evidence.placed @ theta, below, out=np.zeros(below.shape), where=below > 0)
-
-    def examined(self, evidence: RankingEvidence) -> Floats:
-        """Return the examination of every position, that of the first is 1, ``[K]``."""
-        positions = evidence.reward.shape[1]
-        if self.examination is not None:
-            theta = np.asarray(self.examination, dtype=np.float64)
-            if theta.shape != (positions,) or not (theta > 0).any() or (theta < 0).any():
-                raise InputError(
-                    f"the examination is {self.examination!r}; {positions} numbers, one for each "
-                    "position and none below 0, are allowed: give them, or None to estimate them",
-                    parameter="examination",
-                )
-            return theta
-        assert evidence.logged_placed is not None
-        own = np.diagonal(evidence.logged_placed, axis1=1, axis2=2)
-        found = np.where(evidence.filled, evidence.reward / np.where(own > 0, own, 1.0), 0.0)
-        averages = np.array([mean(column, evidence.counts) for column in found.T])
-        if not averages[0] > 0:
-            # Nothing was earned at the top: positions are then taken to be examined alike.
-            return np.ones(positions)
-        return np.maximum(averages / averages[0], 0.0)
-
-
-RANKING_ESTIMATORS: dict[str, type[RankingEstimator]] = {
-    one.short: one
-    for one in (
-        CascadeDoublyRobust,
-        RewardInteraction,
-        SlateInversePropensity,
-        PositionBased,
-        IndependentInversePropensity,
-    )
-}
-"""Estimators by name, in the order in which they are recommended: fewer assumptions and a smaller
-variance come first."""
+    reward: Floats
+    filled: Booleans
+    weight: Floats
+    marginal_weight: Floats | None = None
+    placed: Floats | None = None
+    logged_placed: Floats | None = None
+    predicted: Floats | None = None
+    expected: Floats | None = None
+    bounds: tuple[float, float] | None = None
+    counts: Floats | None = None
 
 
 FOLDS = 3
 """Folds of the cross-fitting: predictions of a slate are fitted to the slates of other folds."""
 PRIOR_SLATES = 10.0
 """Slates with the mean of their position that are added to those of each item: a weak prior."""
-MOST_NUMBERS = 1 << 22
-"""Probabilities, slates × positions × items, that are in memory together: 32 MB."""
 
 
 class SlateEvidence:
@@ -377,40 +340,42 @@ class SlateEvidence:
     """
 
     def __init__(self, slates: Slates, logging: RankingPolicy | None, seed: int) -> None:
-        self.slates, self._logging = slates, logging
+        self.slates = slates
         self._bounds = (0.0, 1.0) if np.isin(slates.reward, (0, 1)).all() else None
-        shape = (len(slates), slates.positions)
-        self._logged = None if logging is None else logging.marginal(*shape)
+        self._logged = self._placed(logging)
         self._fold = np.random.default_rng(seed).integers(FOLDS, size=len(slates))
-        self._tables = [self._fitted(self._fold != fold) for fold in range(FOLDS)]
+        self._tables = np.stack([self._fitted(self._fold != fold) for fold in range(FOLDS)])
 
     def about_logging_policy(self) -> RankingEvidence:
         """Return the evidence about the policy that wrote the log: all weights are 1."""
+        ones = np.ones(self.slates.reward.shape)
         slates = self.slates
-        ones = np.ones(slates.reward.shape)
         return RankingEvidence(slates.reward, slates.filled, ones, ones, bounds=self._bounds)
 
     def about(self, policy: RankingPolicy | str) -> RankingEvidence:
         """Return the evidence about a policy: an object, or the name of one given by columns."""
         slates = self.slates
+        placed = predicted = expected = None
         if isinstance(policy, str):
             one_of("policy given by a column:", policy, slates.given)
-            found, own_marginal = slates.given[policy], slates.given_marginal.get(policy)
-            placed = predicted = expected = None
+            found, marginal = slates.given[policy], slates.given_marginal.get(policy)
         else:
-            found, predicted, expected = self._listed(policy)
-            marginal = policy.marginal(len(slates), slates.positions)
-            placed = None if marginal is None else _placed(marginal, slates.item)
-            own_marginal = None if placed is None else _own(placed)
-        logged_placed = None if self._logged is None else _placed(self._logged, slates.item)
-        logged = slates.marginal if logged_placed is None else _own(logged_placed)
+            table = self._conditional(policy)
+            item, q = np.maximum(slates.item, 0)[..., None], self._tables[self._fold]
+            found = np.take_along_axis(table, item, axis=2)[..., 0]
+            predicted = np.take_along_axis(q, item, axis=2)[..., 0]
+            expected = (table * q).sum(axis=2)
+            placed = self._placed(policy)
+            marginal = None if placed is None else _at_own_position(placed)
+        logged = slates.marginal if self._logged is None else _at_own_position(self._logged)
+        weight = np.where(slates.filled, found / slates.propensity, 1.0)
         return RankingEvidence(
             slates.reward,
             slates.filled,
-            np.where(slates.filled, found / slates.propensity, 1.0),
-            None if own_marginal is None or logged is None else _ratio(own_marginal, logged),
+            weight,
+            None if marginal is None or logged is None else _ratio(marginal, logged),
             placed,
-            logged_placed,
+            self._logged,
             predicted,
             expected,
             self._bounds,
@@ -420,43 +385,30 @@ class SlateEvidence:
         """Return the probabilities of all items at each position; refuse those of other slates."""
         slates = self.slates
         wanted = (len(slates), slates.positions, len(slates.items))
-        known = ", ".join(slates.items)[:80]
         try:
             table = policy.conditional(slates.item)
+            reason = f"its probabilities have the shape {table.shape}"
         except (ValueError, IndexError) as error:
-            raise InputError(
-                f"the policy cannot rank these slates ({one_line(error)}); one for {wanted[0]} "
-                f"slates of {wanted[1]} positions and {wanted[2]} items is allowed: give a number "
-                f"for each of the items {known}, in this order",
-                parameter="policies",
-            ) from error
+            table, reason = np.empty(0), one_line(error)
         if table.shape != wanted:
             raise InputError(
-                f"the policy ranks {table.shape[2]} items on {table.shape[1]} positions, and the "
-                f"log has {wanted[2]} items on {wanted[1]} positions: give a number for each of "
-                f"the items {known}, in this order",
+                f"the policy cannot rank these slates ({reason}); one for {wanted[0]} slates of "
+                f"{wanted[1]} positions and {wanted[2]} items is allowed: give a number for each "
+                f"of the items {', '.join(slates.items)[:80]}, in this order",
                 parameter="policies",
             )
         return table
 
-    def _listed(self, policy: RankingPolicy) -> tuple[Floats, Floats, Floats]:
-        """Return the probability of the items, and q̂ of them and in expectation, ``[n, K]``."""
+    def _placed(self, policy: RankingPolicy | None) -> Floats | None:
+        """Return the probability of the item at position k at every position j, ``[n, K, K]``."""
         slates = self.slates
-        shape = slates.item.shape
-        chosen = np.maximum(slates.item, 0)
-        found, predicted, expected = np.ones(shape), np.zeros(shape), np.zeros(shape)
-        # A policy with scores for each slate needs all slates together.
-        table = self._conditional(policy)
-        position = np.arange(shape[1])
-        step = max(1, MOST_NUMBERS // (shape[1] * len(slates.items)))
-        for first in range(0, shape[0], step):
-            rows = slice(first, first + step)
-            part, item = table[rows], chosen[rows]
-            q = np.stack(self._tables)[self._fold[rows]]
-            found[rows] = np.take_along_axis(part, item[..., None], axis=2)[..., 0]
-            predicted[rows] = q[np.arange(len(item))[:, None], position, item]
-            expected[rows] = (part * q).sum(axis=2)
-        return found, predicted, expected
+        marginal = None if policy is None else policy.marginal(len(slates), slates.positions)
+        if marginal is None:
+            return None
+        item = np.maximum(slates.item, 0)
+        if len(marginal) == 1:
+            return marginal[0].T[item]
+        return np.take_along_axis(marginal.swapaxes(1, 2), item[..., None], axis=1)
 
     def _fitted(self, which: Booleans) -> Floats:
         """Return q̂, the mean of the rewards from a position on, by position and item, ``[K, M]``.
@@ -467,10 +419,8 @@ class SlateEvidence:
         item, filled = slates.item[which], slates.filled[which]
         ahead = np.cumsum(slates.reward[which][:, ::-1], axis=1)[:, ::-1]
         table = np.zeros((slates.positions, len(slates.items)))
-        for position in range(slates.positions):
+        for position in np.flatnonzero(filled.any(axis=0)):
             taken = filled[:, position]
-            if not taken.any():
-                continue
             values, chosen = ahead[taken, position], item[taken, position]
             sums = np.bincount(chosen, values, minlength=table.shape[1])
             counts = np.bincount(chosen, minlength=table.shape[1])
@@ -479,15 +429,7 @@ class SlateEvidence:
         return table
 
 
-def _placed(marginal: Floats, item: Integers) -> Floats:
-    """Return the probability of the item at position k at every position j, ``[n, K, K]``."""
-    chosen = np.maximum(item, 0)
-    if len(marginal) == 1:
-        return marginal[0].T[chosen]
-    return np.take_along_axis(marginal.swapaxes(1, 2), chosen[..., None], axis=1)
-
-
-def _own(placed: Floats) -> Floats:
+def _at_own_position(placed: Floats) -> Floats:
     """Return the probability of every item at its own position, ``[n, K]``."""
     return np.diagonal(placed, axis1=1, axis2=2)
 
@@ -496,55 +438,181 @@ def _ratio(above: Floats, below: Floats) -> Floats:
     return np.divide(above, below, out=np.zeros(above.shape), where=below > 0)
 
 
-def slate_overview(
-    slates: Slates, settings: Mapping[str, Any], overlap: Mapping[str, Overlap]
-) -> Overview:
-    """Return the data checks of a log of slates: rewards per slate, items and positions."""
-    sums = slates.reward.sum(axis=1)
-    propensity = slates.propensity[slates.filled]
-    return Overview(
-        rows=len(slates),
-        learned_rows=0,
-        reward_kind="binary" if np.isin(slates.reward, (0, 1)).all() else "continuous",
-        rewards=_low_mean_high(sums),
-        propensities=_low_mean_high(propensity),
-        estimated=0,
-        choices=[*_items(slates), *_positions(slates)],
-        fields=(),
-        settings=settings,
-        digest=slates.fingerprint,
-        overlap=overlap,
-    )
+# Estimators -----------------------------------------------------------------------------
 
 
-def _items(slates: Slates) -> list[ChoiceFacts]:
-    """Return how often each item was in a slate and what it earned there, the most frequent first.
+@dataclass(frozen=True)
+class SlateInversePropensity:
+    """V = (1/n) Σ_i w_i Σ_k r_ik, where w_i is the weight of the whole slate, Π_k w_ik.
 
-    The propensities of items are not checked: which items could have been in a slate is not known.
+    Unbiased whatever users do, because it treats a slate as one action. The weights grow
+    exponentially with the number of positions.
     """
-    chosen = slates.item[slates.filled]
-    rows = np.bincount(chosen, minlength=len(slates.items))
-    earned = np.bincount(chosen, slates.reward[slates.filled], minlength=len(slates.items))
-    order = np.argsort(-rows, kind="stable")
-    return [_facts("", slates.items[one], int(rows[one]), float(earned[one])) for one in order]
+
+    short = "sips"
+    needs: tuple[str, ...] = ()
+    """The fields of the evidence that must be known."""
+
+    def weights(self, evidence: RankingEvidence) -> Floats:
+        """Return the factor of the reward at every position, ``[n, K]``."""
+        whole = evidence.weight.prod(axis=1, keepdims=True)
+        return np.broadcast_to(whole, evidence.reward.shape)
+
+    def terms(self, evidence: RankingEvidence) -> Terms:
+        """Return the terms, one for each slate, whose mean is the estimate."""
+        weight = self.weights(evidence)
+        low, high = evidence.bounds or (evidence.reward.min(), evidence.reward.max())
+        sums = np.where(evidence.filled, weight, 0.0).sum(axis=1)
+        ends = np.outer([sums.min(), sums.max(), 0.0], [low, high])
+        return Terms(
+            (weight * evidence.reward).sum(axis=1),
+            reach=(float(ends.min()), float(ends.max())),
+            counts=evidence.counts,
+        )
 
 
-def _positions(slates: Slates) -> list[ChoiceFacts]:
-    """Return how many slates have each position, and what was earned at it."""
-    rows, earned = slates.filled.sum(axis=0), slates.reward.sum(axis=0)
-    return [
-        _facts("position", str(place + 1), int(rows[place]), float(earned[place]))
-        for place in range(slates.positions)
-    ]
+@dataclass(frozen=True)
+class IndependentInversePropensity(SlateInversePropensity):
+    """V = (1/n) Σ_i Σ_k π(a_ik at k) / p(a_ik at k) r_ik.
+
+    Unbiased if the reward at a position depends only on the item there and on the position: this is
+    the item-position model.
+
+    Reference: Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen (2018), Offline evaluation
+    of ranking policies with click models.
+    """
+
+    short = "iips"
+    needs: tuple[str, ...] = ("marginal_weight",)
+
+    def weights(self, evidence: RankingEvidence) -> Floats:
+        assert evidence.marginal_weight is not None
+        return evidence.marginal_weight
 
 
-def _facts(slot: str, name: str, rows: int, earned: float) -> ChoiceFacts:
-    return ChoiceFacts(slot, name, rows, earned / rows if rows else float("nan"), None)
+@dataclass(frozen=True)
+class RewardInteraction(SlateInversePropensity):
+    """V = Σ_k Σ_i w_i,1:k r_ik / Σ_i w_i,1:k, with w_i,1:k = Π_j≤k w_ij.
+
+    The reward of a position is weighted by the items down to this position. Consistent if users
+    read from the top, so that a reward depends on the items above and at its position: the cascade
+    model is a special case. The weights of each position are normalized, which reduces the
+    variance and adds a bias of order 1/n.
+
+    Reference: McInerney, Brost, Chandar, Mehrotra and Carterette (2020), Counterfactual evaluation
+    of slate recommendations with sequential reward interactions.
+    """
+
+    short = "rips"
+
+    def weights(self, evidence: RankingEvidence) -> Floats:
+        return np.cumprod(evidence.weight, axis=1, dtype=np.float64)
+
+    def terms(self, evidence: RankingEvidence) -> Terms:
+        weight, counts = self.weights(evidence), evidence.counts
+        averages = np.array([mean(column, counts) for column in weight.T])
+        sums = np.array([mean(column, counts) for column in (weight * evidence.reward).T])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            values: Floats = np.where(averages > 0, sums / averages, np.nan)
+            # Ratios are linearized: their terms have the mean v and the variance of the ratio.
+            terms = values + weight * (evidence.reward - values) / averages
+        return super().terms(evidence)._replace(numerator=terms.sum(axis=1))
 
 
-def _low_mean_high(values: Floats) -> tuple[float, float, float]:
-    return float(values.min()), float(values.mean()), float(values.max())
+@dataclass(frozen=True)
+class CascadeDoublyRobust(SlateInversePropensity):
+    """V = (1/n) Σ_i Σ_k [w_i,1:k (r_ik − q̂_k(a_ik)) + w_i,1:k−1 E_π[q̂_k(a) | a_i,1:k−1]].
 
+    q̂_k(a) predicts the rewards from position k on. Unbiased under the assumption of ``rips``,
+    whatever q̂ is; the better q̂, the smaller the variance.
+
+    Reference: Kiyohara, Saito, Matsuhiro, Narita, Shimizu and Yamamoto (2022), Doubly robust
+    off-policy evaluation for ranking policies under the cascade behavior model.
+    """
+
+    short = "cascade-dr"
+    needs: tuple[str, ...] = ("predicted",)
+
+    def weights(self, evidence: RankingEvidence) -> Floats:
+        return np.cumprod(evidence.weight, axis=1, dtype=np.float64)
+
+    def terms(self, evidence: RankingEvidence) -> Terms:
+        assert evidence.predicted is not None
+        assert evidence.expected is not None
+        weight, plain = self.weights(evidence), super().terms(evidence)
+        before = np.concatenate([np.ones((len(weight), 1)), weight[:, :-1]], axis=1)
+        of_model = before * evidence.expected - weight * evidence.predicted
+        of_model = np.where(evidence.filled, of_model, 0.0).sum(axis=1)
+        assert plain.reach is not None
+        low, high = plain.reach
+        return plain._replace(
+            numerator=of_model + plain.numerator,
+            reach=(float(of_model.min()) + low, float(of_model.max()) + high),
+        )
+
+
+@dataclass(frozen=True)
+class PositionBased(SlateInversePropensity):
+    """V = (1/n) Σ_i Σ_k r_ik Σ_j θ_j π(a_ik at j) / Σ_j θ_j p(a_ik at j).
+
+    Unbiased if E[r_k] = θ_k γ(a_k): a user examines position k with probability θ_k and, if so, is
+    attracted by the item with probability γ(a). An item then tells about all positions, so that its
+    weight is at most the largest of its weights in ``iips``. Only ratios of the examination θ
+    matter, which are estimated by θ_k ∝ (1/n) Σ_i r_ik / p(a_ik at k); this needs a log that can
+    place every item at every position.
+
+    Reference: Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen (2018), Offline evaluation
+    of ranking policies with click models. *Departs from the paper:* weights are not clipped, and
+    the examination is estimated.
+    """
+
+    short = "pbm"
+    needs: tuple[str, ...] = ("placed", "logged_placed")
+
+    def weights(self, evidence: RankingEvidence) -> Floats:
+        assert evidence.placed is not None
+        assert evidence.logged_placed is not None
+        theta = self.examined(evidence)
+        return _ratio(evidence.placed @ theta, evidence.logged_placed @ theta)
+
+    def examined(self, evidence: RankingEvidence) -> Floats:
+        """Return the examination of every position, that of the first is 1, ``[K]``."""
+        assert evidence.logged_placed is not None
+        own = _at_own_position(evidence.logged_placed)
+        found = np.where(evidence.filled, _ratio(evidence.reward, own), 0.0)
+        averages = np.array([mean(column, evidence.counts) for column in found.T])
+        if not averages[0] > 0:
+            # Nothing was earned at the top: positions are then taken to be examined alike.
+            return np.ones(len(averages))
+        return np.maximum(averages / averages[0], 0.0)
+
+
+RANKING_ESTIMATORS: dict[str, SlateInversePropensity] = {
+    one.short: one
+    for one in (
+        CascadeDoublyRobust(),
+        RewardInteraction(),
+        SlateInversePropensity(),
+        PositionBased(),
+        IndependentInversePropensity(),
+    )
+}
+"""Estimators by name, in the order in which they are recommended: fewer assumptions and a smaller
+variance come first."""
+LACKING = {
+    "marginal_weight": "marginal probabilities",
+    "predicted": "the probabilities of all items at each position (policies as objects)",
+    "placed": "the probabilities of items at all positions (policies as objects)",
+    "logged_placed": "the probabilities of items at all positions (logging as an object)",
+}
+"""What has to be given if a field of the evidence is not known."""
+ASSUMED = {
+    "pbm": "a click needs a position that is examined and an item that attracts",
+    "iips": "the reward at a position depends only on its item and the position",
+}
+"""What estimators assume about users that cannot be tested, in words."""
+
+# Comparison -----------------------------------------------------------------------------
 
 FEWEST_EFFECTIVE = 100.0
 """Effective slates below which an estimate has a caution: intervals need about this many."""
@@ -557,7 +625,7 @@ def compare_rankings(
     policies: Mapping[str, RankingPolicy] | None = None,
     *,
     logging: RankingPolicy | None = None,
-    estimators: Sequence[str | RankingEstimator] = (),
+    estimators: Sequence[str] = (),
     interval: str = "gamma",
     level: float = 0.95,
     seed: int = 0,
@@ -582,29 +650,49 @@ def compare_rankings(
     1.0
     """
     one_of("interval", interval, INTERVALS)
-    chosen = _estimators(estimators)
-    logged = SlateEvidence(slates, logging, seed)
+    for name in estimators:
+        one_of("ranking estimator", name, RANKING_ESTIMATORS)
     targets = _targets(slates, policies or {})
-    evaluation = _Evaluation(slates, interval, level, seed, [])
-    based = evaluation.logging_policy(logged.about_logging_policy())
-    estimates, differences = [based.estimate], list[Difference]()
-    overlap = dict[str, Overlap]()
+    logged = SlateEvidence(slates, logging, seed)
+    units = Units.of_rows(len(slates))
+    if slates.cluster is not None:
+        units = Units(slates.cluster, int(slates.cluster.max()) + 1, clusters=True)
+    settings = {"interval": interval, "level": level, "seed": seed}
+    notes = [f"{len(slates)} slates of up to {slates.positions} positions"]
+    evidence = logged.about_logging_policy()
+    based = RANKING_ESTIMATORS["sips"].terms(evidence)
+    first = _estimate(LOGGING_POLICY, RANKING_ESTIMATORS["sips"], evidence, units, settings)
+    estimates = [first._replace(estimator="mean", cautions=(), recommended=True)]
+    differences, overlap = list[Difference](), dict[str, Overlap]()
     for name, target in targets.items():
-        evidence = logged.about(target)
-        found = evaluation.estimates(name, evidence, chosen, bool(estimators))
-        estimates += [one.estimate for one in found]
-        differences += [evaluation.difference(one, based) for one in found]
-        best = next(one.estimate.estimator for one in found if one.estimate.recommended)
-        overlap[name] = Overlap.of(_slate_weight(chosen[best], evidence))
-    settings = {
-        "policies": ", ".join(targets),
-        "estimators": ", ".join(chosen),
-        "interval": interval,
-        "level": level,
-        "seed": seed,
-    }
-    overview = slate_overview(slates, settings, overlap)
-    return Comparison(estimates, evaluation.notes, level, differences, overview, SLATE)
+        evidence, found = logged.about(target), list[Estimate]()
+        for short in dict.fromkeys(estimators) or RANKING_ESTIMATORS:
+            estimator = RANKING_ESTIMATORS[short]
+            lacking = [LACKING[need] for need in estimator.needs if getattr(evidence, need) is None]
+            if lacking and estimators:
+                raise InputError(
+                    f"the estimator {short} needs {lacking[0]}, which are not known for {name!r}: "
+                    "give policies and logging as objects, or leave the estimator out",
+                    parameter="estimators",
+                )
+            if lacking:
+                notes.append(f"{short} is left out: it needs {lacking[0]}")
+            else:
+                found.append(_estimate(name, estimator, evidence, units, settings))
+        best = min(found, key=lambda one: len(one.cautions))
+        weight = _slate_weight(RANKING_ESTIMATORS[best.estimator], evidence)
+        overlap[name] = Overlap.of(weight)
+        for one in found:
+            marked = one._replace(recommended=one is best)
+            estimates.append(marked)
+            terms = RANKING_ESTIMATORS[one.estimator].terms(evidence)
+            sums = TermSums.of(terms, based, terms.value, units).difference()
+            ((value, ends, error),) = differences_of([sums], interval, level, seed)
+            of = (name, LOGGING_POLICY, one.estimator, value, ends, error)
+            differences.append(Difference(*of, len(slates), level, marked.recommended))
+    shown = {"policies": ", ".join(targets), "estimators": ", ".join(estimators) or "all"}
+    overview = _overview(slates, {**shown, **settings}, overlap)
+    return Comparison(estimates, list(dict.fromkeys(notes)), level, differences, overview, SLATE)
 
 
 def _targets(
@@ -628,132 +716,37 @@ def _targets(
     return targets
 
 
-def _estimators(given: Sequence[str | RankingEstimator]) -> dict[str, RankingEstimator]:
-    for one in given:
-        if isinstance(one, str):
-            one_of("ranking estimator", one, RANKING_ESTIMATORS)
-    made = [RANKING_ESTIMATORS[one]() if isinstance(one, str) else one for one in given]
-    found = {one.short: one for one in made or (kind() for kind in RANKING_ESTIMATORS.values())}
-    if len(found) < len(given):
-        raise InputError(
-            "an estimator is given twice, and each kind may be given once: leave one out",
-            parameter="estimators",
-        )
-    return found
+def _estimate(
+    name: str,
+    estimator: SlateInversePropensity,
+    evidence: RankingEvidence,
+    units: Units,
+    settings: Mapping[str, Any],
+) -> Estimate:
+    """Return an estimate with its interval, its diagnostics and its cautions."""
+    terms, rng = estimator.terms(evidence), np.random.default_rng(settings["seed"])
+    summed = TermSums.of(terms, None, terms.value, units).estimate()
+    [ends] = INTERVALS[settings["interval"]]([summed], settings["level"], rng)
+    around = ends.joined(ConfidenceInterval(terms.value, terms.value))
+    if evidence.bounds is not None:
+        low, high = (end * evidence.reward.shape[1] for end in evidence.bounds)
+        around = ConfidenceInterval(*np.clip(around, low, high).tolist())
+    weight = _slate_weight(estimator, evidence)
+    diagnostics = Diagnostics.of_weights(weight, evidence.reward.sum(axis=1))
+    value = float(np.clip(terms.value, around.low, around.high))
+    cautions = tuple(_cautions(estimator, diagnostics))
+    return Estimate(name, estimator.short, value, around, None, diagnostics, cautions)
 
 
-class _Found(NamedTuple):
-    """An estimate, and the terms from which it was computed."""
-
-    estimate: Estimate
-    terms: Terms
-
-    def marked(self, best: bool) -> "_Found":
-        """Return the estimate, recommended if it is the best of its policy."""
-        return self._replace(estimate=self.estimate._replace(recommended=best))
-
-
-class _Evaluation(NamedTuple):
-    """The log, and how intervals are computed; ``notes`` are added as they arise."""
-
-    slates: Slates
-    interval: str
-    level: float
-    seed: int
-    notes: list[str]
-
-    def logging_policy(self, evidence: RankingEvidence) -> _Found:
-        """Return the mean reward per slate of the log."""
-        kind = RANKING_ESTIMATORS["sips"]()
-        self.notes.append(f"{len(self.slates)} slates of up to {self.slates.positions} positions")
-        return self._estimated(LOGGING_POLICY, "mean", kind, evidence, []).marked(True)
-
-    def estimates(
-        self,
-        name: str,
-        evidence: RankingEvidence,
-        estimators: Mapping[str, RankingEstimator],
-        asked: bool,
-    ) -> list[_Found]:
-        """Return the estimates of one policy; one of them is recommended."""
-        found = []
-        for label, estimator in estimators.items():
-            lacking = estimator.missing(evidence)
-            if lacking is not None and asked:
-                raise InputError(
-                    f"the estimator {label} needs {lacking}, which are not known for {name!r}: "
-                    "give policies and logging as objects, or leave the estimator out",
-                    parameter="estimators",
-                )
-            if lacking is not None:
-                note = f"{label} is left out: it needs {lacking}"
-                self.notes.extend([] if note in self.notes else [note])
-                continue
-            cautions = list(_cautions(estimator, evidence))
-            found.append(self._estimated(name, label, estimator, evidence, cautions))
-        best = min(found, key=lambda one: len(one.estimate.cautions))
-        return [one.marked(one is best) for one in found]
-
-    def difference(self, found: _Found, based: _Found) -> Difference:
-        """Return the difference of a policy from the logging policy."""
-        sums = TermSums.of(found.terms, based.terms, found.terms.value, self._units())
-        ((value, ends, error),) = differences_of(
-            [sums.difference()], self.interval, self.level, self.seed
-        )
-        one, rows = found.estimate, len(self.slates)
-        return Difference(
-            one.policy,
-            LOGGING_POLICY,
-            one.estimator,
-            value,
-            ends,
-            error,
-            rows,
-            self.level,
-            one.recommended,
-        )
-
-    def _estimated(
-        self,
-        name: str,
-        label: str,
-        estimator: RankingEstimator,
-        evidence: RankingEvidence,
-        cautions: list[str],
-    ) -> _Found:
-        terms = estimator.terms(evidence)
-        rng = np.random.default_rng(self.seed)
-        summed = TermSums.of(terms, None, terms.value, self._units()).estimate()
-        [ends] = INTERVALS[self.interval]([summed], self.level, rng)
-        around = ends.joined(ConfidenceInterval(terms.value, terms.value))
-        if evidence.bounds is not None:
-            low, high = (end * evidence.reward.shape[1] for end in evidence.bounds)
-            around = ConfidenceInterval(*np.clip(around, low, high).tolist())
-        diagnostics = Diagnostics.of_weights(
-            _slate_weight(estimator, evidence), evidence.reward.sum(axis=1)
-        )
-        value = float(np.clip(terms.value, around.low, around.high))
-        estimate = Estimate(name, label, value, around, None, diagnostics, tuple(cautions))
-        return _Found(estimate, terms)
-
-    def _units(self) -> Units:
-        cluster = self.slates.cluster
-        if cluster is None:
-            return Units.of_rows(len(self.slates))
-        return Units(cluster, int(cluster.max()) + 1, clusters=True)
-
-
-def _slate_weight(estimator: RankingEstimator, evidence: RankingEvidence) -> Floats:
+def _slate_weight(estimator: SlateInversePropensity, evidence: RankingEvidence) -> Floats:
     """Return one weight for each slate: the mean of the weights of its positions."""
     filled = evidence.filled
     sums = np.where(filled, estimator.weights(evidence), 0.0).sum(axis=1)
     return sums / filled.sum(axis=1)
 
 
-def _cautions(estimator: RankingEstimator, evidence: RankingEvidence) -> Iterator[str]:
+def _cautions(estimator: SlateInversePropensity, found: Diagnostics) -> Iterator[str]:
     """Yield sentences about reasons not to trust an estimate."""
-    weight = _slate_weight(estimator, evidence)
-    found = Diagnostics.of_weights(weight, evidence.reward.sum(axis=1))
     if found.effective < FEWEST_EFFECTIVE:
         yield (
             f"by the weights the effective sample size is {found.effective:.0f} of {found.rows} "
@@ -764,13 +757,53 @@ def _cautions(estimator: RankingEstimator, evidence: RankingEvidence) -> Iterato
             f"one slate has {found.largest_share:.0%} of the sum of all weights (its weight is "
             f"{found.largest:.3g}): intervals are too short"
         )
-    if estimator.short != "pbm":
-        z = errors_from_one(found.mean_weight, found.mean_error, found.rows, found.largest)
-        if abs(z) > SIGNIFICANT_ERRORS:
-            yield (
-                f"the weights average {found.mean_weight:.2f} and should average 1, and chance "
-                "does not explain the difference: the propensities are wrong, or the log could not "
-                "make some of the slates"
-            )
-    if estimator.short in ("pbm", "iips"):
-        yield f"{estimator.short} assumes that {estimator.assumes}, which is not tested"
+    z = errors_from_one(found.mean_weight, found.mean_error, found.rows, found.largest)
+    if estimator.short != "pbm" and abs(z) > SIGNIFICANT_ERRORS:
+        yield (
+            f"the weights average {found.mean_weight:.2f} and should average 1, and chance "
+            "does not explain the difference: the propensities are wrong, or the log could not "
+            "make some of the slates"
+        )
+    if assumed := ASSUMED.get(estimator.short):
+        yield f"{estimator.short} assumes that {assumed}, which is not tested"
+
+
+def _overview(
+    slates: Slates, settings: Mapping[str, Any], overlap: Mapping[str, Overlap]
+) -> Overview:
+    """Return the data checks of a log of slates: rewards by slate, by item and by position.
+
+    The propensities of items are not checked: which items could have been in a slate is not known.
+    """
+    filled = slates.filled
+    chosen, rewards = slates.item[filled], slates.reward[filled]
+    order = np.argsort(-np.bincount(chosen, minlength=len(slates.items)), kind="stable")
+    by_position = enumerate(zip(slates.reward.T, filled.T, strict=True), 1)
+    return Overview(
+        rows=len(slates),
+        learned_rows=0,
+        reward_kind="binary" if np.isin(slates.reward, (0, 1)).all() else "continuous",
+        rewards=_low_mean_high(slates.reward.sum(axis=1)),
+        propensities=_low_mean_high(slates.propensity[filled]),
+        estimated=0,
+        choices=[
+            *(_facts("", slates.items[one], rewards[chosen == one]) for one in order),
+            *(
+                _facts("position", str(place), column[there])
+                for place, (column, there) in by_position
+            ),
+        ],
+        fields=(),
+        settings=settings,
+        digest=slates.fingerprint,
+        overlap=overlap,
+    )
+
+
+def _facts(slot: str, name: str, rewards: Floats) -> ChoiceFacts:
+    average = float(rewards.mean()) if len(rewards) else float("nan")
+    return ChoiceFacts(slot, name, len(rewards), average, None)
+
+
+def _low_mean_high(values: Floats) -> tuple[float, float, float]:
+    return float(values.min()), float(values.mean()), float(values.max())
