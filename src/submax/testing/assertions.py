@@ -37,134 +37,106 @@ CHARACTERS = 1000
 """How much of an object is shown: a store in memory may hold megabytes."""
 
 
-def require(condition: object, subject: object, rule: str) -> None:
-    """Raise an AssertionError that names the class and the broken rule."""
-    if not condition:
-        kind = type(subject).__name__
-        raise AssertionError(f"{kind} breaks a rule: {rule} ({subject!r:.{CHARACTERS}}).")
+class Rules:
+    """What an object must keep; a broken rule raises an AssertionError that names its class."""
 
+    def __init__(self, subject: Any, contract: type = object) -> None:
+        if isinstance(subject, type):
+            raise AssertionError(
+                f"the class {subject.__name__} was given, and the suite tests an instance: "
+                f"give {subject.__name__}(...), with the parameters to test"
+            )
+        if not isinstance(subject, contract):
+            suites = [name for kind, name in SUITES.items() if isinstance(subject, kind)]
+            wanted = contract.__name__
+            advice = suites[0] if suites else f"an instance of a class that derives from {wanted}"
+            raise AssertionError(
+                f"{subject!r:.80} was given, and this suite tests instances of {wanted}: use "
+                f"{advice}"
+            )
+        self.subject = subject
 
-def require_shape(
-    found: Any, axes: str, sizes: tuple[int, ...], subject: object, what: str
-) -> None:
-    """Raise an AssertionError unless an array has the ``sizes``; ``axes`` are their letters.
+    def require(self, condition: object, rule: str) -> None:
+        """Raise an AssertionError that names the class and the broken rule."""
+        if not condition:
+            kind = type(self.subject).__name__
+            raise AssertionError(f"{kind} breaks a rule: {rule} ({self.subject!r:.{CHARACTERS}}).")
 
-    The letters are divided by spaces, and `AXES` explains them. ``what`` names the array.
-    """
-    shape = getattr(found, "shape", None)
-    if shape == sizes:
-        return
-    letters = axes.split()
-    meaning = ", ".join(
-        f"{letter} = {size} {AXES[letter]}" for letter, size in zip(letters, sizes, strict=True)
-    )
-    rule = f"{what} must have shape [{', '.join(letters)}] = {list(sizes)}, {_unlike(found)}"
-    require(False, subject, f"{rule}; {meaning}")
+    def shape(self, found: Any, axes: str, sizes: tuple[int, ...], what: str) -> None:
+        """Require an array of these ``sizes``; ``axes`` are their letters, see `AXES`.
 
-
-def require_table_shape(
-    found: Any, axis: str, sizes: tuple[int, ...], subject: object, what: str
-) -> None:
-    """Raise an AssertionError unless an array has the leading axes of a table and one more."""
-    if getattr(found, "shape", None) != sizes:
-        rule = f"{what} must have shape [..., {axis}] = {list(sizes)}, {_unlike(found)}"
-        require(False, subject, f"{rule}; {axis} {AXES[axis]}, after the leading axes of the table")
-
-
-def _unlike(found: Any) -> str:
-    """What was found in place of an array of the right shape."""
-    shape = getattr(found, "shape", None)
-    return f"not a {type(found).__name__}" if shape is None else f"not {list(shape)}"
-
-
-def require_equal_copy(subject: object) -> None:
-    """Raise an AssertionError unless the pickled copy of an object is equal to the object."""
-    try:
-        restored = pickle.loads(pickle.dumps(subject))
-    except Exception as error:
-        kind = type(subject)
-        local = "<locals>" in kind.__qualname__
-        advice = (
-            f"the class {kind.__name__} is defined inside a function: move it to a module"
-            if local
-            else "keep only plain values, dataclasses and arrays in its fields"
+        The last letters are explained if there are fewer of them than sizes, as for tables.
+        """
+        shape = getattr(found, "shape", None)
+        if shape == sizes:
+            return
+        letters = axes.split()
+        pairs = zip(letters[::-1], sizes[::-1], strict=False)
+        meaning = ", ".join(f"{letter} = {size} {AXES[letter]}" for letter, size in [*pairs][::-1])
+        shown = ", ".join(letters if len(letters) == len(sizes) else ["...", *letters])
+        unlike = f"a {type(found).__name__}" if shape is None else list(shape)
+        self.require(
+            False, f"{what} must have shape [{shown}] = {list(sizes)}, not {unlike}; {meaning}"
         )
-        rule = "it must be possible to pickle it, for simulations in several processes"
-        require(False, subject, f"{rule}, and pickle says: {error}; {advice}")
-    require(restored == subject, subject, "it must be equal to its pickled copy")
 
+    def close(
+        self, found: Any, expected: Any, rule: str, rtol: float = 1e-9, atol: float = 1e-12
+    ) -> None:
+        """Require numbers that agree, and name the two that differ most.
 
-def require_instance(subject: object, contract: type) -> None:
-    """Raise an AssertionError unless the subject is an instance of the contract."""
-    if isinstance(subject, type):
-        raise AssertionError(
-            f"the class {subject.__name__} was given, and the suite tests an instance: "
-            f"give {subject.__name__}(...), with the parameters to test"
-        )
-    if isinstance(subject, contract):
-        return
-    suites = [name for kind, name in SUITES.items() if isinstance(subject, kind)]
-    wanted = contract.__name__
-    advice = suites[0] if suites else f"an instance of a class that derives from {wanted}"
-    raise AssertionError(
-        f"{subject!r:.80} was given, and this suite tests instances of {wanted}: use {advice}"
-    )
+        ``rtol`` and ``atol`` are the tolerances of ``numpy.isclose``. Arrays are broadcast.
+        """
+        try:
+            left, right = np.broadcast_arrays(np.asarray(found), np.asarray(expected))
+        except ValueError:
+            shapes = f"the shapes are {list(np.shape(found))} and {list(np.shape(expected))}"
+            self.require(False, f"{rule}; {shapes}")
+        self._report(left, right, ~np.isclose(left, right, rtol=rtol, atol=atol), rule)
 
+    def at_most(self, found: Any, limit: Any, rule: str) -> None:
+        """Require numbers up to a limit, and name the one that exceeds its limit most."""
+        left, right = np.broadcast_arrays(np.asarray(found), np.asarray(limit))
+        self._report(left, right, ~(left <= right), rule, "at most ")
 
-@contextmanager
-def on_problem(subject: object, problem: object) -> Iterator[None]:
-    """Name the problem in every failure, and report other exceptions as failures too."""
-    try:
-        yield
-    except AssertionError as error:
-        raise AssertionError(f"{error} The problem: {problem!r}.") from error
-    except Exception as error:
-        raise AssertionError(
-            f"{type(subject).__name__} breaks a rule: it must work on every problem that its init "
-            f"accepts, and it raised {type(error).__name__}: {error} "
-            f"({subject!r:.{CHARACTERS}}). "
-            f"The problem: {problem!r}."
-        ) from error
+    def equal_copy(self) -> None:
+        """Require that the pickled copy of the object is equal to it."""
+        try:
+            restored = pickle.loads(pickle.dumps(self.subject))
+        except Exception as error:
+            kind = type(self.subject)
+            advice = (
+                f"the class {kind.__name__} is defined inside a function: move it to a module"
+                if "<locals>" in kind.__qualname__
+                else "keep only plain values, dataclasses and arrays in its fields"
+            )
+            rule = "it must be possible to pickle it, for simulations in several processes"
+            self.require(False, f"{rule}, and pickle says: {error}; {advice}")
+        self.require(restored == self.subject, "it must be equal to its pickled copy")
 
+    @contextmanager
+    def on(self, problem: object) -> Iterator[None]:
+        """Name the problem in every failure, and report other exceptions as failures too."""
+        try:
+            yield
+        except AssertionError as error:
+            raise AssertionError(f"{error} The problem: {problem!r}.") from error
+        except Exception as error:
+            raise AssertionError(
+                f"{type(self.subject).__name__} breaks a rule: it must work on every problem that "
+                f"its init accepts, and it raised {type(error).__name__}: {error} "
+                f"({self.subject!r:.{CHARACTERS}}). The problem: {problem!r}."
+            ) from error
 
-def require_close(
-    found: Any,
-    expected: Any,
-    subject: object,
-    rule: str,
-    rtol: float = 1e-9,
-    atol: float = 1e-12,
-) -> None:
-    """Raise an AssertionError that names the two numbers that differ most, if any differ.
-
-    ``rtol`` and ``atol`` are the tolerances of ``numpy.isclose``. Arrays are broadcast.
-    """
-    try:
-        left, right = np.broadcast_arrays(np.asarray(found), np.asarray(expected))
-    except ValueError:
-        shapes = f"the shapes are {list(np.shape(found))} and {list(np.shape(expected))}"
-        require(False, subject, f"{rule}; {shapes}")
-    apart = ~np.isclose(left, right, rtol=rtol, atol=atol)
-    if apart.any():
-        _report(left, right, apart, subject, rule)
-
-
-def require_at_most(found: Any, limit: Any, subject: object, rule: str) -> None:
-    """Raise an AssertionError that names the number that exceeds its limit most, if any does."""
-    left, right = np.broadcast_arrays(np.asarray(found), np.asarray(limit))
-    above = ~(left <= right)
-    if above.any():
-        _report(left, right, above, subject, rule, "at most ")
-
-
-def _report(left: Any, right: Any, wrong: Any, subject: object, rule: str, limit: str = "") -> None:
-    with np.errstate(invalid="ignore"):
-        distance = np.where(wrong, np.abs(left - right), -1.0)
-    # A distance that is not a number is the largest.
-    place = np.unravel_index(np.argmax(np.nan_to_num(distance, nan=np.inf)), distance.shape)
-    where = f" at {[int(one) for one in place]}" if place else ""
-    numbers = f"found {float(left[place]):.12g}, expected {limit}{float(right[place]):.12g}"
-    require(False, subject, f"{rule}; {numbers}{where}")
+    def _report(self, left: Any, right: Any, wrong: Any, rule: str, limit: str = "") -> None:
+        if not wrong.any():
+            return
+        with np.errstate(invalid="ignore"):
+            distance = np.where(wrong, np.abs(left - right), -1.0)
+        # A distance that is not a number is the largest.
+        place = np.unravel_index(np.argmax(np.nan_to_num(distance, nan=np.inf)), distance.shape)
+        where = f" at {[int(one) for one in place]}" if place else ""
+        numbers = f"found {float(left[place]):.12g}, expected {limit}{float(right[place]):.12g}"
+        self.require(False, f"{rule}; {numbers}{where}")
 
 
 def leaves(state: object) -> list[NDArray[Any]]:
@@ -175,10 +147,9 @@ def leaves(state: object) -> list[NDArray[Any]]:
     """
     if isinstance(state, np.ndarray):
         return [state]
-    if isinstance(state, Mapping):
-        return leaves(list(state.values()))
-    if isinstance(state, tuple | list):
-        return [array for part in state for array in leaves(part)]
+    parts = state.values() if isinstance(state, Mapping) else state
+    if isinstance(state, tuple | list | Mapping):
+        return [array for part in parts for array in leaves(part)]  # type: ignore[attr-defined]
     return []
 
 
@@ -190,11 +161,10 @@ def copied(state: object) -> list[NDArray[Any]]:
 def unchanged(before: list[NDArray[Any]], state: object) -> bool:
     """Return whether the arrays of a state equal the copies from before; NaN equals NaN."""
     after = leaves(state)
-    return len(before) == len(after) and all(map(_equal, before, after))
-
-
-def _equal(before: NDArray[Any], after: NDArray[Any]) -> bool:
-    return np.array_equal(before, after, equal_nan=before.dtype.kind == "f")
+    return len(before) == len(after) and all(
+        np.array_equal(old, new, equal_nan=old.dtype.kind == "f")
+        for old, new in zip(before, after, strict=True)
+    )
 
 
 SMALLEST_P_VALUE = 1e-9
@@ -222,7 +192,14 @@ def goodness_of_fit(drawn: Integers, probabilities: Floats) -> float:
     counts = np.bincount(drawn.ravel(), minlength=len(probabilities))
     if np.any(counts[probabilities == 0] > 0):
         return 0.0
-    observed, expected = _pooled(counts, probabilities * drawn.size)
+    expected = probabilities * drawn.size
+    # The smallest cells are added up until their sum can be expected often enough.
+    order = np.argsort(expected)
+    enough = np.searchsorted(np.cumsum(expected[order]), FEWEST_EXPECTED)
+    first = min(int(enough), len(order) - 1) + 1
+    observed, expected = (
+        np.append(cells[order[first:]], cells[order[:first]].sum()) for cells in (counts, expected)
+    )
     # Rounding can make the distance of equal frequencies negative.
     distance = max(0.0, 2 * float(np.sum(scipy.special.xlogy(observed, observed / expected))))
     return float(scipy.special.chdtrc(len(expected) - 1, distance)) if len(expected) > 1 else 1.0
@@ -237,24 +214,11 @@ def p_value_in_steps(draw: Callable[[], Integers], probabilities: Floats, most: 
     more often and another less often are found out with probability 0.997 instead of 0.993.
     """
     drawn: list[Integers] = []
-    count, p_value = 0, 0.0
+    p_value = 0.0
     for share in SHARES:
-        while count < share * most:
+        while sum(one.size for one in drawn) < share * most:
             drawn.append(draw())
-            count += drawn[-1].size
         p_value = goodness_of_fit(np.concatenate(drawn), probabilities)
         if p_value > GOOD_P_VALUE:
             break
     return p_value
-
-
-def _pooled(counts: Integers, expected: Floats) -> tuple[Floats, Floats]:
-    """Add up the smallest cells until the sum can be expected often enough."""
-    order = np.argsort(expected)
-    enough = np.searchsorted(np.cumsum(expected[order]), FEWEST_EXPECTED)
-    first = min(int(enough), len(order) - 1) + 1
-    rare, common = order[:first], order[first:]
-    return (
-        np.append(counts[common], counts[rare].sum()).astype(np.float64),
-        np.append(expected[common], expected[rare].sum()),
-    )

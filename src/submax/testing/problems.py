@@ -1,7 +1,7 @@
 """Problems, contexts and feedback that the suites run on."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from submax.core.policy import Policy
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Continuous, Counts, Discrete, Scale
 from submax.core.spaces import Arms, Slots
-from submax.testing.assertions import require_close
+from submax.testing.assertions import Rules
 
 PROBLEMS = (
     Problem(Arms(3)),
@@ -38,8 +38,6 @@ PAIRS = (
 )
 """The problems of a policy that needs pairs of the same arms, instead of PROBLEMS."""
 REPLICAS = (1, 4)
-
-Number = TypeVar("Number", bound=np.generic)
 
 
 def accepted(
@@ -107,21 +105,16 @@ def some_feedback(problem: Problem, replicas: int, rows: int, seed: int) -> Feed
     """Draw uniform actions with rewards at any level, and propensities as if from anywhere."""
     rng = np.random.default_rng((seed, 2))
     shape = (replicas, rows)
-    return Feedback(
-        context=some_contexts(problem, replicas, rows, seed),
-        action=problem.space.uniform(shape, rng),
-        reward=some_rewards(problem.scale, shape, rng),
-        log_prob=_some_propensities(problem, shape, rng),
-        weight=np.ones(shape),
+    context, action = (
+        some_contexts(problem, replicas, rows, seed),
+        problem.space.uniform(shape, rng),
     )
-
-
-def _some_propensities(
-    problem: Problem, shape: tuple[int, int], rng: np.random.Generator
-) -> Floats:
-    """Log-probabilities as if from anywhere; where they are densities, not above the uniform."""
-    drawn = np.log(rng.uniform(0.1, 1.0, size=shape))
-    return drawn - problem.space.log_measure if problem.space.reals else drawn
+    reward = some_rewards(problem.scale, shape, rng)
+    log_prob = np.log(rng.uniform(0.1, 1.0, size=shape))
+    if problem.space.reals:
+        # Densities, not above the uniform one.
+        log_prob -= problem.space.log_measure
+    return Feedback(context, action, reward, log_prob, np.ones(shape))
 
 
 def some_rewards(scale: Scale, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
@@ -164,14 +157,16 @@ def clear_feedback(problem: Problem, replicas: int, rows: int) -> list[Feedback]
 
 def padded(feedback: Feedback) -> Feedback:
     """Put a row that is not there before every row, full of values that must not be read."""
-    assert feedback.log_prob is not None
-    return Feedback(
-        context=_interleaved(feedback.context, np.nan),
-        action=_interleaved(feedback.action, -1),
-        reward=_interleaved(feedback.reward, np.nan),
-        log_prob=_interleaved(feedback.log_prob, -np.inf),
-        weight=_interleaved(feedback.weight, 0.0),
-    )
+
+    def interleaved(values: NDArray[Any], filler: float) -> NDArray[Any]:
+        shape = (values.shape[0], 2 * values.shape[1], *values.shape[2:])
+        result = np.full(shape, filler, dtype=values.dtype)
+        result[:, 1::2] = values
+        return result
+
+    parts = zip(feedback[:5], (np.nan, -1, np.nan, -np.inf, 0.0), strict=True)
+    columns: Any = (interleaved(np.asarray(part), filler) for part, filler in parts)
+    return Feedback(*columns)
 
 
 def repeated(feedback: Feedback, replicas: int) -> Feedback:
@@ -189,15 +184,8 @@ def first_replica_changed(problem: Problem, feedback: Feedback) -> Iterator[Feed
         yield feedback._replace(reward=reward)
 
 
-def _interleaved(values: NDArray[Number], filler: float) -> NDArray[Number]:
-    shape = (values.shape[0], 2 * values.shape[1], *values.shape[2:])
-    result = np.full(shape, filler, dtype=values.dtype)
-    result[:, 1::2] = values
-    return result
-
-
 def check_separation(
-    subject: object,
+    rules: Rules,
     problem: Problem,
     feedback: Feedback,
     learned: Callable[[Feedback], Floats],
@@ -214,18 +202,15 @@ def check_separation(
     weight[0] = 0.0
     silent = learned(feedback._replace(weight=weight))
     apart = "the feedback of one replica must not reach another"
+    absent = "rows of weight 0 must change nothing, whatever they hold"
+    empty = learned(feedback.rows(slice(0, 0)))
     for rule, found, wanted in (
-        (
-            "rows of weight 0 must change nothing, whatever they hold",
-            learned(padded(feedback)),
-            expected,
-        ),
-        ("feedback without rows must change nothing", learned(feedback.rows(slice(0, 0))), before),
+        (absent, learned(padded(feedback)), expected),
+        ("feedback without rows must change nothing", empty, before),
         (apart, silent[1:], expected[1:]),
         ("a replica without feedback must stay as it is", silent[0], before[0]),
     ):
-        require_close(found, wanted, subject, rule, **tolerance)
+        rules.close(found, wanted, rule, **tolerance)
     if len(expected) > 1 and not problem.space.reals:
         for changed in first_replica_changed(problem, feedback):
-            found = learned(changed)[1:]
-            require_close(found, expected[1:], subject, apart, rtol=1e-12, atol=1e-12)
+            rules.close(learned(changed)[1:], expected[1:], apart, rtol=1e-12, atol=1e-12)
