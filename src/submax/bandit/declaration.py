@@ -17,9 +17,8 @@ from submax.bandit.settings import (
     SETTING_TYPES,
     Settings,
     allows_none,
-    suggest_option,
 )
-from submax.core.checks import one_of, whole_number
+from submax.core.checks import did_you_mean, whole_number
 from submax.core.errors import ContextIgnoredWarning, InputError
 from submax.core.policy import Policy
 from submax.schema.actions import LISTED, ActionSpec, Change
@@ -36,9 +35,20 @@ VERBS: dict[str, Literal["pause", "retire"]] = {"paused": "pause", "retired": "r
 def check_options(declaration: Mapping[str, Any]) -> None:
     """Refuse unknown words in a declaration."""
     for word, value in declaration.items():
+        if word in GuardRails.__struct_fields__:
+            raise InputError(
+                f"{word} was given to the bandit, and it is one of the guard rails: give "
+                f"guard_rails={{{word!r}: {value!r:.40}}}",
+                parameter=word,
+            )
         if word not in DECLARED_TYPES:
-            suggest_option(word, value)
-        one_of("setting of a bandit:", word, DECLARED_TYPES)
+            hint = did_you_mean(word, DECLARED_TYPES)
+            raise InputError(
+                f"{word!r} is no setting of a bandit; {hint}there are "
+                f"{', '.join(sorted(DECLARED_TYPES))}; a parameter of a policy is given in its "
+                f"table, policy={{'kind': …, {word!r}: …}}",
+                parameter=word,
+            )
 
 
 def custom_policy(given: Mapping[str, Any]) -> Policy[Any] | None:
@@ -86,73 +96,63 @@ def warn_if_context_is_ignored(settings: Settings, policy: Policy[Any]) -> None:
 
 
 def changed_settings(
-    settings: Settings, changes: Mapping[str, Any], changeable: Sequence[str] = ()
+    settings: Settings,
+    changes: Mapping[str, Any],
+    free: Sequence[str] = (),
+    *,
+    again: bool = False,
 ) -> Settings:
     """The settings after a change of some of them, all or none; others stay as they are.
 
     None stands for the default, unless it is a value of the setting. A table of guard rails changes
-    those that it names, and a ``GuardRails`` replaces all. ``changeable`` are settings that may
-    change although FIXED names them. The caller checks the result with the policy and the current
-    choices, by ``Settings.check``.
+    those that it names, and a ``GuardRails`` replaces all. If it is the bandit's declaration that
+    was given ``again``, its actions must be the same ones. ``free`` are settings that may change
+    although FIXED names them. The caller checks the result with the policy and the current choices,
+    by ``Settings.check``.
     """
     check_options(changes)
-    for word in ("actions", "action_features"):
-        if word in changes:
-            raise InputError(
-                f"{word} cannot be set for a bandit that exists: add, pause, resume or retire "
-                "choices instead",
-                parameter=word,
-            )
     if not changes:
         raise InputError("no setting was given: give at least one, such as seed=1")
-    given = {word: _completed(settings, word, value) for word, value in changes.items()}
-    again = Settings.of({"actions": settings.menu.declaration, **given})
-    return with_changes(settings, again, list(given), changeable)
-
-
-def with_changes(
-    settings: Settings, again: Settings, words: Sequence[str], changeable: Sequence[str] = ()
-) -> Settings:
-    """The settings with these words of another declaration, if all of them may change."""
-    for word in words:
-        check_may_change(settings, again, word, changeable)
-    changes = {word: getattr(again, word) for word in words}
-    if "context" in changes:
-        changes["context"] = settings.context.extended(again.context)
-    return msgspec.structs.replace(settings, **changes)
+    given = dict(changes)
+    if not again:
+        given = {word: _completed(settings, word, value) for word, value in given.items()}
+    declared = Settings.of({"actions": settings.menu.declaration, **given})
+    for word, same in (
+        ("actions", again and declared.menu.declaration == settings.menu.declaration),
+        ("action_features", again and declared.menu == settings.menu),
+    ):
+        if given.pop(word, None) is not None and not same:
+            raise InputError(
+                f"this bandit was declared with other {word}, and they cannot be set: leave them "
+                "out; add, pause, resume or retire choices instead",
+                parameter=word,
+            )
+    for word in given:
+        old, new = getattr(settings, word), getattr(declared, word)
+        if old != new and word in FIXED and word not in free:
+            raise InputError(
+                f"{word} was given as {new}, and this bandit was declared with {old}, which cannot "
+                "change once it decides: leave it out, or open a bandit with another name",
+                parameter=word,
+            )
+    values = {word: getattr(declared, word) for word in given}
+    if "context" in values:
+        values["context"] = settings.context.extended(declared.context)
+    return msgspec.structs.replace(settings, **values)
 
 
 def _completed(settings: Settings, word: str, value: Any) -> Any:
     """The value of a setting, with what a change leaves open."""
     if word == "guard_rails" and isinstance(value, Mapping):
-        before = msgspec.structs.asdict(settings.guard_rails)
         defaults = msgspec.structs.asdict(GuardRails())
         named = {rail: defaults.get(rail) if one is None else one for rail, one in value.items()}
-        return {**before, **named}
+        return {**msgspec.structs.asdict(settings.guard_rails), **named}
     if word == "context" and isinstance(value, Mapping):
         return {**settings.context.table, **value}
-    return _default(word) if value is None and not allows_none(word) else value
-
-
-def _default(word: str) -> Any:
-    fields = {field.name: field for field in msgspec.structs.fields(Settings)}
-    if word not in SETTING_TYPES or word not in fields:
-        return None
-    field = fields[word]
-    return field.default_factory() if field.default is msgspec.NODEFAULT else field.default
-
-
-def check_may_change(
-    before: Settings, now: Settings, word: str, changeable: Sequence[str] = ()
-) -> None:
-    """Refuse a change by which stored rewards would have to be understood in another way."""
-    old, new = getattr(before, word), getattr(now, word)
-    if old != new and word in FIXED and word not in changeable:
-        raise InputError(
-            f"{word} was given as {new}, and this bandit was declared with {old}, which cannot "
-            "change once it decides: leave it out, or open a bandit with another name",
-            parameter=word,
-        )
+    if value is None and word in SETTING_TYPES and not allows_none(word):
+        field = next(one for one in msgspec.structs.fields(Settings) if one.name == word)
+        return field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+    return value
 
 
 def changed_choices(

@@ -1,7 +1,7 @@
 """Declare bandits in a store and change them: settings, choices, published versions, deletion."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -16,7 +16,6 @@ from submax.bandit.declaration import (
     new_settings,
     specification_of,
     warn_if_context_is_ignored,
-    with_changes,
     with_status_of,
     without_propensity,
 )
@@ -24,7 +23,7 @@ from submax.bandit.guard_rails import Ramp
 from submax.bandit.names import check_bandit
 from submax.bandit.settings import Settings
 from submax.bandit.store import Store
-from submax.bandit.tables import Statement
+from submax.bandit.tables import COLUMNS, Statement
 from submax.bandit.training_rows import wait_of
 from submax.core.decoding import known_type
 from submax.core.errors import ConflictError, InputError, NotFoundError
@@ -46,12 +45,6 @@ ATTEMPTS = 20
 """How often a change is tried if other processes change the same bandit at the same moment."""
 ROWS_IN_PART = 65_536
 """Rows of a trained policy in one row of the table ``history``."""
-NUMBER_OF = "(select n from bandit where name = :name)"
-INSERT_VERSION = (
-    "insert into version (bandit, number, at, policy, rows, cursor, seed, active, ahead, base, "
-    "hash, model) values (:bandit, :number, :at, :policy, :rows, :cursor, :seed, :active, :ahead, "
-    ":base, :hash, :model)"
-)
 Changes = tuple[dict[str, Any], list[Statement]]
 """New values of columns of a bandit, and further statements of the same transaction."""
 
@@ -107,11 +100,11 @@ class DeclaredBandit(msgspec.Struct, frozen=True):
         """Whether the policy is a class of the user's own, whose code would have to be run."""
         return references_user_code(self.settings.policy)
 
-
-COLUMNS = (
-    "n, name, created, settings, actions, ramps, published, held, revision, groups_since, deleted, "
-    "started_from"
-)
+    def known_policy(self, custom: Policy[Any] | None) -> Policy[Any] | None:
+        """The policy; None if code of the user would have to be run to make it."""
+        if custom is None and self.references_user_code:
+            return None
+        return self.settings.build_policy(custom)
 
 
 def bandit_names(store: Store) -> list[str]:
@@ -121,8 +114,25 @@ def bandit_names(store: Store) -> list[str]:
 
 def find_bandit(store: Store, name: str) -> DeclaredBandit | None:
     """The bandit of this name, also if it is being deleted; None if there is none."""
-    found = store.select(f"select {COLUMNS} from bandit where name = :name", name=name)
-    return None if not found else _declared(found[0])
+    found = store.select(f"select {COLUMNS['bandit']} from bandit where name = :name", name=name)
+    if not found:
+        return None
+    n, _, created, settings, actions, ramps, *numbers, started = found[0]
+    published, held, revision, groups_since, deleted = numbers
+    try:
+        return DeclaredBandit(
+            n, name, created,
+            msgspec.json.decode(settings, type=known_type(Settings)),
+            msgspec.json.decode(actions, type=known_type(ActionSpec)),
+            msgspec.json.decode(ramps or "[]", type=known_type(tuple[Ramp, ...])),
+            published, bool(held), revision, groups_since, bool(deleted),
+            msgspec.json.decode(started, type=known_type(StartedFrom)) if started else None,
+        )  # fmt: skip
+    except msgspec.DecodeError as error:
+        raise InputError(
+            f"the declaration of the bandit {name!r} is damaged or from a newer submax ({error}): "
+            "install a newer submax, or restore a backup"
+        ) from error
 
 
 def read_bandit(store: Store, name: str) -> DeclaredBandit:
@@ -132,30 +142,6 @@ def read_bandit(store: Store, name: str) -> DeclaredBandit:
         raise NotFoundError(f"there is no bandit {name!r} in this store: declare its actions")
     found.check_exists()
     return found
-
-
-def _declared(row: Sequence[Any]) -> DeclaredBandit:
-    n, name, created, settings, actions, ramps, published, held, revision, since, deleted = row[:11]
-    try:
-        return DeclaredBandit(
-            n,
-            name,
-            created,
-            msgspec.json.decode(settings, type=known_type(Settings)),
-            msgspec.json.decode(actions, type=known_type(ActionSpec)),
-            msgspec.json.decode(ramps, type=known_type(tuple[Ramp, ...])) if ramps else (),
-            published,
-            bool(held),
-            revision,
-            since,
-            bool(deleted),
-            msgspec.json.decode(row[11], type=known_type(StartedFrom)) if row[11] else None,
-        )
-    except msgspec.DecodeError as error:
-        raise InputError(
-            f"the declaration of the bandit {name!r} is damaged or from a newer submax ({error}): "
-            "install a newer submax, or restore a backup"
-        ) from error
 
 
 def declare(
@@ -176,53 +162,45 @@ def declare(
     """
     check_bandit(name)
     check_options(declaration)
-    before, custom = find_bandit(store, name), custom_policy(declaration)
-    if before is None:
+    custom, detail = custom_policy(declaration), _detail(declaration)
+    found = find_bandit(store, name)
+    if found is None:
         settings = new_settings(name, declaration, trained, bandit_names(store))
-        before, written = _insert(store, name, settings, trained, _detail(declaration), who)
-        if written:
+        if _inserted(store, name, settings, trained, detail, who):
             warn_if_context_is_ignored(settings, settings.build_policy(custom))
-            return before
+            return read_bandit(store, name)
         # Another process was first: its declaration holds, and this one is compared with it.
     if new:
         raise ConflictError(f"there is a bandit {name!r} already: give another name")
-    before.check_exists()
-    found = before
+    if found is not None:
+        found.check_exists()
     if declaration:
 
         def changes_of(here: DeclaredBandit) -> Changes:
-            decided = has_decisions(store, here)
-            columns, then = _new_settings(
-                store, here, settings_again(here, declaration, custom, decided)
-            )
-            audit = audit_statement(store, name, who, "declare", _detail(declaration))
+            settings = _checked_settings(store, here, declaration, custom, again=True)
+            columns, then = _new_settings(store, here, settings)
+            audit = audit_statement(store, name, who, "declare", detail)
             return columns, [*then, audit] if columns else []
 
-        found = _change(store, name, changes_of)
+        _change(store, name, changes_of)
     if trained is not None:
-        found = _start_existing(store, found, trained, custom, who)
-    policy = known_policy(found, custom)
+        _start_existing(store, read_bandit(store, name), trained, custom, who)
+    found = read_bandit(store, name)
+    policy = found.known_policy(custom)
     if policy is not None:
         warn_if_context_is_ignored(found.settings, policy)
     return found
 
 
-def known_policy(declared: DeclaredBandit, custom: Policy[Any] | None) -> Policy[Any] | None:
-    """The policy of a bandit; None if code of the user would have to be run to make it."""
-    if custom is None and declared.references_user_code:
-        return None
-    return declared.settings.build_policy(custom)
-
-
-def _insert(
+def _inserted(
     store: Store,
     name: str,
     settings: Settings,
     trained: TrainedPolicy | None,
     detail: str,
     who: Who,
-) -> tuple[DeclaredBandit, bool]:
-    """Write a new bandit; return what is stored, and whether it was written here."""
+) -> bool:
+    """Write a new bandit, unless another process was first; whether it was written here."""
     menu = settings.menu if trained is None else with_status_of(settings.menu, trained)
     row = {"name": name, "at": store.now(0), "settings": _json(settings), "actions": _json(menu)}
     insert = Statement(
@@ -232,83 +210,45 @@ def _insert(
         required=True,
     )
     then = [] if trained is None else _start_statements(store, name, trained, 1)
-    written = True
     try:
         store.execute([insert, *then, audit_statement(store, name, who, "declare", detail)])
     except ConflictError:
-        written = False
-    found = find_bandit(store, name)
-    if found is None:
-        raise ConflictError(f"the bandit {name!r} was deleted at the same moment: declare it again")
-    return found, written
+        return False
+    return True
 
 
-def has_decisions(store: Store, declared: DeclaredBandit) -> bool:
-    """Whether a bandit has made a decision."""
-    return bool(
-        store.select("select 1 from decision where bandit = :bandit limit 1", bandit=declared.n)
-    )
-
-
-def settings_again(
-    declared: DeclaredBandit,
-    given: Mapping[str, Any],
+def _checked_settings(
+    store: Store,
+    here: DeclaredBandit,
+    changes: Mapping[str, Any],
     custom: Policy[Any] | None,
-    has_decided: bool,
+    *,
+    again: bool = False,
 ) -> Settings:
-    """The settings of a bandit with those of a declaration, or an error if they contradict."""
-    menu = declared.settings.menu
-    again = Settings.of({"actions": menu.declaration, **given})
-    if again.menu.declaration != menu.declaration:
-        raise InputError(
-            "this bandit was declared with other actions: leave them out, and use add, pause and "
-            "retire",
-            parameter="actions",
-        )
-    if "action_features" in given and again.menu != menu:
-        raise InputError(
-            "this bandit was declared with other action_features: leave them out; a choice that is "
-            "added brings its own",
-            parameter="action_features",
-        )
-    names = [word for word in given if word not in ("actions", "action_features")]
-    free = changeable(declared.settings, has_decided)
-    settings = with_changes(declared.settings, again, names, free)
-    _check_wait(declared.settings, settings, has_decided)
-    return _checked(declared, settings, custom, "policy" in given)
-
-
-def _checked(
-    declared: DeclaredBandit, settings: Settings, custom: Policy[Any] | None, names_policy: bool
-) -> Settings:
-    """The new settings, after a check with the policy, unless code of the user had to be run."""
-    if settings == declared.settings:
-        return settings
-    policy = None
-    if custom is not None or names_policy or not declared.references_user_code:
-        policy = settings.build_policy(custom)
-    if policy is not None and declared.started_from is not None:
-        check_propensities(settings, policy, declared.started_from.without_propensity)
-    msgspec.structs.replace(settings, menu=declared.menu).check(policy)
-    return settings
-
-
-def changeable(settings: Settings, has_decided: bool) -> tuple[str, ...]:
-    """Settings that may change although others of their kind may not.
+    """The settings after a change, after a check with the policy, unless code had to be run for it.
 
     ``reward_wait`` may become longer or shorter: rewards keep the mark of being late with which
     they were written. With 0 a decision matures at its reward, which is another order of rows.
     """
-    return () if has_decided and settings.reward_wait == 0 else ("reward_wait",)
-
-
-def _check_wait(before: Settings, now: Settings, has_decided: bool) -> None:
-    if has_decided and before.reward_wait > 0 and now.reward_wait == 0:
+    sql = "select 1 from decision where bandit = :bandit limit 1"
+    has_decided, before = bool(store.select(sql, bandit=here.n)), here.settings
+    free = () if has_decided and before.reward_wait == 0 else ("reward_wait",)
+    settings = changed_settings(before, changes, free, again=again)
+    if has_decided and before.reward_wait > 0 and settings.reward_wait == 0:
         raise InputError(
             f"reward_wait was {before.reward_wait:g} and cannot become 0, because this bandit has "
             "made decisions: give a value above 0, or open a bandit with another name",
             parameter="reward_wait",
         )
+    if settings == before:
+        return settings
+    policy = None
+    if custom is not None or "policy" in changes or not here.references_user_code:
+        policy = settings.build_policy(custom)
+    if policy is not None and here.started_from is not None:
+        check_propensities(settings, policy, here.started_from.without_propensity)
+    msgspec.structs.replace(settings, menu=here.menu).check(policy)
+    return settings
 
 
 def change_settings(
@@ -321,20 +261,15 @@ def change_settings(
     action: str = "set",
     detail: str | None = None,
 ) -> DeclaredBandit:
-    """Change some settings, all or none; others stay as they are.
+    """Change some settings, all or none, as ``changed_settings`` says; others stay as they are.
 
-    They are checked as in a declaration. None stands for the default, unless it is a value of the
-    setting. A table of guard rails changes those that it names, and a ``GuardRails`` replaces all.
     ``custom`` is the policy if it was given as an object. All processes that have the bandit open
     use the new settings within a second.
     """
     text = _detail(changes) if detail is None else detail
 
     def changes_of(here: DeclaredBandit) -> Changes:
-        decided = has_decisions(store, here)
-        settings = changed_settings(here.settings, changes, changeable(here.settings, decided))
-        _check_wait(here.settings, settings, decided)
-        settings = _checked(here, settings, custom, "policy" in changes)
+        settings = _checked_settings(store, here, changes, custom)
         columns, then = _new_settings(store, here, settings)
         # Recorded even if the values are the same: somebody has set them.
         return columns, [*then, audit_statement(store, name, who, action, text)]
@@ -355,7 +290,6 @@ def _new_settings(store: Store, here: DeclaredBandit, settings: Settings) -> Cha
     # Rewards of decisions that have matured are late, also within a longer time. A cursor of 0 is
     # the beginning, before anything was read.
     settled = store.now(here.n) - wait_of(here.settings)
-    values = {"bandit": here.n, "change": longer}
     moved = (("version", "cursor"), ("learner", "cursor"), ("progress", "matured"))
     return columns, [
         Statement(
@@ -366,7 +300,7 @@ def _new_settings(store: Store, here: DeclaredBandit, settings: Settings) -> Cha
             Statement(
                 f"update {table} set {time} = {time} + :change "
                 f"where bandit = :bandit and {time} <> 0",
-                values,
+                {"bandit": here.n, "change": longer},
             )
             for table, time in moved
         ),
@@ -397,137 +331,21 @@ def count_decisions(store: Store, bandit: int) -> int:
     return int(found[0][0]) if found else 0
 
 
-def publish(
-    store: Store, name: str, version: int | None, *, who: Who = PYTHON, action: str = "publish"
-) -> int:
-    """Let a version decide and hold it, or let the newest one decide and its successors too."""
-    chosen: list[int] = []
-
-    def changes_of(here: DeclaredBandit) -> Changes:
-        chosen[:] = [newest_version(store, here.n) if version is None else version]
-        if chosen[0]:
-            model_of(store, here, chosen[0])
-        held = version is not None
-        return {"published": chosen[0], "held": int(held)}, [
-            publication_statement(store, name, chosen[0], held=held),
-            audit_statement(store, name, who, action, f"version {chosen[0]}"),
-        ]
-
-    _change(store, name, changes_of)
-    return chosen[0]
-
-
-def newest_version(store: Store, bandit: int) -> int:
-    """The number of the newest version of a bandit; 0 if there is none."""
-    ((newest,),) = store.select(
-        "select coalesce(max(number), 0) from version where bandit = :bandit", bandit=bandit
+def _change(
+    store: Store, name: str, changes_of: Callable[[DeclaredBandit], Changes]
+) -> DeclaredBandit:
+    """Write what ``changes_of`` the bandit as it is now says, unless another process was faster."""
+    for _ in range(ATTEMPTS):
+        here = read_bandit(store, name)
+        columns, then = changes_of(here)
+        if not columns and not then:
+            return here
+        if store.change(here.n, here.revision, then, **columns):
+            return read_bandit(store, name)
+    raise ConflictError(
+        f"the bandit {name!r} was changed by others {ATTEMPTS} times at the same moment: look at "
+        "it, and repeat the call if it is still needed"
     )
-    return int(newest)
-
-
-def publication_statement(store: Store, name: str, version: int, *, held: bool) -> Statement:
-    """The statement that records that a version decides from now on."""
-    return Statement(
-        "insert into publication (bandit, at, version, held) "
-        f"values ({NUMBER_OF}, :at, :version, :held)",
-        {"name": name, "at": store.now(0), "version": version, "held": int(held)},
-    )
-
-
-def model_of(store: Store, declared: DeclaredBandit, version: int) -> tuple[bytes, str, Any]:
-    """The bytes of the model of a version, their hash and the policy's specification.
-
-    A ``NotFoundError`` is raised if there is no such version or its model is gone, and an
-    ``InputError`` if the model is damaged.
-    """
-    found = store.select(
-        "select model, hash, policy from version where bandit = :bandit and number = :number",
-        bandit=declared.n,
-        number=version,
-    )
-    # A database takes the text '1' for the number.
-    if not found or not isinstance(version, int):
-        newest = newest_version(store, declared.n)
-        raise NotFoundError(f"there is no version {version!r}: give 0 to {newest}, the newest")
-    data, recorded, policy = found[0]
-    if data is None:
-        raise NotFoundError(
-            f"the model of version {version} is no longer in the store: choose a newer version"
-        )
-    if hash_of(bytes(data)) != recorded:
-        raise InputError(
-            f"the model of version {version} is damaged: its hash differs from the recorded one; "
-            "choose another version, or restore a backup"
-        )
-    return bytes(data), recorded, msgspec.json.decode(policy)
-
-
-def roll_back(store: Store, name: str, *, who: Who = PYTHON) -> int:
-    """Publish the last version before the current one that was published, and hold it."""
-    here = read_bandit(store, name)
-    history = publications(store, here.n)
-    if not history:
-        raise ConflictError(
-            "no version was published yet, so there is none to go back to: refit first"
-        )
-    current = history[-1][1]
-    before = max((version for _, version, _ in history if version < current), default=0)
-    return publish(store, name, before, who=who, action="roll-back")
-
-
-def publications(store: Store, bandit: int) -> list[tuple[float, int, bool]]:
-    """When which version began to decide, oldest first, and whether an operator chose it."""
-    rows = store.select(
-        "select at, version, held from publication where bandit = :bandit order by n",
-        bandit=bandit,
-    )
-    return [(at, version, bool(held)) for at, version, held in rows]
-
-
-class StoredVersion(msgspec.Struct, frozen=True):
-    """A version: what it was fitted to, and the hash of its model.
-
-    ``rows`` is the number of decisions that it learned from, ``active`` are the indices of the
-    choices that were active, and ``ahead`` is how many decisions were expected before the next
-    version. ``base`` is the version that this one is an update of; 0 if it was fitted from scratch.
-    ``kept``: its model is still in the store.
-    """
-
-    version: int
-    at: float
-    policy: str | dict[str, Any]
-    rows: int
-    seed: int
-    active: ChoiceIndices
-    ahead: int
-    base: int
-    model: str
-    kept: bool
-
-
-def versions(store: Store, bandit: int) -> list[StoredVersion]:
-    """All versions of a bandit, oldest first."""
-    rows = store.select(
-        "select number, at, policy, rows, seed, active, ahead, base, hash, "
-        "case when model is null then 0 else 1 end from version where bandit = :bandit "
-        "order by number",
-        bandit=bandit,
-    )
-    return [
-        StoredVersion(
-            number, at, msgspec.json.decode(policy), count, seed,
-            msgspec.json.decode(active, type=known_type(ChoiceIndices)),
-            ahead, base, hashed, bool(kept),
-        )
-        for number, at, policy, count, seed, active, ahead, base, hashed, kept in rows
-    ]  # fmt: skip
-
-
-TABLES_OF_BANDIT = (
-    "early_reward", "unit", "version", "learner", "publication", "history", "summary", "progress",
-    "counts",
-)  # fmt: skip
-"""Tables with a column ``bandit`` that a deletion empties, besides decisions and rewards."""
 
 
 def delete_bandit(store: Store, name: str, *, who: Who = PYTHON) -> None:
@@ -541,20 +359,263 @@ def delete_bandit(store: Store, name: str, *, who: Who = PYTHON) -> None:
     if here is None:
         raise NotFoundError(f"there is no bandit {name!r} to delete: give the name of one")
     n = {"bandit": here.n}
-    store.execute(
-        [Statement("update bandit set deleted = 1, revision = revision + 1 where n = :bandit", n)]
-    )
+    store.execute([("update bandit set deleted = 1, revision = revision + 1 where n = :bandit", n)])
     store.delete_decisions(here.n, "n > 0")
+    tables = [
+        table
+        for table, columns in COLUMNS.items()
+        if "bandit" in columns.split(", ") and table not in ("decision", "reward")
+    ]
     store.execute(
         [
-            *(
-                Statement(f"delete from {table} where bandit = :bandit", n)
-                for table in TABLES_OF_BANDIT
-            ),
-            Statement("delete from bandit where n = :bandit", n),
+            *((f"delete from {table} where bandit = :bandit", n) for table in tables),
+            ("delete from bandit where n = :bandit", n),
             audit_statement(store, name, who, "delete", ""),
         ]
     )
+
+
+def _detail(changes: Mapping[str, Any]) -> str:
+    return ", ".join(f"{word}={value!r}" for word, value in changes.items())
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+# Versions
+
+
+class StoredVersion(msgspec.Struct, frozen=True):
+    """A version: what it was fitted to, and the hash of its model.
+
+    ``rows`` is the number of decisions that it learned from, those that matured up to the time
+    ``cursor``. ``active`` are the indices of the choices that were active, and ``ahead`` is how
+    many decisions were expected before the next version. ``kept``: its model is still in the store.
+    """
+
+    version: int
+    at: float
+    policy: str | dict[str, Any]
+    rows: int
+    cursor: float
+    seed: int
+    active: ChoiceIndices
+    ahead: int
+    model: str
+    kept: bool = True
+
+
+def versions(store: Store, bandit: int, last: str = "") -> list[StoredVersion]:
+    """All versions of a bandit, oldest first."""
+    rows = store.select(
+        "select number, at, policy, rows, cursor, seed, active, ahead, hash, "
+        "case when model is null then 0 else 1 end from version where bandit = :bandit "
+        f"order by number{last}",
+        bandit=bandit,
+    )
+    return [
+        StoredVersion(
+            number, at, msgspec.json.decode(policy), count, cursor, seed,
+            msgspec.json.decode(active, type=known_type(ChoiceIndices)), ahead, model, bool(kept),
+        )
+        for number, at, policy, count, cursor, seed, active, ahead, model, kept in rows
+    ]  # fmt: skip
+
+
+def newest_version(store: Store, bandit: int) -> StoredVersion | None:
+    """The newest version of a bandit; None if there is none."""
+    return next(iter(versions(store, bandit, " desc limit 1")), None)
+
+
+def version_statement(bandit: int, version: StoredVersion, model: bytes) -> Statement:
+    """The statement that writes a version, unless there is one with its number."""
+    sql = f"""insert into version ({COLUMNS["version"]}) values (:bandit, :version, :at, :policy,
+    :rows, :cursor, :seed, :active, :ahead, :hash, :model) on conflict (bandit, number) do nothing
+    """
+    values = {
+        **msgspec.structs.asdict(version),
+        "bandit": bandit,
+        "policy": _json(version.policy),
+        "active": _json(version.active),
+        "hash": version.model,
+        "model": model,
+    }
+    del values["kept"]
+    return Statement(sql, values, required=True)
+
+
+def publication_statement(
+    store: Store, bandit: int, version: int, *, held: bool = False
+) -> Statement:
+    """The statement that records that a version decides from now on."""
+    return Statement(
+        "insert into publication (bandit, at, version, held) "
+        "values (:bandit, :at, :version, :held)",
+        {"bandit": bandit, "at": store.now(0), "version": version, "held": int(held)},
+    )
+
+
+def publications(store: Store, bandit: int) -> list[tuple[float, int]]:
+    """When which version began to decide, oldest first."""
+    return store.select(
+        "select at, version from publication where bandit = :bandit order by n", bandit=bandit
+    )
+
+
+def model_of(store: Store, bandit: int, version: int) -> tuple[bytes, str, Any]:
+    """The bytes of the model of a version, their hash and the policy's specification.
+
+    A ``NotFoundError`` is raised if there is no such version or its model is gone, and an
+    ``InputError`` if the model is damaged.
+    """
+    found = store.select(
+        "select model, hash, policy from version where bandit = :bandit and number = :number",
+        bandit=bandit,
+        number=version,
+    )
+    # A database takes the text '1' for the number.
+    if not found or not isinstance(version, int):
+        newest = newest_version(store, bandit)
+        last = newest.version if newest else 0
+        raise NotFoundError(f"there is no version {version!r}: give 0 to {last}, the newest")
+    data, recorded, policy = found[0]
+    if data is None:
+        raise NotFoundError(
+            f"the model of version {version} is no longer in the store: choose a newer version"
+        )
+    if hash_of(bytes(data)) != recorded:
+        raise InputError(
+            f"the model of version {version} is damaged: its hash differs from the recorded one; "
+            "choose another version, or restore a backup"
+        )
+    return bytes(data), recorded, msgspec.json.decode(policy)
+
+
+def publish(
+    store: Store, name: str, version: int | None, *, who: Who = PYTHON, action: str = "publish"
+) -> int:
+    """Let a version decide and hold it, or let the newest one decide and its successors too."""
+    chosen: list[int] = []
+
+    def changes_of(here: DeclaredBandit) -> Changes:
+        newest = newest_version(store, here.n) if version is None else None
+        chosen[:] = [version or (newest.version if newest else 0)]
+        if chosen[0]:
+            model_of(store, here.n, chosen[0])
+        held = version is not None
+        return {"published": chosen[0], "held": int(held)}, [
+            publication_statement(store, here.n, chosen[0], held=held),
+            audit_statement(store, name, who, action, f"version {chosen[0]}"),
+        ]
+
+    _change(store, name, changes_of)
+    return chosen[0]
+
+
+def roll_back(store: Store, name: str, *, who: Who = PYTHON) -> int:
+    """Publish the last version before the current one that was published, and hold it."""
+    history = [version for _, version in publications(store, read_bandit(store, name).n)]
+    if not history:
+        raise ConflictError(
+            "no version was published yet, so there is none to go back to: refit first"
+        )
+    before = max((version for version in history if version < history[-1]), default=0)
+    return publish(store, name, before, who=who, action="roll-back")
+
+
+# Starting from a trained policy
+
+
+def _start_existing(
+    store: Store,
+    here: DeclaredBandit,
+    trained: TrainedPolicy,
+    custom: Policy[Any] | None,
+    who: Who,
+) -> None:
+    """Let a bandit that exists start from a trained policy; the same one again changes nothing."""
+    check_start(here.settings, here.menu, trained, here.settings.build_policy(custom))
+
+    def changes_of(now: DeclaredBandit) -> Changes:
+        if now.started_from is not None:
+            _check_same_start(store, now, trained)
+            return {}, []
+        menu, newest = with_status_of(now.menu, trained), newest_version(store, now.n)
+        number = newest.version + 1 if newest else 1
+        return {"actions": _json(menu)}, [
+            *_start_statements(store, now.name, trained, number),
+            audit_statement(store, now.name, who, "start from a trained policy"),
+        ]
+
+    _change(store, here.name, changes_of)
+
+
+def _start_statements(
+    store: Store, name: str, trained: TrainedPolicy, number: int
+) -> list[Statement]:
+    """Make a trained policy a version that decides, and keep its rows for later versions.
+
+    The bandit may be written by the same transaction, so its number is not known yet.
+    """
+    started, model, now = _started_from(trained), trained.model.to_bytes(), store.now(0)
+    version = StoredVersion(
+        number, now, specification_of(trained), started.rows, 0.0, trained.origin.seed,
+        trained.model.active, EXPECTED, started.model,
+    )  # fmt: skip
+    statements = [
+        version_statement(0, version, model),
+        publication_statement(store, 0, number),
+        *(
+            Statement(
+                f"insert into history ({COLUMNS['history']}) values (:bandit, :part, :rows, :hash)",
+                {"part": place, "rows": state_bytes(part, {}), "hash": part.hash},
+            )
+            for place, part in enumerate(_parts(trained))
+        ),
+        Statement(
+            "update bandit set published = :number, started_from = :started where n = :bandit",
+            {"number": number, "started": _json(started)},
+        ),
+    ]
+    of_name = "(select n from bandit where name = :bandit)"
+    return [
+        one._replace(sql=one.sql.replace(":bandit", of_name), values={**one.values, "bandit": name})
+        for one in statements
+    ]
+
+
+def _check_same_start(store: Store, here: DeclaredBandit, trained: TrainedPolicy) -> None:
+    """Refuse another trained policy than the one that a bandit was started from."""
+    started = _started_from(trained)
+    # Two policies may have equal models.
+    policies = [one.policy for one in versions(store, here.n) if one.model == started.model]
+    if here.started_from != started or (policies and specification_of(trained) not in policies):
+        raise ConflictError(
+            f"the bandit {here.name!r} was started from another learned policy, which cannot be "
+            "replaced: leave learned out, or open a bandit with another name"
+        )
+
+
+def _started_from(trained: TrainedPolicy) -> StartedFrom:
+    return StartedFrom(
+        rows=len(trained.rows.reward),
+        parts=[part.hash for part in _parts(trained)],
+        log=trained.origin.log,
+        model=hash_of(trained.model.to_bytes()),
+        without_propensity=without_propensity(trained),
+        estimated_propensities=trained.origin.estimated_propensities,
+    )
+
+
+def _parts(trained: TrainedPolicy) -> list[Columns]:
+    return [
+        trained.rows.rows(slice(first, first + ROWS_IN_PART))
+        for first in range(0, len(trained.rows.reward), ROWS_IN_PART)
+    ]
+
+
+# The audit
 
 
 class AuditLine(msgspec.Struct, frozen=True):
@@ -577,17 +638,11 @@ def audit_statement(
 ) -> Statement:
     """The statement that records a change."""
     name, key = (who, "") if isinstance(who, str) else who
+    line = AuditLine(store.now(0), action, subject, key, name, detail[:MAX_DETAIL_LENGTH])
     return Statement(
         "insert into audit (at, action, subject, who, name, detail) "
-        "values (:at, :action, :subject, :who, :name, :detail)",
-        {
-            "at": store.now(0),
-            "action": action,
-            "subject": subject,
-            "who": key,
-            "name": name,
-            "detail": detail[:MAX_DETAIL_LENGTH],
-        },
+        "values (:at, :action, :subject, :key, :name, :detail)",
+        msgspec.structs.asdict(line),
     )
 
 
@@ -606,136 +661,3 @@ def audit_lines(store: Store, count: int = 1000, subject: str | None = None) -> 
         **({} if subject is None else {"subject": subject}),
     )
     return [AuditLine(*row) for row in rows]
-
-
-def _change(
-    store: Store, name: str, changes_of: Callable[[DeclaredBandit], Changes]
-) -> DeclaredBandit:
-    """Write what ``changes_of`` the bandit as it is now says, unless another process was faster."""
-    for _ in range(ATTEMPTS):
-        here = read_bandit(store, name)
-        columns, then = changes_of(here)
-        if not columns and not then:
-            return here
-        if store.change(here.n, here.revision, then, **columns):
-            return read_bandit(store, name)
-    raise ConflictError(
-        f"the bandit {name!r} was changed by others {ATTEMPTS} times at the same moment: look at "
-        "it, and repeat the call if it is still needed"
-    )
-
-
-def _detail(changes: Mapping[str, Any]) -> str:
-    return ", ".join(f"{word}={value!r}" for word, value in changes.items())
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
-
-
-# Starting from a trained policy
-
-
-def _start_existing(
-    store: Store,
-    here: DeclaredBandit,
-    trained: TrainedPolicy,
-    custom: Policy[Any] | None,
-    who: Who,
-) -> DeclaredBandit:
-    """Let a bandit that exists start from a trained policy; the same one again changes nothing."""
-    check_start(here.settings, here.menu, trained, here.settings.build_policy(custom))
-    if here.started_from is None:
-        with_status_of(here.menu, trained)
-
-    def changes_of(now: DeclaredBandit) -> Changes:
-        if now.started_from is not None:
-            _check_same_start(store, now, trained)
-            return {}, []
-        number = newest_version(store, now.n) + 1
-        return {"actions": _json(with_status_of(now.menu, trained))}, [
-            *_start_statements(store, now.name, trained, number),
-            audit_statement(store, now.name, who, "start from a trained policy"),
-        ]
-
-    return _change(store, here.name, changes_of)
-
-
-def _start_statements(
-    store: Store, name: str, trained: TrainedPolicy, number: int
-) -> list[Statement]:
-    """Make a trained policy a version that decides, and keep its rows for later versions."""
-    model, parts = trained.model.to_bytes(), _parts(trained)
-    started = StartedFrom(
-        rows=len(trained.rows.reward),
-        parts=[part.hash for part in parts],
-        log=trained.origin.log,
-        model=hash_of(model),
-        without_propensity=without_propensity(trained),
-        estimated_propensities=trained.origin.estimated_propensities,
-    )
-    version = {
-        "name": name,
-        "number": number,
-        "at": store.now(0),
-        "policy": _json(specification_of(trained)),
-        "rows": started.rows,
-        "seed": trained.origin.seed,
-        "active": _json(trained.model.active),
-        "ahead": EXPECTED,
-        "cursor": 0.0,
-        "base": 0,
-        "hash": started.model,
-        "model": model,
-    }
-    rows = [
-        Statement(
-            "insert into history (bandit, part, rows, hash) "
-            f"values ({NUMBER_OF}, :part, :rows, :hash)",
-            {"name": name, "part": place, "rows": state_bytes(part, {}), "hash": part.hash},
-        )
-        for place, part in enumerate(parts)
-    ]
-    return [
-        *rows,
-        Statement(INSERT_VERSION.replace(":bandit", NUMBER_OF), version),
-        publication_statement(store, name, number, held=False),
-        Statement(
-            "update bandit set published = :number, started_from = :started where name = :name",
-            {"name": name, "number": number, "started": _json(started)},
-        ),
-    ]
-
-
-def _check_same_start(store: Store, here: DeclaredBandit, trained: TrainedPolicy) -> None:
-    """Refuse another trained policy than the one that a bandit was started from."""
-    started = here.started_from
-    model = hash_of(trained.model.to_bytes())
-    same = started is not None and (
-        (started.rows, started.parts, started.log, started.model)
-        == (
-            len(trained.rows.reward),
-            [part.hash for part in _parts(trained)],
-            trained.origin.log,
-            model,
-        )
-    )
-    # Two policies may have equal models.
-    policies = store.select(
-        "select policy from version where bandit = :bandit and hash = :hash",
-        bandit=here.n,
-        hash=model,
-    )
-    specification = _json(specification_of(trained))
-    if not same or (policies and all(policy != specification for (policy,) in policies)):
-        raise ConflictError(
-            f"the bandit {here.name!r} was started from another learned policy, which cannot be "
-            "replaced: leave learned out, or open a bandit with another name"
-        )
-
-
-def _parts(trained: TrainedPolicy) -> list[Columns]:
-    return [
-        trained.rows.rows(slice(first, first + ROWS_IN_PART))
-        for first in range(0, len(trained.rows.reward), ROWS_IN_PART)
-    ]

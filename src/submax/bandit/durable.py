@@ -292,7 +292,7 @@ class DurableBandit(BanditFace):
         """The published version, or the last one before it whose model is undamaged."""
         wanted = [declared.published]
         if declared.published:
-            earlier = [one for _, one, _ in declaring.publications(self.store, declared.n)]
+            earlier = [one for _, one in declaring.publications(self.store, declared.n)]
             wanted += [one for one in reversed(earlier) if one != declared.published]
         for number in wanted:
             if number == 0:
@@ -307,7 +307,7 @@ class DurableBandit(BanditFace):
 
     def _load(self, declared: DeclaredBandit, number: int) -> tuple[Policy[Any], Model]:
         """The policy and the model of a version; the last one that was loaded is kept."""
-        data, recorded, specification = declaring.model_of(self.store, declared, number)
+        data, recorded, specification = declaring.model_of(self.store, declared.n, number)
         if self._loaded is None or self._loaded[0] != recorded:
             policy = PolicySpecification(specification).build(self._custom)
             self._loaded = recorded, policy, Model.from_bytes(data, recorded, policy)
@@ -549,7 +549,7 @@ class DurableBandit(BanditFace):
 
     def published_at(self) -> list[float]:
         """The times at which a version began to decide, oldest first."""
-        return [at for at, _, _ in declaring.publications(self.store, self._declared.n)]
+        return [at for at, _ in declaring.publications(self.store, self._declared.n)]
 
     def publish(self, version: int | None = None, *, who: Who = PYTHON) -> int:
         """Let a version decide, and hold it: newer versions are fitted but do not decide.

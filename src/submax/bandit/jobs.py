@@ -12,14 +12,13 @@ import pickle
 import signal
 import subprocess
 import sys
-import tempfile
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
-from threading import Lock, Thread, Timer
+from threading import Event, Lock, Thread, Timer
 from typing import Any, BinaryIO, NamedTuple, ParamSpec, TypeVar, cast
 
 from submax.core.errors import Error, StoreError, one_line
@@ -36,8 +35,6 @@ ENDING_SECONDS = 5.0
 """How long a process that was killed may take to end."""
 NICENESS = 10
 """A low priority: if all cores are busy, decisions come before jobs."""
-STDERR_TAIL_BYTES = 2000
-"""How much of what the process wrote to standard error is part of a message."""
 READY = b"submax-job\n"
 """What the process writes when it has started."""
 IDLE_STATUS = 75
@@ -91,7 +88,7 @@ class JobRunner:
         self._idle_seconds = idle_seconds
         # One job at a time; the other lock guards what ``close`` uses during a job.
         self._running, self._lock = Lock(), Lock()
-        self._worker: Worker | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._closed = self._has_started = False
         atexit.register(self.close)
 
@@ -162,208 +159,164 @@ class JobRunner:
         """End the process at once, also during a job, and start no more."""
         with self._lock:
             self._closed = True
-            if self._worker is not None:
-                self._worker.kill()
+            if self._process is not None:
+                self._process.kill()
         atexit.unregister(self.close)
         if self._running.acquire(timeout=ENDING_SECONDS):
             self._end()
             self._running.release()
 
     def _answer(self, job: Job, seconds: float | None) -> Answer:
-        answer, status = self._ready().ask(job, seconds)
+        status: int | None = IDLE_STATUS
+        # A process that ended by itself did not begin the job.
         while status == IDLE_STATUS:
-            # It ended by itself before it got the job.
-            answer, status = self._ready().ask(job, seconds)
-        if answer is not None:
-            return answer
-        complaint = self._end()
+            process = self._ready()
+            with _killed_after(seconds, process) as late, suppress(OSError, EOFError):
+                return _exchanged(process, job)
+            status = self._end()
         if self._closed:
             raise StoreError("the job was broken off or not begun, because the process stops")
-        if status is None:
+        if late.is_set():
             raise JobError(f"{job.function} took more than {seconds:g} seconds and was stopped")
-        LOG.error("the process of %s ended with status %s: %s", job.function, status, complaint)
         raise JobError(
-            f"the process of {job.function} ended with status {status} "
-            f"({complaint.strip()[-200:] or 'without a complaint'}), and the next job starts "
-            "another: see that the machine has enough memory"
+            f"the process of {job.function} ended with status {status}, and the next job starts "
+            "another: see what it wrote to standard error, and that the machine has enough memory"
         )
 
-    def _ready(self) -> "Worker":
+    def _ready(self) -> "subprocess.Popen[bytes]":
         """The process; it is started if there is none, or if it has ended between two jobs."""
-        if self._worker is None or self._worker.has_ended:
-            self._end()
-            return self._started()
-        return self._worker
-
-    def _started(self) -> "Worker":
+        if self._process is not None and self._process.poll() is None:
+            return self._process
+        self._end()
         with self._lock:
             if self._closed:
                 raise StoreError("no job can begin, because the process stops")
             try:
-                worker = self._worker = Worker(self._idle_seconds)
+                process = self._process = _started(self._idle_seconds)
             except OSError as error:
-                raise self._not_started(str(error)) from error
+                raise self._not_started() from error
         # Without the lock, so that ``close`` need not wait.
-        if not worker.is_ready(START_SECONDS):
-            complaint = self._end()
-            raise self._not_started(complaint)
+        with _killed_after(START_SECONDS, process):
+            ready = cast(BinaryIO, process.stdout).readline() == READY
+        if not ready:
+            self._end()
+            raise self._not_started()
         self._has_started = True
-        return worker
+        return process
 
-    def _not_started(self, complaint: str) -> Error:
+    def _not_started(self) -> Error:
         if self._closed:
             return StoreError("no job can begin, because the process stops")
-        kind = JobError if self._has_started else NoProcessError
-        return kind(
-            f"the process for jobs did not start within {START_SECONDS:g} seconds "
-            f"({complaint.strip()[-200:] or 'without a complaint'}): see that sys.executable is "
-            "Python, and that the machine has memory for a second process"
+        return (JobError if self._has_started else NoProcessError)(
+            f"the process for jobs did not start within {START_SECONDS:g} seconds: see what it "
+            "wrote to standard error, that sys.executable is Python, and that the machine has "
+            "memory for a second process"
         )
 
-    def _end(self) -> str:
-        """End the process; return what it wrote to standard error at last."""
+    def _end(self) -> int | None:
+        """End the process; return its exit status."""
         with self._lock:
-            worker, self._worker = self._worker, None
-        return "" if worker is None else worker.end()
-
-
-class Worker:
-    """The process, seen from the one that has started it."""
-
-    def __init__(self, idle_seconds: float) -> None:
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed by ``end``
-        folders = os.pathsep.join(folder or os.curdir for folder in sys.path)
-        # One thread of linear algebra, unless the user wants more: the others are for decisions.
-        environment = {**SINGLE_THREAD, **os.environ, "PYTHONPATH": folders}
-        try:
-            self._process = subprocess.Popen(
-                # With -m alone, Python would look for modules in the current folder first.
-                [sys.executable or "", "-P", "-m", "submax.bandit.jobs", repr(idle_seconds)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._complaints,
-                env=environment,
-            )
-        except OSError:
-            self._complaints.close()
-            raise
-        # Popen calls its pipes IO[bytes] | None: here are pipes, with the methods of BinaryIO.
-        self._sends = cast(BinaryIO, self._process.stdin)
-        self._receives = cast(BinaryIO, self._process.stdout)
-        self._is_late = False
-
-    def is_ready(self, seconds: float) -> bool:
-        """Whether it has started within this time; if not, it is killed."""
-        return self._within(seconds, lambda: self._receives.readline() == READY)
-
-    def ask(self, job: Job, seconds: float | None) -> tuple[Answer | None, int | None]:
-        """The answer to a job; if there is none, the exit status, None if it took too long."""
-        try:
-            return self._within(seconds, lambda: self._exchange(job)), 0
-        except (OSError, EOFError, pickle.UnpicklingError):
-            if self._is_late:
-                return None, None
-            with suppress(subprocess.TimeoutExpired):
-                return None, self._process.wait(ENDING_SECONDS)
-            self.kill()
-            return None, self._process.wait()
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the process is no longer running."""
-        return self._process.poll() is not None
-
-    def kill(self) -> None:
-        """Kill the process; another thread may be waiting for its answer."""
-        self._process.kill()
-
-    def end(self) -> str:
-        """Kill the process if it is running; return what it complained about."""
-        self.kill()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(ENDING_SECONDS)
-        for stream in (self._sends, self._receives):
+            process, self._process = self._process, None
+        if process is None:
+            return None
+        # After its pipes are closed, it has ended or is about to.
+        for stream in (process.stdin, process.stdout):
             with suppress(OSError):
-                stream.close()
-        with self._complaints as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - STDERR_TAIL_BYTES))
-            return file.read().decode(errors="replace")
-
-    def _exchange(self, job: Job) -> Answer:
-        pickle.dump(job, self._sends, protocol=5)
-        self._sends.flush()
-        answer: Answer = pickle.load(self._receives)
-        return answer
-
-    def _within(self, seconds: float | None, function: Callable[[], Result]) -> Result:
-        """Call a function that reads from the process, and kill the process if it is late."""
-        if seconds is None:
-            return function()
-        late = Timer(seconds, self._kill_late)
-        late.daemon = True
-        late.start()
+                cast(BinaryIO, stream).close()
         try:
-            return function()
-        finally:
-            late.cancel()
+            return process.wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
 
-    def _kill_late(self) -> None:
-        self._is_late = True
-        self.kill()
+
+def _started(idle_seconds: float) -> "subprocess.Popen[bytes]":
+    folders = os.pathsep.join(folder or os.curdir for folder in sys.path)
+    return subprocess.Popen(
+        # With -m alone, Python would look for modules in the current folder first.
+        [sys.executable or "", "-P", "-m", "submax.bandit.jobs", repr(idle_seconds)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        # One thread of linear algebra, unless the user wants more: the others are for decisions.
+        env={**SINGLE_THREAD, **os.environ, "PYTHONPATH": folders},
+    )
+
+
+@contextmanager
+def _killed_after(seconds: float | None, process: "subprocess.Popen[bytes]") -> Iterator[Event]:
+    """Kill a process if the block takes too long; the event that is yielded is set then."""
+    late = Event()
+
+    def kill() -> None:
+        late.set()
+        process.kill()
+
+    timer = Timer(0.0 if seconds is None else seconds, kill)
+    timer.daemon = True
+    if seconds is not None:
+        timer.start()
+    try:
+        yield late
+    finally:
+        timer.cancel()
+
+
+def _exchanged(process: "subprocess.Popen[bytes]", job: Job) -> Answer:
+    sends, receives = cast(BinaryIO, process.stdin), cast(BinaryIO, process.stdout)
+    pickle.dump(job, sends, protocol=5)
+    sends.flush()
+    try:
+        answer: Answer = pickle.load(receives)
+    except pickle.UnpicklingError as error:
+        raise EOFError from error
+    return answer
+
+
+# In the process
 
 
 def main(idle_seconds: float) -> None:
     """Run the jobs on standard input, one after the other, until it is closed."""
     try:
-        _serve(idle_seconds)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if hasattr(os, "nice"):
+            os.nice(NICENESS)
+        # What anything else prints goes to standard error from now on.
+        answers = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+        jobs: SimpleQueue[Job] = SimpleQueue()
+        Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
+        answers.write(READY)
+        answers.flush()
+        while True:
+            answers.write(_answered(jobs.get(timeout=idle_seconds)))
+            answers.flush()
+    except Empty:
+        os._exit(IDLE_STATUS)
     except BaseException:
-        _complain()
+        traceback.print_exc()
     finally:
+        sys.stderr.flush()
         # An ordinary end would abort, because the thread that reads holds standard input.
         os._exit(1)
-
-
-def _serve(idle_seconds: float) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if hasattr(os, "nice"):
-        os.nice(NICENESS)
-    # What anything else prints goes to standard error from now on.
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    jobs: SimpleQueue[Job] = SimpleQueue()
-    Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
-    answers.write(READY)
-    answers.flush()
-    while True:
-        try:
-            job = jobs.get(timeout=idle_seconds)
-        except Empty:
-            os._exit(IDLE_STATUS)
-        answers.write(_answer_bytes(_answer(job)))
-        answers.flush()
 
 
 def _read(stream: BinaryIO, jobs: "SimpleQueue[Job]") -> None:
     """Read jobs; at the end of the stream, or at an error, end the process, also during a job."""
     try:
-        while True:
-            jobs.put(pickle.load(stream))
-    except EOFError:
-        pass
+        with suppress(EOFError):
+            while True:
+                jobs.put(pickle.load(stream))
     except BaseException:
-        _complain()
+        traceback.print_exc()
     finally:
+        sys.stderr.flush()
         os._exit(1)
 
 
-def _complain() -> None:
-    """Write the error that is being handled to standard error, which the other process logs."""
-    traceback.print_exc()
-    sys.stderr.flush()
-
-
-def _answer(job: Job) -> Answer:
+def _answered(job: Job) -> bytes:
+    """The answer to a job, as bytes."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -378,23 +331,18 @@ def _answer(job: Job) -> Answer:
             else:
                 answer = Answer(failure=one_line(error), details=traceback.format_exc())
     said = tuple((str(one.message), _known(one.category)) for one in caught)
-    return answer._replace(warnings=said)
-
-
-def _answer_bytes(answer: Answer) -> bytes:
     try:
-        return pickle.dumps(answer, protocol=5)
+        return pickle.dumps(answer._replace(warnings=said), protocol=5)
     except Exception as error:
         return pickle.dumps(Answer(failure=one_line(error), details=traceback.format_exc()))
 
 
 def _known(category: type[Warning]) -> type[Warning]:
-    """Return a category that the other process knows; the user's own file may define others."""
+    """The category, if the other process knows it; the user's own file may define others."""
     return category if _package(category) in ("builtins", "submax") else UserWarning
 
 
 def _package(kind: type) -> str:
-    """Return the name of the package that defines a class."""
     return kind.__module__.partition(".")[0]
 
 

@@ -31,7 +31,7 @@ from submax.bandit.tables import (
     migrations,
     with_percent,
 )
-from submax.bandit.writing import Dialect, Row, Rows, Step, rendered, write
+from submax.bandit.writing import Dialect, Row, Rows, Step, write
 from submax.core.errors import ConflictError, InputError, StoreError
 
 KEEP_ALIVE = {
@@ -81,15 +81,19 @@ from unnest(%s::text[], %s::text[]) as given(name, value) join pg_settings using
 UNSETTLED = (TransactionStatus.ACTIVE, TransactionStatus.UNKNOWN)
 """Transaction states after an error in which it is not known whether the commit took place."""
 
-GIVEN_TYPES = {"text": "text", "whole": "bigint", "real": "float8"}
+REALS = ("propensity", "activated", "holdout_share", "control_share", "value", "wait", "quarantine")
+WHOLES = ("version", "paused", "assigned_since", "checksum")
 
 
-def _given(columns: Mapping[str, str]) -> str:
+def _given(names: list[str]) -> str:
     """All rows, which are one parameter."""
-    types = ", ".join(f"{name} {GIVEN_TYPES[each]}" for name, each in columns.items())
+    types = ", ".join(
+        f"{each} {'float8' if each in REALS else 'bigint' if each in WHOLES else 'text'}"
+        for each in names
+    )
     return (
         f"rows from (json_to_recordset(:rows::json) as ({types})) with ordinality "
-        f"as given({', '.join(columns)}, place)"
+        f"as given({', '.join(names)}, place)"
     )
 
 
@@ -185,21 +189,22 @@ class PostgresDatabase:
         def run(step: Step, rows: Sequence[Row] = (), **more: Any) -> Rows:
             sql, values, _ = self.statement(step, group.bandit, **more)
             if step.given:
-                columns = [{name: row[name] for name in step.given} for row in rows]
+                columns = [{name: row[name] for name in step.given.split()} for row in rows]
                 values = {**values, "rows": msgspec.json.encode(columns).decode()}
             return session.execute(with_percent(sql), values).fetchall
 
         with session.pipeline():
             session.execute("begin")
-            finish = write(run, group, self.select)
+            writing = write(run, group, self.select)
+            next(writing)
             session.execute("commit")
-        finish()
+        next(writing, None)
 
     def statement(self, step: Step, bandit: int, **values: Any) -> Statement:
         """A step for a bandit, as a statement."""
         sql = self._rendered.get(step.sql)
         if sql is None:
-            sql = rendered(step, DIALECT)
+            sql = step.rendered(DIALECT)
             if step.counts:
                 sql = _counted(sql, tuple(step.counts.items()))
             self._rendered[step.sql] = sql

@@ -13,29 +13,31 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import closing
-from itertools import chain
 from threading import Lock
 from typing import Any, NamedTuple
 
 import msgspec
 
-from submax.bandit.declaring import INSERT_VERSION, DeclaredBandit
+from submax.bandit.declaring import (
+    DeclaredBandit,
+    StoredVersion,
+    newest_version,
+    version_statement,
+)
 from submax.bandit.jobs import JobError, JobRunner, NoProcessError
 from submax.bandit.learning import LearnedModel, RecentRows, RefitResult, why_nothing_matured
 from submax.bandit.settings import Settings
 from submax.bandit.store import Store, open_store
 from submax.bandit.tables import TICK, Statement
 from submax.bandit.training_rows import TrainingRows, in_parts, status_sql
-from submax.core.decoding import known_type
 from submax.core.errors import ConflictError, Error, InputError, StoreError, one_line
 from submax.core.optional import SPANS
 from submax.core.policy import Policy
 from submax.core.serialization import modules_of, read_state, state_bytes
 from submax.policies.specification import PolicySpecification
-from submax.schema.actions import ActionSpec, ChoiceIndices
+from submax.schema.actions import ActionSpec
 from submax.schema.model import Model, hash_of
 from submax.schema.rows import Columns
-from submax.schema.schema import Schema
 
 LOG = logging.getLogger("submax")
 MIN_FIRST_ROWS = 10
@@ -61,7 +63,7 @@ SPOOLED_BYTES = 2**26
 """Bytes of rows that are kept in memory during a fit; more are kept in a temporary file."""
 SMALL_STATE_BYTES, MAX_STATE_BYTES = 2**20, 2**26
 """A learner's state of up to the first size is written with every version, a larger one when there
-are a quarter more rows, and one above the second size never: it is then computed from the rows."""
+are a quarter more rows, and one above the second size never: a restart then fits to all rows."""
 MAX_LEARNERS, MAX_KEPT_NUMBERS = 256, 2**25
 """The most bandits whose learners a process keeps, and the most numbers in their rows (128 MB)."""
 
@@ -80,63 +82,22 @@ class FitRequest(NamedTuple):
     menu: ActionSpec
     until: float
 
-    @property
-    def schema(self) -> Schema:
-        """The schema of the next model."""
-        return self.settings.schema(self.menu)
-
-
-class VersionRecord(NamedTuple):
-    """A row of the table ``version`` without its model."""
-
-    number: int
-    rows: int
-    cursor: float
-    seed: int
-    ahead: int
-    base: int
-    hash: str
-    active: ChoiceIndices
-    policy: str | dict[str, Any]
-
 
 class FittedVersion(NamedTuple):
-    """A version that was fitted: its record, its model, and how many ``new`` rows it learned from.
+    """A version that was fitted, its model, and how many ``new`` rows it learned from.
 
     ``state`` is that of the learner; None if it is not to be written.
     """
 
-    record: VersionRecord
+    version: StoredVersion
     model: bytes
     new: int
     state: bytes | None
 
 
-VERSIONS = """select number, rows, cursor, seed, ahead, base, hash, active, policy from version
-where bandit = :bandit order by number"""
-
-
-def versions_of(store: Store, bandit: int) -> dict[int, VersionRecord]:
-    """All versions of a bandit by number, in order."""
-    return {row[0]: _version(row) for row in store.select(VERSIONS, bandit=bandit)}
-
-
-def newest_version(store: Store, bandit: int) -> VersionRecord | None:
-    """The newest version of a bandit, if there is one."""
-    found = store.select(f"{VERSIONS} desc limit 1", bandit=bandit)
-    return _version(found[0]) if found else None
-
-
-def _version(row: tuple[Any, ...]) -> VersionRecord:
-    active = msgspec.json.decode(row[7], type=known_type(ChoiceIndices))
-    return VersionRecord._make([*row[:7], active, msgspec.json.decode(row[8])])
-
-
-def is_outdated(newest: VersionRecord | None, settings: Settings, menu: ActionSpec) -> bool:
+def is_outdated(newest: StoredVersion | None, settings: Settings, menu: ActionSpec) -> bool:
     """Whether the newest version was fitted for other choices or by another policy."""
-    if newest is None:
-        return False
-    return newest.active != menu.active or newest.policy != settings.policy
+    return newest is not None and (newest.active, newest.policy) != (menu.active, settings.policy)
 
 
 # Fitting, in whatever process
@@ -149,7 +110,7 @@ class SpooledRows:
         self._file = tempfile.SpooledTemporaryFile(SPOOLED_BYTES)  # noqa: SIM115 - closed below
         self.count = 0
         try:
-            for part in parts:
+            for part in in_parts(parts, PART_ROWS):
                 self.count += len(part.reward)
                 pickle.dump(part, self._file, protocol=5)
         except BaseException:
@@ -176,16 +137,15 @@ class BanditLearner:
     A version is usually an update of the one before it, with the rows in between. It is fitted
     from scratch, to all rows, if choices or the policy changed, if ``LearnedModel.must_fit`` says
     so, and if the policy trains a model on all rows, which is then given the last ones. After a
-    restart the state is read from the store, or computed again from the rows: a version records
-    from which one it was made, so the same rows always give the same models.
+    restart the learner goes on from the state in the store, with the rows that matured since then.
     """
 
     def __init__(self, policy: Policy[Any]) -> None:
         self.policy = policy
-        # The version whose model is the state's, and its hash.
-        self._known: tuple[int, str] | None = None
         self._state: LearnedModel | None = None
-        self._state_rows = 0
+        # The version whose state it is, by the hash of its model; rows at the last written state.
+        self._known, self._state_rows = "", 0
+        # The last rows, for a policy that trains a model, and up to when they were read.
         self._recent: RecentRows | None = None
         self._read_to = 0.0
 
@@ -197,175 +157,123 @@ class BanditLearner:
 
     def fit(self, store: Store, request: FitRequest) -> FittedVersion | None:
         """Fit the next version; None if there is nothing new to learn from."""
-        newest = newest_version(store, request.bandit)
-        outdated = is_outdated(newest, request.settings, request.menu)
-        rows = TrainingRows(store, request.bandit, request.settings, request.menu)
-        fit = self._train if self.policy.traits.trains_models else self._learn
+        bandit, settings, menu, until = request
+        newest = newest_version(store, bandit)
+        outdated = is_outdated(newest, settings, menu)
+        rows = TrainingRows(store, bandit, settings, menu)
         cursor = newest.cursor if newest else 0.0
-        with closing(SpooledRows(in_parts(rows.learned(cursor, request.until), PART_ROWS))) as new:
+        with closing(SpooledRows(rows.learned(cursor, until))) as new:
             if not new.count and not outdated:
                 return None
-            ahead = max(1, new.count) + rows.pending(request.until)
+            ahead = max(1, new.count) + rows.pending(until)
             if outdated and newest is not None:
                 ahead = max(ahead, newest.ahead)
-            state, base = fit(store, request, newest, new, ahead)
-        record = VersionRecord(
-            newest.number + 1 if newest else 1,
-            state.rows,
-            request.until,
-            request.settings.seed,
-            ahead,
-            base,
-            "",
-            state.model.active,
-            request.settings.policy,
-        )
-        return self._fitted(record, state, new.count)
-
-    def _fitted(self, record: VersionRecord, state: LearnedModel, new: int) -> FittedVersion:
-        data = state.model.to_bytes()
-        record = record._replace(hash=hash_of(data))
+            fit = self._trained if self.policy.traits.trains_models else self._learned
+            state = fit(store, request, newest, new, ahead)
+        data, number = state.model.to_bytes(), newest.version + 1 if newest else 1
+        version = StoredVersion(
+            number, 0.0, settings.policy, state.rows, until, settings.seed, state.model.active,
+            ahead, hash_of(data),
+        )  # fmt: skip
         # A model that cannot be read back must not be published.
-        Model.from_bytes(data, record.hash, self.policy)
-        written = None
-        if not self.policy.traits.trains_models:
-            self._state, self._known = state, (record.number, record.hash)
-            written = state_bytes(state, {"version": record.number}, for_learning=True)
-            small = len(written) <= SMALL_STATE_BYTES or 4 * state.rows >= 5 * self._state_rows
-            if len(written) > MAX_STATE_BYTES or not small:
-                written = None
-            else:
-                self._state_rows = state.rows
-        return FittedVersion(record, data, new, written)
+        Model.from_bytes(data, version.model, self.policy)
+        return FittedVersion(version, data, new.count, self._written(state, version))
 
-    def _train(
+    def _written(self, state: LearnedModel, version: StoredVersion) -> bytes | None:
+        """Keep the state for the next version; what is to be written of it for a restart."""
+        if self.policy.traits.trains_models:
+            return None
+        self._state, self._known = state, version.model
+        written = state_bytes(state, {"policy": version.policy}, for_learning=True)
+        small = len(written) <= SMALL_STATE_BYTES or 4 * state.rows >= 5 * self._state_rows
+        if len(written) > MAX_STATE_BYTES or not small:
+            return None
+        self._state_rows = state.rows
+        return written
+
+    def _trained(
         self,
         store: Store,
         request: FitRequest,
-        newest: VersionRecord | None,
+        newest: StoredVersion | None,
         new: SpooledRows,
         ahead: int,
-    ) -> tuple[LearnedModel, int]:
+    ) -> LearnedModel:
         """Let a policy train a model on the last rows."""
-        schema, width = request.schema, request.settings.context.width
+        settings, width = request.settings, request.settings.context.width
         most = min(TRAINED_ROWS, TRAINED_NUMBERS // max(1, width))
         cursor = newest.cursor if newest else 0.0
-        is_wider = self._recent is not None and any(
-            part.context.shape[1] != width for part in self._recent.parts
-        )
-        if self._recent is None or self._read_to != cursor or is_wider:
-            self._recent = RecentRows(most)
-            for part in chain(_history(store, request), _rows(store, request, 0, cursor)):
-                self._recent.add(part)
+        kept = self._recent
+        if (
+            kept is None
+            or self._read_to != cursor
+            or any(part.context.shape[1] != width for part in kept.parts)
+        ):
+            kept = self._recent = RecentRows(most)
+            for part in _all_rows(store, request, cursor):
+                kept.add(part)
         for part in new:
-            self._recent.add(part)
+            kept.add(part)
         self._read_to = request.until
+        parts = [Columns.joined(kept.parts).rows(slice(-most, None))] if kept.parts else []
         count = new.count + (newest.rows if newest else 0)
-        parts = self._recent.parts
-        kept = [Columns.joined(parts).rows(slice(-most, None))] if parts else []
-        seed = request.settings.seed
-        return LearnedModel.fitted(schema, self.policy, kept, seed, ahead, count), 0
+        schema = settings.schema(request.menu)
+        return LearnedModel.fitted(schema, self.policy, parts, settings.seed, ahead, count)
 
-    def _learn(
+    def _learned(
         self,
         store: Store,
         request: FitRequest,
-        newest: VersionRecord | None,
+        newest: StoredVersion | None,
         new: SpooledRows,
         ahead: int,
-    ) -> tuple[LearnedModel, int]:
-        """Update the newest version with the new rows, or fit a model to all rows."""
-        schema, seed = request.schema, request.settings.seed
-        if newest is None:
-            rows = chain(_history(store, request), new)
-            return self._fit_to(rows, schema, seed, ahead), 0
-        state = None
-        if not is_outdated(newest, request.settings, request.menu):
-            state = self._newest(store, request, newest)
+    ) -> LearnedModel:
+        """Update what was learned with the new rows, or fit a model to all rows."""
+        settings = request.settings
+        schema, seed = settings.schema(request.menu), settings.seed
+        if newest is None or is_outdated(newest, settings, request.menu):
+            state = None
+        else:
+            if self._known != newest.model:
+                self._state, self._known = self._restored(store, request, newest), newest.model
+            state = self._state
         if state is None or state.must_fit(schema, state.rows + new.count):
-            return self._from_scratch(store, request, request.until, seed, ahead), 0
-        return state.updated(schema, self.policy, new, seed, ahead), newest.number
-
-    def _from_scratch(
-        self, store: Store, request: FitRequest, until: float, seed: int, ahead: int
-    ) -> LearnedModel:
-        """The model that is fitted to all rows up to a tick."""
-        rows = chain(_history(store, request), _rows(store, request, 0.0, until))
-        return self._fit_to(rows, request.schema, seed, ahead)
-
-    def _fit_to(
-        self, rows: Iterable[Columns], schema: Schema, seed: int, ahead: int
-    ) -> LearnedModel:
-        with closing(SpooledRows(in_parts(rows, PART_ROWS))) as parts:
-            return LearnedModel.fitted(schema, self.policy, parts, seed, ahead)
-
-    def _newest(
-        self, store: Store, request: FitRequest, newest: VersionRecord
-    ) -> LearnedModel | None:
-        """The state of the newest version; None if it cannot be known."""
-        if self._known != (newest.number, newest.hash):
-            self._state = self._restored(store, request, newest)
-            self._known = (newest.number, newest.hash)
-        return self._state
+            with closing(SpooledRows(_all_rows(store, request, request.until))) as parts:
+                return LearnedModel.fitted(schema, self.policy, parts, seed, ahead)
+        return state.updated(schema, self.policy, new, seed, ahead)
 
     def _restored(
-        self, store: Store, request: FitRequest, newest: VersionRecord
+        self, store: Store, request: FitRequest, newest: StoredVersion
     ) -> LearnedModel | None:
-        """The state of the newest version, from the store or computed from the rows."""
-        links, versions = [newest], versions_of(store, request.bandit)
-        while links[-1].base in versions:
-            links.append(versions[links[-1].base])
-        place, state = self._read(store, request.bandit, links)
-        if state is None:
-            place, first = len(links) - 1, links[-1]
-            if first.base or not first.cursor:
-                # It was learned elsewhere.
-                return None
-            state = self._from_scratch(store, request, first.cursor, first.seed, first.ahead)
-        for before, link in zip(links[place:0:-1], links[place - 1 :: -1], strict=False):
-            new = _rows(store, request, before.cursor, link.cursor)
-            with closing(SpooledRows(in_parts(new, PART_ROWS))) as parts:
-                state = state.updated(request.schema, self.policy, parts, link.seed, link.ahead)
-        if hash_of(state.model.to_bytes()) == links[0].hash:
-            return state
-        LOG.warning(
-            "version %d cannot be computed again from its rows, so the next one is fitted to all "
-            "rows: rows were deleted, or libraries have other versions",
-            links[0].number,
-        )
-        return None
-
-    def _read(
-        self, store: Store, bandit: int, links: list[VersionRecord]
-    ) -> tuple[int, LearnedModel | None]:
-        """The state in the store and its place in ``links``, if it belongs to one of them."""
+        """The state of the newest version, by the last one that was written; None if unknown."""
         found = store.select(
-            "select state, hash from learner where bandit = :bandit", bandit=bandit
+            "select state, hash, cursor from learner where bandit = :bandit", bandit=request.bandit
         )
         try:
             if not found or hash_of(bytes(found[0][0])) != found[0][1]:
-                return 0, None
+                return None
             state, facts = read_state(bytes(found[0][0]), modules_of(self.policy))
         except InputError:
-            return 0, None
-        for place, link in enumerate(links):
-            if link.number == facts.get("version") and isinstance(state, LearnedModel):
-                same = hash_of(state.model.to_bytes()) == link.hash
-                self._state_rows = state.rows
-                return place, state if same else None
-        return 0, None
+            return None
+        schema = request.settings.schema(request.menu)
+        if not isinstance(state, LearnedModel) or facts.get("policy") != newest.policy:
+            return None
+        if state.must_fit(schema, state.rows):
+            return None
+        self._state_rows, cursor = state.rows, found[0][2]
+        if cursor == newest.cursor:
+            return state
+        rows = TrainingRows(store, request.bandit, request.settings, request.menu)
+        with closing(SpooledRows(rows.learned(cursor, newest.cursor))) as parts:
+            return state.updated(schema, self.policy, parts, newest.seed, newest.ahead)
 
 
-def _rows(store: Store, request: FitRequest, after: float, until: float) -> Iterator[Columns]:
-    rows = TrainingRows(store, request.bandit, request.settings, request.menu)
-    return rows.learned(after, until)
-
-
-def _history(store: Store, request: FitRequest) -> Iterator[Columns]:
-    """The rows of a trained policy, with the columns that contexts have now."""
-    context = request.settings.context
-    for part in history_of(store, request.bandit):
-        yield part._replace(context=context.widened(part.context))
+def _all_rows(store: Store, request: FitRequest, until: float) -> Iterator[Columns]:
+    """All rows up to a tick, those of a trained policy first, with the columns of contexts now."""
+    bandit, settings, menu, _ = request
+    for part in history_of(store, bandit):
+        yield part._replace(context=settings.context.widened(part.context))
+    yield from TrainingRows(store, bandit, settings, menu).learned(0.0, until)
 
 
 def history_of(store: Store, bandit: int) -> Iterator[Columns]:
@@ -461,23 +369,20 @@ class Refitter:
             return False
         try:
             self._declared = declared
-            return self._step()
+            if self._job is not None:
+                return self._job.done() and self._collect()
+            if declared.settings.status == "archived" or not self._is_time():
+                return False
+            if not self._store.lead(self._task):
+                return False
+            if self._fits_here:
+                return self._fit_and_publish() is not None
+            if not self._jobs.busy:
+                self._begun = time.monotonic()
+                self._job = self._submitted()
+            return False
         finally:
             self._lock.release()
-
-    def _step(self) -> bool:
-        if self._job is not None:
-            return self._job.done() and self._collect()
-        if self._declared.settings.status == "archived" or not self._is_time():
-            return False
-        if not self._store.lead(self._task):
-            return False
-        if self._fits_here:
-            return self._fit_and_publish() is not None
-        if not self._jobs.busy:
-            self._begun = time.monotonic()
-            self._job = self._submitted()
-        return False
 
     def refit(self, declared: DeclaredBandit) -> RefitResult:
         """Fit a version now from decisions that have matured; the result says why not, if not."""
@@ -494,12 +399,9 @@ class Refitter:
             fitted = self._fit_and_publish()
             if fitted is None:
                 return self._nothing_learned()
-            record = fitted.record
-            reason = (
-                f"version {record.number} was fitted from {record.rows} rows, {fitted.new} of "
-                "them new"
-            )
-            return RefitResult(True, record.number, fitted.new, reason)
+            number, rows = fitted.version.version, fitted.version.rows
+            reason = f"version {number} was fitted from {rows} rows, {fitted.new} of them new"
+            return RefitResult(True, number, fitted.new, reason)
 
     @property
     def _task(self) -> str:
@@ -507,15 +409,12 @@ class Refitter:
 
     @property
     def _fits_here(self) -> bool:
-        return (
-            self._here is not None or PolicySpecification(self._declared.settings.policy).is_object
-        )
+        policy = PolicySpecification(self._declared.settings.policy)
+        return self._here is not None or policy.is_object
 
     def _request(self) -> FitRequest:
-        declared = self._declared
-        return FitRequest(
-            declared.n, declared.settings, declared.menu, self._store.tick(declared.n)
-        )
+        here = self._declared
+        return FitRequest(here.n, here.settings, here.menu, self._store.tick(here.n))
 
     def _submitted(self) -> "Future[FittedVersion | None]":
         return self._jobs.submit(FIT_SECONDS, fit_in_job, self._store.address, self._request())
@@ -530,20 +429,20 @@ class Refitter:
         newest = newest_version(self._store, self._declared.n)
         if is_outdated(newest, settings, self._declared.menu):
             return True
-        new = self._new_rows(newest)
+        new = self._new_rows(0.0 if newest is None else newest.cursor)
         if not new:
             self._looks_at = now + LOOK_SECONDS
         fewest = min(settings.refit_rows, MIN_FIRST_ROWS) if newest is None else 1
         waited_enough = waited >= settings.refit_seconds and new >= fewest
         return new >= settings.refit_rows or waited_enough
 
-    def _new_rows(self, newest: VersionRecord | None) -> int:
-        """How many rows matured since the newest version; no more are counted than are needed."""
-        declared, cursor = self._declared, 0.0 if newest is None else newest.cursor
+    def _new_rows(self, cursor: float) -> int:
+        """How many rows matured since then; no more are counted than are needed."""
+        here = self._declared
         if self._counted_from != cursor:
             self._counted, self._counted_from, self._counted_to = 0, cursor, cursor
-        rows = TrainingRows(self._store, declared.n, declared.settings, declared.menu)
-        now, most = self._store.now(declared.n), declared.settings.refit_rows
+        rows = TrainingRows(self._store, here.n, here.settings, here.menu)
+        now, most = self._store.now(here.n), here.settings.refit_rows
         # Rows of this very moment are counted again next time: there may be more of them.
         closed = max(now - TICK, self._counted_to)
         self._counted += rows.count(self._counted_to, closed, max(0, most - self._counted))
@@ -561,10 +460,9 @@ class Refitter:
                     self._declared.name,
                     error,
                 )
-        if self._here is None or self._custom is None:
-            policy = self._declared.settings.build_policy(self._custom)
-            if self._here is None or policy != self._here.policy:
-                self._here = BanditLearner(policy)
+        policy = self._custom or self._declared.settings.build_policy(None)
+        if self._here is None or policy != self._here.policy:
+            self._here = BanditLearner(policy)
         here: Future[FittedVersion | None] = Future()
         try:
             here.set_result(self._here.fit(self._store, self._request()))
@@ -601,14 +499,14 @@ class Refitter:
                 str(error) if isinstance(error, JobError) else one_line(error)
             ) from error
         self._failures = 0
-        self._fit_seconds = time.monotonic() - self._begun
         self._fitted_at = time.monotonic()
+        self._fit_seconds = self._fitted_at - self._begun
         self._counted_from = -1.0
-        if fitted is not None:
-            record = fitted.record
-            LOG.info("%s: version %d from %d rows", self._declared.name, record.number, record.rows)
-        else:
+        if fitted is None:
             self._looks_at = self._fitted_at + LOOK_SECONDS
+        else:
+            number, rows = fitted.version.version, fitted.version.rows
+            LOG.info("%s: version %d from %d rows", self._declared.name, number, rows)
         return fitted
 
     def _publish(self, fitted: FittedVersion) -> bool:
@@ -616,77 +514,68 @@ class Refitter:
 
         False if the bandit was deleted in the meantime: nothing of it is written again.
         """
-        record, bandit = fitted.record, self._declared.n
-        if hash_of(fitted.model) != record.hash:
+        bandit = self._declared.n
+        version = msgspec.structs.replace(fitted.version, at=self._store.now(bandit))
+        if hash_of(fitted.model) != version.model:
             raise InputError("the model of the next version is damaged: see that memory is whole")
         values = {
-            **record._asdict(),
             "bandit": bandit,
-            "at": self._store.now(bandit),
-            "policy": msgspec.json.encode(record.policy).decode(),
-            "active": msgspec.json.encode(record.active).decode(),
-            "model": fitted.model,
-            "state": fitted.state,
-            "state_hash": "" if fitted.state is None else hash_of(fitted.state),
-            "old": record.number - self._declared.settings.keep_versions,
+            "number": version.version,
+            "at": version.at,
+            "old": version.version - self._declared.settings.keep_versions,
         }
-        statements = PUBLISH if fitted.state is None else [*PUBLISH, KEEP_STATE]
+        statements = [
+            Statement(PUBLISH, values, required=True),
+            version_statement(bandit, version, fitted.model),
+            *(Statement(sql, values) for sql in (NOTE, FORGET_OLD)),
+        ]
+        if fitted.state is not None:
+            state = {"state": fitted.state, "hash": hash_of(fitted.state)}
+            kept = {"bandit": bandit, "cursor": version.cursor, **state}
+            statements.append(Statement(KEEP_STATE, kept))
         try:
-            self._store.execute([Statement(sql, values, required) for sql, required in statements])
+            self._store.execute(statements)
         except ConflictError as error:
             found = self._store.select("select deleted from bandit where n = :n", n=bandit)
             if not found or found[0][0]:
                 return False
             raise ConflictError(
-                f"another process wrote version {record.number} first, and one process fits "
+                f"another process wrote version {version.version} first, and one process fits "
                 "versions: call refit there"
             ) from error
         return True
 
     def _nothing_learned(self) -> RefitResult:
-        declared, clock = self._declared, self._store.now(self._declared.n)
-        statuses = dict(
-            self._store.select(
-                f"select {status_sql(declared.settings)} as status, count(*) from decision d "
-                "where d.bandit = :bandit group by status",
-                bandit=declared.n,
-                clock=clock,
-            )
+        here = self._declared
+        sql = (
+            f"select {status_sql(here.settings)} as status, count(*) from decision d "
+            "where d.bandit = :bandit group by status"
+        )
+        statuses: dict[str, int] = dict(
+            self._store.select(sql, bandit=here.n, clock=self._store.now(here.n))
         )
         decisions = sum(statuses.values())
-        counts = {
-            **statuses,
-            "decisions": decisions,
-            "matured": decisions - statuses.get("pending", 0),
-        }
-        fresh = not statuses.get("learned", 0)
-        reason = why_nothing_matured(counts, declared.settings, fresh)
-        return RefitResult(False, declared.published, 0, reason)
+        matured = decisions - statuses.get("pending", 0)
+        counts = {**statuses, "decisions": decisions, "matured": matured}
+        reason = why_nothing_matured(counts, here.settings, not statuses.get("learned", 0))
+        return RefitResult(False, here.published, 0, reason)
 
 
-PUBLISH = [
+PUBLISH = (
     # Fails if the bandit was deleted, and lets one process at a time publish.
-    (
-        "update bandit set revision = revision + 1, published = case when held = 0 then :number "
-        "else published end where n = :bandit and deleted = 0",
-        True,
-    ),
-    (f"{INSERT_VERSION} on conflict (bandit, number) do nothing", True),
-    (
-        "insert into publication (bandit, at, version, held) select n, :at, published, 0 "
-        "from bandit where n = :bandit and published = :number",
-        False,
-    ),
-    (
-        "update version set model = null where bandit = :bandit and number <= :old "
-        "and model is not null and number <> (select published from bandit where n = :bandit)",
-        False,
-    ),
-]
-"""The statements that write a version, and whether they must change a row."""
+    "update bandit set revision = revision + 1, published = case when held = 0 then :number "
+    "else published end where n = :bandit and deleted = 0"
+)
+NOTE = (
+    "insert into publication (bandit, at, version, held) select n, :at, published, 0 "
+    "from bandit where n = :bandit and published = :number"
+)
+FORGET_OLD = (
+    "update version set model = null where bandit = :bandit and number <= :old "
+    "and model is not null and number <> (select published from bandit where n = :bandit)"
+)
 KEEP_STATE = (
-    "insert into learner (bandit, cursor, state, hash) values (:bandit, :cursor, :state, "
-    ":state_hash) on conflict (bandit) do update set cursor = excluded.cursor, "
-    "state = excluded.state, hash = excluded.hash",
-    False,
+    "insert into learner (bandit, cursor, state, hash) values (:bandit, :cursor, :state, :hash) "
+    "on conflict (bandit) do update set cursor = excluded.cursor, state = excluded.state, "
+    "hash = excluded.hash"
 )

@@ -1,6 +1,5 @@
 """The settings of a bandit: what can be declared, how it is checked, and what it means."""
 
-import dataclasses
 import math
 import typing
 from collections.abc import Mapping, Sequence
@@ -17,17 +16,13 @@ from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.core.problem import Problem
-from submax.core.registry import Registry
 from submax.core.rewards import Continuous, Counts, Scale
-from submax.estimators import ESTIMATORS
-from submax.policies import POLICIES
 from submax.policies.specification import PolicySpecification
 from submax.schema.actions import ActionSpec
 from submax.schema.context import LARGEST, ContextSchema
 from submax.schema.names import short_repr
 from submax.schema.rewards import SLOTS, RewardParts, declared_rewards, rewards_of, scale_of
 from submax.schema.schema import Schema
-from submax.strategies import STRATEGIES
 
 MAX_SECONDS = 1e9
 """The longest duration that can be declared: 31 years, far from where clocks lose precision."""
@@ -466,31 +461,3 @@ DECLARED_TYPES: dict[str, Any] = {**SETTING_TYPES, **PLAIN_FORMS}
 def allows_none(name: str) -> bool:
     """Whether None is a value of a setting, and not only a way to leave it out."""
     return type(None) in typing.get_args(SETTING_TYPES.get(name))
-
-
-def suggest_option(word: str, value: object) -> None:
-    """Raise an ``InputError`` if the word is a guard rail or a parameter of a policy.
-
-    The error says how to give the word. Any other word is left to the caller.
-    """
-    if word in GuardRails.__struct_fields__:
-        raise InputError(
-            f"{word} was given to the bandit, and it is one of the guard rails: give "
-            f"guard_rails={{{word!r}: {value!r:.40}}}",
-            parameter=word,
-        )
-    registries: tuple[Registry[Any], ...] = (POLICIES, STRATEGIES, ESTIMATORS)
-    for registry in registries:
-        fields = {kind: dataclasses.fields(kind) for kind in registry.classes()}
-        kinds = [kind for kind in fields if word in {field.name for field in fields[kind]}]
-        if not kinds:
-            continue
-        name = registry.kind_of(min(kinds, key=lambda kind: len(fields[kind])))
-        table = f"{{'kind': {name!r}, {word!r}: {value!r:.40}}}"
-        if registry is not POLICIES:
-            table = f"{{'kind': 'reward-conditioned', {registry.word!r}: {table}}}"
-        raise InputError(
-            f"{word} was given to the bandit, and it is a parameter of the {registry.word} "
-            f"{name!r}: give it with the policy, policy={table}",
-            parameter=word,
-        )

@@ -4,15 +4,13 @@ import math
 import os
 import sqlite3
 import sys
-import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import IO, Any, Self
+from typing import Any
 from uuid import uuid4
 
 from submax.bandit.tables import (
@@ -26,22 +24,27 @@ from submax.bandit.tables import (
     check_version,
     migrations,
 )
-from submax.bandit.writing import Dialect, Row, Rows, Step, rendered, write
+from submax.bandit.writing import Dialect, Row, Rows, Step, write
 from submax.core.errors import ConflictError, InputError, StoreError
 
 BUSY_SECONDS = 10.0
 """How long a statement waits for a lock of SQLite, which another program may hold for a backup."""
 PAGE_BYTES = 8192
+PATH_KEY = "path"
+"""The name in the table ``setting`` of the path under which the file was last written."""
 BATCH = 10_000
 """Rows that a stream reads at once."""
 
 
-def _given(columns: Mapping[str, str]) -> str:
-    """One row, whose values are parameters."""
-    return f"(select {', '.join(f':{name} as {name}' for name in columns)}, 0 as place) as given"
-
-
-DIALECT = Dialect("next_number()", ":now", "text", _given)
+DIALECT = Dialect(
+    "next_number()",
+    ":now",
+    "text",
+    # One row, whose values are parameters.
+    lambda names: (
+        f"(select {', '.join(f':{each} as {each}' for each in names)}, 0 as place) as given"
+    ),
+)
 
 
 class SQLiteDatabase:
@@ -56,24 +59,24 @@ class SQLiteDatabase:
     def __init__(
         self, path: Path | str, *, read_only: bool, clock: Callable[[], float] | None
     ) -> None:
-        self.path, self.read_only = Path(path), read_only
-        self.where, self.address = str(path), str(self.path.absolute())
+        # SQLite too resolves symbolic links before it names its log.
+        self.path, self.read_only = Path(path).resolve(), read_only
+        self.where, self.address = str(path), str(self.path)
         self._clock = clock or time.time
         self._closed = False
         self._readers: list[sqlite3.Connection] = []
         self._rendered: dict[str, str] = {}
         self._n = 0
         with ExitStack() as opened:
-            if not read_only:
-                opened.enter_context(WriterLock(self.path))
-            opened.enter_context(opened_here(self.path))
+            opened.enter_context(file_in_use(self.path, writing=not read_only))
             if not read_only:
                 self._writer = opened.enter_context(closing(connected(self.path, "rw")))
                 self._writer.create_function("next_number", 0, self._next_number)
                 with self.errors():
                     self._prepare()
                     self._read_number()
-                self._files = {file: _identity(file) for file in self._paths()}
+                files = (self.path, Path(f"{self.path}-wal"))
+                self._files = {file: _identity(file) for file in files}
             reader = opened.enter_context(closing(connected(self.path, "ro")))
             with self.errors():
                 self._check_schema(reader)
@@ -94,11 +97,13 @@ class SQLiteDatabase:
     def transact(self, groups: Sequence[Writes]) -> None:
         """Write all groups in one durable transaction and set their outcomes, or write nothing."""
         with self._transaction():
-            finish = [
+            writing = [
                 write(partial(self._run, group.bandit), group, self.select) for group in groups
             ]
-        for each in finish:
-            each()
+            for each in writing:
+                next(each)
+        for each in writing:
+            next(each, None)
 
     def _run(self, bandit: int, step: Step, rows: Sequence[Row] = (), **more: Any) -> Rows:
         """Execute a step, for each of the rows; see ``writing.Run``."""
@@ -121,7 +126,7 @@ class SQLiteDatabase:
         """A step for a bandit, as a statement."""
         sql = self._rendered.get(step.sql)
         if sql is None:
-            sql = self._rendered[step.sql] = rendered(step, DIALECT)
+            sql = self._rendered[step.sql] = step.rendered(DIALECT)
         return Statement(sql, {"bandit": bandit, "now": self._clock(), **values})
 
     def execute(self, statements: Sequence[Statement]) -> list[tuple[int, list[Any]]]:
@@ -219,9 +224,10 @@ class SQLiteDatabase:
     def load(self, tables: Iterable[tuple[str, str, Iterable[list[Any]]]]) -> None:
         """Write rows, given by table, columns and lists of rows, in one transaction."""
         with self._transaction():
+            self._writer.execute("delete from setting")
             for table, columns, batches in tables:
                 marks = ", ".join("?" * len(columns.split(",")))
-                sql = f"insert or replace into {table} ({columns}) values ({marks})"
+                sql = f"insert into {table} ({columns}) values ({marks})"
                 for rows in batches:
                     self._writer.executemany(sql, rows)
             self._read_number()
@@ -238,6 +244,8 @@ class SQLiteDatabase:
     def _prepare(self) -> None:
         connection = self._writer
         version = self._check_schema(connection)
+        if version:
+            self._check_other_name(connection)
         # Rows of a few hundred bytes fill larger pages better. An existing file keeps its own.
         connection.execute(f"pragma page_size = {PAGE_BYTES}")
         connection.execute("pragma journal_mode = wal")
@@ -249,14 +257,32 @@ class SQLiteDatabase:
             if version == 0:
                 connection.execute("insert into setting values (?, ?)", (STORE_KEY, uuid4().hex))
             # Always a write: the log must exist, so that its identity is known.
-            connection.execute(
-                "insert or replace into setting values (?, ?)", (SCHEMA_KEY, str(SCHEMA_VERSION))
+            connection.executemany(
+                "insert or replace into setting values (?, ?)",
+                [(SCHEMA_KEY, str(SCHEMA_VERSION)), (PATH_KEY, str(self.path))],
             )
             connection.execute("commit")
+            connection.execute("pragma wal_checkpoint")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("rollback")
             raise
+
+    def _check_other_name(self, connection: sqlite3.Connection) -> None:
+        """Refuse a store that was killed under another name: SQLite names its log after the file.
+
+        A copy of the file has its own log, so the other file must be gone or be the same one.
+        """
+        row = connection.execute("select value from setting where name = ?", (PATH_KEY,)).fetchone()
+        if row is None or row[0] == str(self.path):
+            return
+        other, log = Path(row[0]), Path(f"{row[0]}-wal")
+        is_this = not other.exists() or other.samefile(self.path)
+        if is_this and log.exists() and log.stat().st_size > 0:
+            raise StoreError(
+                f"{self.path} was last written as {other}, and the end of its data is in {log}: "
+                f"open it as {other}, and use one name only"
+            )
 
     def _check_schema(self, connection: sqlite3.Connection) -> int:
         """The schema version of the file, 0 if it is new and may be written."""
@@ -275,9 +301,6 @@ class SQLiteDatabase:
                 "its place"
             )
         return version or 0
-
-    def _paths(self) -> tuple[Path, Path]:
-        return self.path, Path(f"{self.path}-wal")
 
     def _check_files(self) -> None:
         for file, identity in self._files.items():
@@ -318,10 +341,6 @@ def _identity(file: Path) -> tuple[int, int] | None:
 
 def connected(path: Path, mode: str) -> sqlite3.Connection:
     """A connection that begins no transaction by itself; ``mode`` is that of SQLite's URI."""
-    if not path.exists():
-        raise InputError(
-            f"there is no store {str(path)!r}: check the name, or make it by submax.open"
-        )
     with store_errors(path):
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}",
@@ -338,44 +357,126 @@ def connected(path: Path, mode: str) -> sqlite3.Connection:
         return connection
 
 
-OPENED: Counter[tuple[int, int]] = Counter()
-"""How many databases of this process have a file open, by its identity."""
-OPENING = Lock()
+class FileInUse:
+    """A file that databases of this process have open."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor, self.users, self.writing = descriptor, 0, False
+
+
+IN_USE: dict[tuple[int, int], FileInUse] = {}
+"""The files that this process has open, by their identity."""
+USING = Lock()
+LOCKED_BYTE = 2**40
+"""The offset of the byte that is locked on Windows: behind all bytes that SQLite reads or locks."""
 
 
 @contextmanager
-def opened_here(path: Path) -> Iterator[None]:
-    """Note that this process has a file open; check its length first if it had not.
+def file_in_use(path: Path, *, writing: bool) -> Iterator[None]:
+    """Keep a file open; if it is for ``writing``, keep other writers out, by whatever name.
 
-    POSIX drops all locks that a process has on a file when it closes any descriptor of it. While
-    SQLite has the file open, it must not be opened and closed besides: another process that closes
-    its last connection would delete the log into which this one writes.
+    The lock is on the file itself, so it holds for hard links and after a rename too. It is not one
+    of the locks by which SQLite shares the file. POSIX drops those when a process closes any
+    descriptor of the file, so this process has one descriptor for all, and closes it last.
     """
-    with OPENING:
-        identity = _identity(path)
-        if identity is not None and not OPENED[identity]:
-            check_length(path)
-        if identity is not None:
-            OPENED[identity] += 1
+    with USING:
+        if writing:
+            private_file(path)
+        file = _file(path)
+        if not file.users:
+            check_length(path, file.descriptor)
+        if writing:
+            _take(path, file)
+        file.users += 1
     try:
         yield
     finally:
-        if identity is not None:
-            with OPENING:
-                OPENED[identity] -= 1
+        with USING:
+            file.users -= 1
+            if writing:
+                _lock(file.descriptor, release=True)
+                file.writing = False
+            _forget_unused()
 
 
-def check_length(path: Path) -> None:
-    """Refuse a file that ends before its last page, unless a log may still complete it."""
-    log = Path(f"{path}-wal")
+def _file(path: Path) -> FileInUse:
+    _forget_unused()
+    if not path.exists():
+        raise InputError(
+            f"there is no store {str(path)!r}: check the name, or make it by submax.open"
+        )
     try:
-        with path.open("rb") as file:
-            header = file.read(100)
+        if path.is_dir():
+            raise IsADirectoryError(0, "it is a folder")
+        found = path.stat()
+        file = IN_USE.get((found.st_dev, found.st_ino))
+        if file is None:
+            mode = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+            file = IN_USE[found.st_dev, found.st_ino] = FileInUse(os.open(path, mode))
+        return file
     except OSError as error:
         raise StoreError(
             f"{path} cannot be read ({error.strerror}): give the file of a store, and see that you "
             "may read it"
         ) from error
+
+
+def _forget_unused() -> None:
+    for identity, file in list(IN_USE.items()):
+        if not file.users:
+            del IN_USE[identity]
+            os.close(file.descriptor)
+
+
+def _take(path: Path, file: FileInUse) -> None:
+    """Take the lock of the writer."""
+    holder = "this process" if file.writing else "another process"
+    try:
+        if file.writing:
+            raise BlockingIOError
+        _lock(file.descriptor)
+    except BlockingIOError as error:
+        raise StoreError(
+            f"{path} is open for writing in {holder}: close it there, give a command the address "
+            "of its server instead, or share a PostgreSQL store among processes"
+        ) from error
+    file.writing = True
+
+
+def _lock(descriptor: int, *, release: bool = False) -> None:
+    """Lock an open file or release it; each system has its own call, imported only there."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        os.lseek(descriptor, LOCKED_BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_UNLCK if release else msvcrt.LK_NBLCK, 1)
+        except OSError as error:
+            raise BlockingIOError(str(error)) from error
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_UN if release else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def private_file(path: Path) -> None:
+    """Create a file that only its owner can read, unless it exists."""
+    if path.exists():
+        return
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise InputError(
+            f"cannot make the file {str(path)!r} ({error.strerror}): give the name of a file in a "
+            "folder that exists and can be written"
+        ) from error
+
+
+def check_length(path: Path, descriptor: int) -> None:
+    """Refuse a file that ends before its last page, unless a log may still complete it."""
+    log = Path(f"{path}-wal")
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    header = os.read(descriptor, 100)
     if not header.startswith(b"SQLite format 3\0") or (log.exists() and log.stat().st_size > 0):
         return
     page = int.from_bytes(header[16:18])
@@ -398,7 +499,7 @@ class store_errors:  # noqa: N801 - used as a function; a generator would cost m
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        if isinstance(error, sqlite3.Error | OverflowError | UnicodeEncodeError):
+        if isinstance(error, sqlite3.Error | OverflowError | UnicodeError):
             raise _store_error(self._path, error) from error
 
 
@@ -409,7 +510,8 @@ def _store_error(path: Path, error: Exception) -> InputError | StoreError:
             f"{path} cannot grow, since the disk is full: free some space; nothing that was "
             "acknowledged is lost"
         )
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ")):
+    damaged = isinstance(error, UnicodeDecodeError)
+    if damaged or name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ")):
         return InputError(
             f"{path} is not a store of submax, or is damaged ({error}): give another name, or put "
             "a backup in its place"
@@ -421,165 +523,3 @@ def _store_error(path: Path, error: Exception) -> InputError | StoreError:
             f"{path} cannot be used ({error}): see that its folder can be written, then try again"
         )
     return InputError(f"{path} cannot hold or find a value ({error}): nothing was changed")
-
-
-LOCKED_BYTE = 2**30
-"""The offset of the byte that is locked on Windows, where a locked byte cannot be read by others:
-far behind the name of the holder, which others read."""
-
-
-class FileLock:
-    """An exclusive lock on a file, in which the holder writes its name and a note.
-
-    ``note_before`` is the note of the last holder. The operating system releases the lock when the
-    file is closed or the process ends, however it ends. A ``temporary`` file is removed then.
-    """
-
-    def __init__(self, path: Path, note: str = "", *, temporary: bool = False) -> None:
-        """Take the lock; ``BlockingIOError`` if it is held, by a process or in this one."""
-        self._path, self._temporary = path, temporary
-        self._file = _locked(path)
-        while temporary and not _is_at(self._file, path):
-            # The last holder has removed the file after it was opened here.
-            self._file.close()
-            self._file = _locked(path)
-        self._file.seek(0)
-        self.note_before = self._file.read().partition("\n")[2]
-        self._file.truncate(0)
-        self._file.write(f"process {os.getpid()}" + (f"\n{note}" if note else ""))
-        self._file.flush()
-
-    def release(self) -> None:
-        """Release the lock; a second call does nothing."""
-        if self._temporary and not self._file.closed:
-            # Windows does not remove a file that is open; an old file does no harm.
-            with suppress(OSError):
-                self._path.unlink(missing_ok=True)
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
-
-
-class WriterLock:
-    """Keeps a second writing process out, whatever name it opens the file by.
-
-    There are two locks. One is on a file beside the store: it keeps out other machines that share
-    the folder. The other is on a temporary file that is named after the store's inode: it keeps
-    out processes of the same user that open the same file by a hard link, or after it was renamed.
-    The store's own file is not locked: SQLite locks it, and would lose its locks whenever this
-    process closed the file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        """Take both locks, and create the store's file if there is none."""
-        # Symbolic links are resolved, so that one store has one lock beside it.
-        real = path.resolve()
-        if not path.name or not real.parent.is_dir():
-            raise InputError(f"there is no folder for a store {str(path)!r}: make it first")
-        with ExitStack() as taken:
-            taken.enter_context(_taken(path, real.with_name(f"{real.name}.lock")))
-            private_file(real)
-            folder = _own_folder()
-            if folder is not None:
-                found = real.stat()
-                file = folder / f"{found.st_dev:x}-{found.st_ino:x}.lock"
-                by_inode = taken.enter_context(_taken(path, file, str(real)))
-                _check_other_name(real, by_inode.note_before)
-            self._taken = taken.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._taken.close()
-
-
-def private_file(path: Path) -> None:
-    """Create a file that only its owner can read, unless it exists."""
-    if not path.exists():
-        # An existing file is not opened: closing it would drop the locks that SQLite has on it.
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-
-
-def _taken(path: Path, file: Path, note: str = "") -> FileLock:
-    try:
-        return FileLock(file, note, temporary=bool(note))
-    except BlockingIOError as error:
-        holder = file.read_text(encoding="utf-8").partition("\n")[0].strip() or "another process"
-        if holder == f"process {os.getpid()}":
-            holder = f"this process, {holder}"
-        raise StoreError(
-            f"{path} is open for writing in {holder}: close it there, give a command the address "
-            "of its server instead, or share a PostgreSQL store among processes"
-        ) from error
-    except OSError as error:
-        raise InputError(
-            f"cannot make a file beside {str(path)!r} ({error.strerror}): give a folder that can "
-            "be written"
-        ) from error
-
-
-def _own_folder() -> Path | None:
-    """A folder for temporary files that only this user can write to; None if it cannot be had."""
-    # On Windows every file has the owner 0, and every user has a folder for temporary files.
-    user = os.getuid() if hasattr(os, "getuid") else 0
-    folder = Path(tempfile.gettempdir()) / f"submax-locks-{user}"
-    with suppress(OSError):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        # Do not use a directory owned by another user: it may contain malicious symlinks.
-        if not folder.is_symlink() and folder.stat().st_uid == user:
-            return folder
-    return None
-
-
-def _check_other_name(real: Path, before: str) -> None:
-    """Refuse a store that was killed under another name: SQLite names its log after the file."""
-    other, log = Path(before), Path(f"{before}-wal")
-    if not before or other == real or not other.exists() or not log.exists():
-        return
-    if other.samefile(real) and log.stat().st_size > 0:
-        raise StoreError(
-            f"{real} was last written as {other}, and the end of its data is in {log}: open it as "
-            f"{other}, and use one name only"
-        )
-
-
-def _locked(path: Path) -> IO[str]:
-    private_file(path)
-    file = path.open("a+", encoding="utf-8")
-    try:
-        _lock(file)
-    except BaseException:
-        file.close()
-        raise
-    return file
-
-
-def _is_at(file: IO[str], path: Path) -> bool:
-    """Whether an open file is still the one at a path."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _lock(file: IO[str]) -> None:
-    """Lock an open file; each system has its own call, imported only there."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        file.seek(LOCKED_BYTE)
-        try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError as error:
-            raise BlockingIOError(str(error)) from error
-        finally:
-            file.seek(0)
-    else:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -47,6 +47,15 @@ MAX_ROWS = 4096
 """About as many rows are written in one transaction, so no caller waits for a very long one."""
 POSTGRES = ("postgresql://", "postgres://")
 """How the address of a store in PostgreSQL begins."""
+EXECUTE = "execute"
+"""The kind of a call whose rows are statements; it has a transaction of its own."""
+OUTCOMES = {
+    "decisions": "written",
+    "rewards": "rewarded",
+    "activations": "activated",
+    "pins": "pinned",
+}
+"""Which list of ``Writes`` has the outcomes of what is written."""
 Answer = TypeVar("Answer")
 
 
@@ -58,17 +67,6 @@ class Call(NamedTuple):
     kind: str
     rows: Sequence[Any]
     done: "Future[Any]"
-
-
-EXECUTE = "execute"
-"""The kind of a call whose rows are statements; it has a transaction of its own."""
-OUTCOMES = {
-    "decisions": "written",
-    "rewards": "rewarded",
-    "activations": "activated",
-    "pins": "pinned",
-}
-"""Which list of ``Writes`` has the outcomes of what is written."""
 
 
 class GroupCommit:
@@ -86,9 +84,8 @@ class GroupCommit:
         writers: int,
     ) -> None:
         self._transact, self._execute, self._writers = transact, execute, writers
-        self._queues: dict[int, deque[Call]] = {}
-        self._ready: deque[int] = deque()
-        self._incoming: deque[Call] = deque()
+        self._waiting: deque[Call] = deque()
+        self._busy: set[int] = set()
         # Callers take the lock itself: an interrupt inside of a method of Condition would keep it.
         self._lock = RLock()
         self._changed = Condition(self._lock)
@@ -104,10 +101,12 @@ class GroupCommit:
         with self._lock:
             if self._closed:
                 raise StoreError("the store is closed: open the bandit again")
-            # One step, so that an interrupt leaves nothing half done; a writer does the rest.
-            self._incoming.append(call)
+            # One step, so that an interrupt leaves nothing half done.
+            self._waiting.append(call)
             if self._idle == 0 and len(self._threads) < self._writers:
-                self._start()
+                thread = Thread(target=self._run, name="submax-writer", daemon=True)
+                self._threads.append(thread)
+                thread.start()
             self._changed.notify()
         return call.done
 
@@ -127,48 +126,42 @@ class GroupCommit:
         for thread in self._threads:
             thread.join()
 
-    def _start(self) -> None:
-        thread = Thread(target=self._run, name="submax-writer", daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._idle += 1
-                self._distribute()
-                while not self._ready:
-                    if self._closed and not self._queues:
-                        self._idle -= 1
+                while not (calls := self._next()):
+                    if self._closed and not self._waiting:
                         self._changed.notify_all()
                         return
+                    self._idle += 1
                     self._changed.wait()
-                    self._distribute()
-                self._idle -= 1
-                lane = self._ready.popleft()
-                calls = _taken(self._queues[lane])
+                    self._idle -= 1
+                self._busy.add(calls[0].lane)
             self._commit(calls)
             with self._changed:
-                self._distribute()
-                if self._queues[lane]:
-                    self._ready.append(lane)
-                    self._changed.notify()
-                else:
-                    del self._queues[lane]
+                self._busy.remove(calls[0].lane)
+                self._changed.notify()
 
-    def _distribute(self) -> None:
-        """Move new calls to the queues of their lanes."""
-        while self._incoming:
-            call = self._incoming.popleft()
-            queue = self._queues.get(call.lane)
-            if queue is None:
-                # A lane without a queue has no call waiting and none being written.
-                self._queues[call.lane] = deque([call])
-                self._ready.append(call.lane)
-                if len(self._ready) > 1:
-                    self._changed.notify()
+    def _next(self) -> list[Call]:
+        """Take the next calls of a lane that no thread writes; they share a transaction.
+
+        A call to execute statements shares it with no other.
+        """
+        taken: list[Call] = []
+        left: deque[Call] = deque()
+        rows, full = 0, False
+        for call in self._waiting:
+            mine = call.lane == taken[0].lane if taken else call.lane not in self._busy
+            if mine and taken and not full:
+                alone = EXECUTE in (call.kind, taken[0].kind)
+                full = alone or rows + len(call.rows) > MAX_ROWS
+            if mine and not full:
+                taken.append(call)
+                rows += len(call.rows)
             else:
-                queue.append(call)
+                left.append(call)
+        self._waiting = left
+        return taken
 
     def _commit(self, calls: list[Call]) -> None:
         try:
@@ -207,40 +200,19 @@ class GroupCommit:
         ]
 
 
-def _taken(queue: deque[Call]) -> list[Call]:
-    """Take calls that share a transaction: a call to execute statements shares it with no other."""
-    calls = [queue.popleft()]
-    rows = len(calls[0].rows)
-    while (
-        queue
-        and calls[0].kind != EXECUTE
-        and queue[0].kind != EXECUTE
-        and rows + len(queue[0].rows) <= MAX_ROWS
-    ):
-        calls.append(queue.popleft())
-        rows += len(calls[-1].rows)
-    return calls
-
-
 class Store:
     """Decisions, rewards and all else of bandits in the tables of a database.
 
     A write is durable when its future is done. SQL has ``:name`` parameters. All methods may be
-    called from any thread.
+    called from any thread. ``where`` is the path, or the database and host without a password;
+    ``address`` is what ``open_store`` takes, for another process, and may have a password.
     """
 
     def __init__(self, database: "SQLiteDatabase | PostgresDatabase") -> None:
         self._database = database
         self._commits = GroupCommit(database.transact, database.execute, database.writers)
-        self.where = database.where
-        """The path, or the database and host without a password, for messages."""
-        self.address = database.address
-        """What ``open_store`` takes, for another process; it may have a password."""
-
-    @property
-    def read_only(self) -> bool:
-        """Whether the store was opened only to be read."""
-        return self._database.read_only
+        self.where, self.address = database.where, database.address
+        self.read_only = database.read_only
 
     @property
     def is_there(self) -> bool:
@@ -398,10 +370,9 @@ class Store:
                 private_file(partial)
                 self._database.backup(partial)
             else:
-                with Store(SQLiteDatabase(partial, read_only=False, clock=None)) as target:
+                with open_store(partial) as target:
                     _copy(self, target)
-                partial.with_name(f"{partial.name}.lock").unlink(missing_ok=True)
-            with Store(SQLiteDatabase(partial, read_only=True, clock=None)) as copy:
+            with open_store(partial, read_only=True) as copy:
                 found = list(islice(copy.damage(), 3))
             if found:
                 raise StoreError(
@@ -443,26 +414,41 @@ def result_of(future: "Future[Answer]", seconds: float = WRITE_TIMEOUT_SECONDS) 
         ) from error
 
 
+def open_store(
+    path_or_url: str | Path,
+    *,
+    read_only: bool = False,
+    clock: Callable[[], float] | None = None,
+) -> Store:
+    """Open a store in a SQLite file or, by a ``postgresql://`` address, in PostgreSQL.
+
+    Without a ``clock``, times are those of the machine or of the database.
+    """
+    if not str(path_or_url).startswith(POSTGRES):
+        return Store(SQLiteDatabase(path_or_url, read_only=read_only, clock=clock))
+    require_extra("postgres", "a store in PostgreSQL", "psycopg")
+    from submax.bandit.postgres import PostgresDatabase
+
+    return Store(PostgresDatabase(str(path_or_url), read_only=read_only, clock=clock))
+
+
 def _damage(rows: Query) -> Iterator[str]:
     """Sentences for rows without their checksums, and for counts that do not agree."""
-    nothing: dict[str, Any] = {}
     found: Counter[tuple[str, Any]] = Counter()
     for table, columns, damaged in (
         ("decision", DECISION_COLUMNS, damaged_decisions),
         ("reward", REWARD_COLUMNS, damaged_rewards),
     ):
-        for batch in rows(f"select {columns} from {table} order by n", nothing):
+        for batch in rows(f"select {columns} from {table} order by n", {}):
             found.update((table, row[1]) for row in batch)
             for place in damaged(batch):
                 yield f"{table} {batch[place][0]} does not have the checksum of its writing"
     lost = "select n from reward where decision not in (select n from decision)"
-    for batch in rows(lost, nothing):
-        for (n,) in batch:
-            yield f"reward {n} has no decision"
-    sql = """select bandit, decisions - deleted_decisions, rewards - deleted_rewards from counts"""
+    yield from (f"reward {n} has no decision" for batch in rows(lost, {}) for (n,) in batch)
+    sql = "select bandit, decisions - deleted_decisions, rewards - deleted_rewards from counts"
     expected = {
         (table, bandit): count
-        for batch in rows(sql, nothing)
+        for batch in rows(sql, {})
         for bandit, *counts in batch
         for table, count in zip(("decision", "reward"), counts, strict=True)
     }
@@ -507,16 +493,16 @@ def copy_store(source: str | Path, target: str | Path) -> dict[str, int]:
 
 def _copy(source: Store, target: Store) -> dict[str, int]:
     """Copy all tables, and compare what was read with what is there then."""
-    read: dict[str, Sums] = {}
+    read = {table: Sums() for table in TABLES}
     with source._database.snapshot() as rows:
         target._database.load(
-            (table, columns, read.setdefault(table, Sums()).added(rows(_all(table), {})))
+            (table, columns, read[table].added(_all(rows, table)))
             for table, columns in TABLES.items()
         )
     with target._database.snapshot() as rows:
         for table, sums in read.items():
             written = Sums()
-            for _ in written.added(rows(_all(table), {})):
+            for _ in written.added(_all(rows, table)):
                 pass
             if (written.count, written.total) != (sums.count, sums.total):
                 raise StoreError(
@@ -526,9 +512,8 @@ def _copy(source: Store, target: Store) -> dict[str, int]:
     return {table: sums.count for table, sums in read.items()}
 
 
-def _all(table: str) -> str:
-    order = next(iter(TABLES[table].split(", ")))
-    return f"select {TABLES[table]} from {table} order by {order}"
+def _all(rows: Query, table: str) -> Iterator[list[Any]]:
+    return rows(f"select {TABLES[table]} from {table} order by 1", {})
 
 
 class Sums:
@@ -543,21 +528,3 @@ class Sums:
             self.count += len(rows)
             self.total += sum(crc32(repr(row).encode()) for row in rows)
             yield rows
-
-
-def open_store(
-    path_or_url: str | Path,
-    *,
-    read_only: bool = False,
-    clock: Callable[[], float] | None = None,
-) -> Store:
-    """Open a store in a SQLite file or, by a ``postgresql://`` address, in PostgreSQL.
-
-    Without a ``clock``, times are those of the machine or of the database.
-    """
-    if not str(path_or_url).startswith(POSTGRES):
-        return Store(SQLiteDatabase(path_or_url, read_only=read_only, clock=clock))
-    require_extra("postgres", "a store in PostgreSQL", "psycopg")
-    from submax.bandit.postgres import PostgresDatabase
-
-    return Store(PostgresDatabase(str(path_or_url), read_only=read_only, clock=clock))

@@ -8,7 +8,7 @@ once; SQLite executes the statement for each row, which costs less there than a 
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -28,19 +28,22 @@ from submax.bandit.tables import (
     TICKS,
     WORD,
     Activated,
-    RewardStatus,
     UnitRow,
     Writes,
     Written,
     WrittenReward,
     decision_row,
-    repeated_reward,
     reward_content,
 )
 
 Row = Mapping[str, Any]
 Rows = Callable[[], list[tuple[Any, ...]]]
 """Gives the rows of a statement, after the transaction was committed."""
+LONGEST_STEP = 3600.0
+"""The clock is trusted to have moved by so many seconds between two writes. A machine that starts
+with a wrong clock may move it by years, which did not pass."""
+FOREVER = 1e15
+"""Seconds that stand for infinity, which JSON does not have."""
 
 
 class Dialect(NamedTuple):
@@ -48,13 +51,13 @@ class Dialect(NamedTuple):
 
     ``number`` is the next number of a row, and ``json`` the type of JSON. ``clock`` is the time of
     a clock in seconds, which ``:now`` may be. ``given`` makes the table of given rows from the
-    types of its columns; it has a column ``place`` for their order.
+    names of its columns; it has a column ``place`` for their order.
     """
 
     number: str
     clock: str
     json: str
-    given: Callable[[Mapping[str, str]], str]
+    given: Callable[[list[str]], str]
 
 
 class Step(NamedTuple):
@@ -67,33 +70,24 @@ class Step(NamedTuple):
     """
 
     sql: str
-    given: Mapping[str, str] = {}
+    given: str = ""
     returning: Sequence[str] = ()
     counts: Mapping[str, str | None] = {}
     only_if: str = ""
 
-
-def rendered(step: Step, dialect: Dialect) -> str:
-    """The SQL of a step, with ``:name`` parameters."""
-    sql = step.sql.format(
-        number=dialect.number,
-        clock=dialect.clock,
-        json=dialect.json,
-        given=dialect.given(step.given) if step.given else "",
-    )
-    return f"{sql} returning {', '.join(step.returning)}" if step.returning else sql
+    def rendered(self, dialect: Dialect) -> str:
+        """The SQL, with ``:name`` parameters."""
+        given = dialect.given(self.given.split()) if self.given else ""
+        sql = self.sql.format(
+            number=dialect.number, clock=dialect.clock, json=dialect.json, given=given
+        )
+        return f"{sql} returning {', '.join(self.returning)}" if self.returning else sql
 
 
 class Run(Protocol):
     """Executes a step for the bandit of the transaction and the given rows."""
 
-    def __call__(self, step: Step, rows: Sequence[Row] = (), **values: Any) -> Rows:
-        """The rows that it returns, once the transaction is committed."""
-
-
-LONGEST_STEP = 3600.0
-"""The clock is trusted to have moved by so many seconds between two writes. A machine that starts
-with a wrong clock may move it by years, which did not pass."""
+    def __call__(self, step: Step, rows: Sequence[Row] = (), **values: Any) -> Rows: ...
 
 
 def time_sql(clock: str, at: str, shown: str) -> str:
@@ -143,11 +137,8 @@ def _activated(after: str) -> str:
     return f"(1 + {_ticks(after)} % {PART}) * {ACTIVATED_FACTOR} % {WORD}"
 
 
-N_TERM, AT_TERM, OF_TERM = (
-    _term("n", N_FACTOR),
-    _term(_ticks("now"), AT_FACTOR),
-    _term("decision", DECISION_FACTOR),
-)
+N_TERM, AT_TERM = _term("n", N_FACTOR), _term(_ticks("now"), AT_FACTOR)
+OF_TERM = _term("decision", DECISION_FACTOR)
 DECISIONS = Step(
     f"""insert into decision ({DECISION_COLUMNS})
     with numbered as materialized (
@@ -161,16 +152,11 @@ DECISIONS = Step(
         (checksum + {N_TERM} + {AT_TERM} + coalesce({_activated("activated")}, 0)) % {WORD} - {PART}
     from numbered where true
     on conflict (bandit, id) do nothing""",
-    {
-        "id": "text", "version": "whole", "unit": "text", "action": "text", "propensity": "real",
-        "context": "text", "eligible": "text", "probabilities": "text", "activated": "real",
-        "paused": "whole", "assignment": "text", "assigned_since": "whole",
-        "holdout_share": "real", "control_share": "real", "checksum": "whole",
-    },
+    "id version unit action propensity context eligible probabilities activated paused assignment "
+    "assigned_since holdout_share control_share checksum",
     ("id", "n", "at"),
     {"decisions": None},
-)  # fmt: skip
-IDS = {"id": "text"}
+)
 ANY_EARLY = "select 1 from early_reward where bandit = :bandit limit 1"
 EXPIRE_EARLY = Step(
     """delete from early_reward where bandit = :bandit
@@ -196,7 +182,7 @@ TAKE_EARLY = Step(
     )
     select n, :bandit, decision, key, value, parts, now, late, source, {REWARD_CHECKSUM}
     from numbered where true on conflict (decision, key) do nothing""",
-    IDS,
+    "id",
     ("n",),
     {"rewards": None},
     ANY_EARLY,
@@ -205,13 +191,10 @@ FORGET_EARLY = Step(
     f"""delete from early_reward where bandit = :bandit and n in (
         select early_reward.n from {EARLY_OF_DECISION}
     )""",
-    IDS,
+    "id",
     only_if=ANY_EARLY,
 )
-GIVEN_REWARD = {
-    "id": "text", "key": "text", "value": "real", "parts": "text", "source": "text",
-    "checksum": "whole", "wait": "real", "quarantine": "real",
-}  # fmt: skip
+GIVEN_REWARD = "id key value parts source checksum wait quarantine"
 REWARDS = Step(
     f"""insert into reward ({REWARD_COLUMNS})
     with numbered as materialized (
@@ -273,7 +256,7 @@ REWARDED = Step(
     left join early_reward as waiting on waiting.bandit = :bandit
         and waiting.id = given.id and waiting.key = given.key
     order by place""",
-    {"id": "text", "key": "text"},
+    "id key",
 )
 """What is stored under each id and key."""
 ACTIVATE = Step(
@@ -282,18 +265,15 @@ ACTIVATE = Step(
     from {{given}}, counts where counts.bandit = :bandit and decision.bandit = :bandit
         and decision.id = given.id and decision.activated is null
         and (wait is null or counts.at - decision.at < wait)""",
-    {"id": "text", "wait": "real"},
+    "id wait",
     ("decision.id",),
 )
 ACTIVATED = Step(
     """select decision.n, decision.activated from {given}
     left join decision on decision.bandit = :bandit and decision.id = given.id order by place""",
-    IDS,
+    "id",
 )
-GIVEN_UNIT = {
-    "unit": "text", "period": "text", "version": "whole", "action": "text", "propensity": "real",
-    "eligible": "text", "probabilities": "text",
-}  # fmt: skip
+GIVEN_UNIT = "unit period version action propensity eligible probabilities"
 PIN = Step(
     """insert into unit
     (bandit, unit, period, version, action, propensity, eligible, probabilities, at)
@@ -316,58 +296,51 @@ FIND_DECISION = f"select {DECISION_COLUMNS} from decision where bandit = :bandit
 
 def write(
     run: Run, group: Writes, select: Callable[..., Sequence[Sequence[Any]]]
-) -> Callable[[], None]:
-    """Execute the steps of what is written to a bandit.
+) -> Iterator[None]:
+    """Execute the steps of what is written to a bandit, then set the outcomes.
 
-    Return a function that sets the outcomes, to be called after the transaction was committed.
-    ``select`` reads what is stored then.
+    The caller commits between the two: at the only ``yield``. ``select`` reads what is stored then.
     """
     run(LOCK)
-    outcomes: list[Callable[[], None]] = []
-    if group.decisions:
-        outcomes.append(_write_decisions(run, group, select))
-    if group.rewards:
-        outcomes.append(_write_rewards(run, group))
-    if group.activations:
-        outcomes.append(_activate(run, group))
-    if group.pins:
-        rows = [msgspec.structs.asdict(row) for row in group.pins]
-        run(PIN, rows)
-        pinned = run(PINNED, rows)
-        outcomes.append(lambda: group.pinned.extend(UnitRow(*row) for row in pinned()))
+    writers = [
+        writer
+        for writer, given in (
+            (_decisions(run, group, select), group.decisions),
+            (_rewards(run, group), group.rewards),
+            (_activations(run, group), group.activations),
+            (_pins(run, group), group.pins),
+        )
+        if given
+    ]
+    for each in writers:
+        next(each)
     run(NUMBERED)
-
-    def finish() -> None:
-        for outcome in outcomes:
-            outcome()
-
-    return finish
+    yield
+    for each in writers:
+        next(each, None)
 
 
-def _write_decisions(
+def _decisions(
     run: Run, group: Writes, select: Callable[..., Sequence[Sequence[Any]]]
-) -> Callable[[], None]:
+) -> Iterator[None]:
     rows = [{**msgspec.structs.asdict(row), "paused": int(row.paused)} for row in group.decisions]
     fresh = run(DECISIONS, rows)
     run(EXPIRE_EARLY)
     run(TAKE_EARLY, rows)
     run(FORGET_EARLY, rows)
-
-    def finish() -> None:
-        numbers = {identifier: (n, at) for identifier, n, at in fresh()}
-        for row in group.decisions:
-            new = numbers.pop(row.id, None)
-            if new is not None:
-                row.n, row.at = new
-                group.written.append(Written(row, True))
-                continue
-            (stored,) = select(FIND_DECISION, {"bandit": group.bandit, "id": row.id})
-            group.written.append(Written(decision_row(stored), False))
-
-    return finish
+    yield
+    numbers = {identifier: (n, at) for identifier, n, at in fresh()}
+    for row in group.decisions:
+        new = numbers.pop(row.id, None)
+        if new is not None:
+            row.n, row.at = new
+            group.written.append(Written(row, True))
+            continue
+        (stored,) = select(FIND_DECISION, {"bandit": group.bandit, "id": row.id})
+        group.written.append(Written(decision_row(stored), False))
 
 
-def _write_rewards(run: Run, group: Writes) -> Callable[[], None]:
+def _rewards(run: Run, group: Writes) -> Iterator[None]:
     """Write rewards; the same id and key may come twice in one transaction."""
     different: dict[tuple[str, str], Row] = {}
     for row, wait, quarantine in group.rewards:
@@ -385,47 +358,44 @@ def _write_rewards(run: Run, group: Writes) -> Callable[[], None]:
     for source in {row.source for row, _, _ in group.rewards}:
         run(LIMIT_SOURCE, source=source)
     run(LIMIT_BANDIT)
-
-    def finish() -> None:
-        found = dict(zip(different, stored(), strict=True))
-        # A reward that this transaction moved to its decision was stored before.
-        new = {n for n, *_ in (*fresh(), *early())}
-        for row, _, _ in group.rewards:
-            n, value, parts, late, early_n, early_value, early_parts = found[row.id, row.key]
-            status: RewardStatus = "late" if late else "accepted"
-            if n is None:
-                n, value, parts, status = early_n, early_value, early_parts, "quarantined"
-            if n in new:
-                group.rewarded.append(WrittenReward(status, False, value, parts))
-            else:
-                group.rewarded.append(repeated_reward(row, value, parts, status))
-            new.discard(n)
-
-    return finish
+    yield
+    found = dict(zip(different, stored(), strict=True))
+    # A reward that this transaction moved to its decision was stored before.
+    new = {n for n, *_ in (*fresh(), *early())}
+    for row, _, _ in group.rewards:
+        n, value, parts, late, *waiting = found[row.id, row.key]
+        status: Any = "late" if late else "accepted"
+        if n is None:
+            (n, value, parts), status = waiting, "quarantined"
+        if n not in new and (value, parts) != (row.value, row.parts):
+            status = "conflict"
+        group.rewarded.append(WrittenReward(status, n not in new, value, parts))
+        new.discard(n)
 
 
-def _activate(run: Run, group: Writes) -> Callable[[], None]:
+def _activations(run: Run, group: Writes) -> Iterator[None]:
     rows = [
         {"id": identifier, "wait": wait if math.isfinite(wait) else None}
         for identifier, wait in dict(group.activations).items()
     ]
     fresh, found = run(ACTIVATE, rows), run(ACTIVATED, rows)
-
-    def finish() -> None:
-        new = {identifier for (identifier,) in fresh()}
-        stored = {row["id"]: each for row, each in zip(rows, found(), strict=True)}
-        for identifier, _wait in group.activations:
-            decision, activated = stored[identifier]
-            if decision is None:
-                group.activated.append(Activated("unknown", False))
-            elif activated is None:
-                group.activated.append(Activated("late", False))
-            else:
-                group.activated.append(Activated("accepted", identifier not in new))
-                new.discard(identifier)
-
-    return finish
+    yield
+    new = {identifier for (identifier,) in fresh()}
+    stored = {row["id"]: each for row, each in zip(rows, found(), strict=True)}
+    for identifier, _ in group.activations:
+        decision, activated = stored[identifier]
+        if decision is None:
+            group.activated.append(Activated("unknown", False))
+        elif activated is None:
+            group.activated.append(Activated("late", False))
+        else:
+            group.activated.append(Activated("accepted", identifier not in new))
+            new.discard(identifier)
 
 
-FOREVER = 1e15
-"""Seconds that stand for infinity, which JSON does not have."""
+def _pins(run: Run, group: Writes) -> Iterator[None]:
+    rows = [msgspec.structs.asdict(row) for row in group.pins]
+    run(PIN, rows)
+    pinned = run(PINNED, rows)
+    yield
+    group.pinned.extend(UnitRow(*row) for row in pinned())

@@ -92,7 +92,6 @@ def _version(one: StoredVersion, sums: Sums, deciding: bool) -> Shown:
         at=one.at,
         policy=one.policy if isinstance(one.policy, str) else str(one.policy.get("kind", "")),
         rows=one.rows,
-        base=one.base,
         kept=one.kept,
         deciding=deciding,
         decisions=round(sums.decisions),
