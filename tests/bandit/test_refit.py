@@ -14,8 +14,7 @@ from submax.bandit.jobs import JobRunner
 from submax.bandit.refit import BanditLearner, FitRequest, Refitter
 from submax.bandit.store import open_store, result_of
 from submax.bandit.tables import DecisionRow, RewardRow
-from submax.policies import make_policy
-from submax.policies.linear import LinUCB
+from submax.policies import LinUCB, make_policy
 from submax.schema.actions import Change
 from submax.schema.model import Model
 
