@@ -6,25 +6,7 @@ from typing import Any
 import griffe
 
 EXAMPLE = re.compile(r"(?:^>>> .*\n?(?:^(?!\s*$).*\n?)*\n*)+", flags=re.MULTILINE)
-"""Lines that begin with >>>, with what they print, up to the first other paragraph."""
-
-
-def with_blocks(text: str) -> str:
-    """Return a docstring in which every example is a block of code.
-
-    >>> print(with_blocks("Double a number.\\n\\n>>> double(2)\\n4"))
-    Double a number.
-    <BLANKLINE>
-    ```pycon
-    >>> double(2)
-    4
-    ```
-    <BLANKLINE>
-    """
-    return (
-        EXAMPLE.sub(lambda found: f"```pycon\n{found[0].rstrip()}\n```\n\n", text).rstrip("\n")
-        + "\n"
-    )
+"""Lines from >>> to the next paragraph, with what they print."""
 
 
 class DoctestBlocks(griffe.Extension):
@@ -33,4 +15,6 @@ class DoctestBlocks(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
         """Change the docstring of an object when it is loaded."""
         if obj.docstring is not None:
-            obj.docstring.value = with_blocks(obj.docstring.value)
+            obj.docstring.value = EXAMPLE.sub(
+                lambda found: f"```pycon\n{found[0].rstrip()}\n```\n\n", obj.docstring.value
+            )

@@ -1,11 +1,10 @@
 """Runs the Python of a page, and writes below each block what it prints.
 
-A block ``text`` that follows a block ``python`` shows its output. Other blocks of Python show none.
-``python docs/generators/page_outputs.py docs/tutorials/first-bandit.md`` writes the outputs of a
-page again; the tests compare them with what the page says.
+A block ``text`` that follows a block ``python`` shows its output. A block with a title is saved
+under this name, so that later blocks can import it. ``python docs/generators/page_outputs.py
+docs/tutorials/first-bandit.md`` writes the outputs of a page again; tests compare them.
 """
 
-import argparse
 import contextlib
 import io
 import re
@@ -14,52 +13,42 @@ import tempfile
 import types
 from pathlib import Path
 
-BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?P<shown>\n```text\n.*?```\n)?", flags=re.DOTALL)
-MODULE = "page"
-"""The name of the module in which a page runs; dataclasses look their module up by its name."""
+BLOCK = re.compile(
+    r'```python(?: title="(?P<file>\w+\.py)")?\n(?P<code>.*?)```\n(?P<shown>\n```text\n.*?```\n)?',
+    flags=re.DOTALL,
+)
 
 
 def with_outputs(text: str, folder: Path) -> str:
-    """Run the blocks of a page in a folder, from the first to the last, and return the page.
+    """Run the blocks of a page in a folder, in order, and return the page with their outputs."""
+    # Dataclasses look up their module by its name.
+    page = types.ModuleType("page")
 
-    In the result every output that the page shows is that of this run.
-    """
-    module = types.ModuleType(MODULE)
-    before = sys.modules.get(MODULE)
-    sys.modules[MODULE] = module
+    def run(block: re.Match[str]) -> str:
+        if block["file"]:
+            Path(block["file"]).write_text(block["code"], encoding="utf-8")
+            return block[0]
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(block["code"], "<page>", "exec"), page.__dict__)
+        if not block["shown"]:
+            return block[0]
+        lines = "\n".join(line.rstrip() for line in printed.getvalue().splitlines())
+        return f"```python\n{block['code']}```\n\n```text\n{lines}\n```\n"
+
+    sys.modules["page"] = page
     sys.path.insert(0, str(folder))
     try:
         with contextlib.chdir(folder):
-            return BLOCK.sub(lambda block: _run(block, module), text)
+            return BLOCK.sub(run, text)
     finally:
         sys.path.remove(str(folder))
-        if before is None:
-            del sys.modules[MODULE]
-        else:
-            sys.modules[MODULE] = before
-
-
-def _run(block: "re.Match[str]", module: types.ModuleType) -> str:
-    """Run one block, and return it with what it printed."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(block["code"], "<page>", "exec"), module.__dict__)
-    code = f"```python\n{block['code']}```\n"
-    if block["shown"] is None:
-        return code
-    lines = "\n".join(line.rstrip() for line in printed.getvalue().splitlines())
-    return f"{code}\n```text\n{lines}\n```\n"
-
-
-def main() -> None:
-    """Write the outputs of the pages that are named."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("page", nargs="+", type=Path)
-    for page in parser.parse_args().page:
-        with tempfile.TemporaryDirectory() as folder:
-            text = with_outputs(page.read_text(encoding="utf-8"), Path(folder))
-        page.write_text(text, encoding="utf-8")
+        for name in ("page", *re.findall(r'title="(\w+)\.py"', text)):
+            sys.modules.pop(name, None)
 
 
 if __name__ == "__main__":
-    main()
+    for file in map(Path, sys.argv[1:]):
+        with tempfile.TemporaryDirectory() as name:
+            text = with_outputs(file.read_text(encoding="utf-8"), Path(name))
+        file.write_text(text, encoding="utf-8")

@@ -52,14 +52,14 @@ from submax.evaluation.columns import ROLES, USUAL
 from submax.policies import POLICIES
 from submax.server.api import OPERATIONS, Operation
 from submax.server.app import CODES, STATUS
-from submax.server.metrics import ALWAYS_COUNTED, BUCKETS, Metrics
+from submax.server.metrics import ALWAYS_COUNTED, Metrics
 from submax.server.openapi import REFUSALS, TAGS, description
 from submax.simulation import DELAYS
 from submax.simulation.experiment import MERGED, QUICK_REPLICAS, Specification
 from submax.strategies import STRATEGIES
 
 DOCS = Path(__file__).parents[1]
-PAGES = (*sorted((DOCS / "reference").glob("*.md")), DOCS / "how-to" / "server.md")
+PAGES = sorted((DOCS / "reference").glob("*.md"))
 MEANINGS = tomllib.loads(Path(__file__).with_name("meanings.toml").read_text(encoding="utf-8"))
 BLOCK = re.compile(r"<!-- made: ([a-z -]+) -->\n.*?<!-- end -->", flags=re.DOTALL)
 Schema = dict[str, Any]
@@ -134,54 +134,39 @@ BOUNDS = {
     "exclusiveMaximum": "below",
 }
 LARGEST = 1e9
-"""Bounds from this on only refuse numbers that nobody can mean: they are not mentioned."""
+"""Larger bounds only refuse absurd numbers, so they are not mentioned."""
 
 
 def http_operations() -> str:
-    """The operations, group by group, and the types of their messages."""
+    """The operations in a table for each group, and the types of their messages."""
     shown = [one for one in OPERATIONS if not one.hidden]
     described = description(shown)
     parts = []
     for tag in TAGS:
-        group = [one for one in shown if one.tag == tag]
-        rows = [
-            (
-                f"[`{one.method} {one.path}`](#{one.name})",
-                f"`{one.scope}`" if one.scope else "none",
-                cell(one.summary),
-            )
-            for one in group
-        ]
-        parts += [f"## {tag}", table(("operation", "scope", "what it does"), rows)]
-        parts += [_operation(one, described["paths"]) for one in group]
+        rows = []
+        for one in shown:
+            if one.tag == tag:
+                found = described["paths"][one.path][one.method.lower()]
+                body = content_words(found["requestBody"]) if one.body else ""
+                answer = content_words(found["responses"][str(one.status)])
+                query = "".join(f"<br>`?{name}=`: {text}" for name, text in one.query.items())
+                scope = f"`{one.scope}`" if one.scope else "none"
+                text = cell(one.summary + query)
+                rows.append((f"`{one.method} {one.path}`", scope, body, answer, text))
+        parts += [f"## {tag}", table(("operation", "scope", "body", "answer", "effect"), rows)]
     parts.append("## Types of messages")
     for name, schema in sorted(described["components"]["schemas"].items()):
-        parts.append(f"### Type {name}")
-        if text := schema.get("description"):
-            parts.append(cleandoc(text).replace("``", "`"))
-        words = type_words(schema)
-        parts.append(
-            fields_table(schema) if schema.get("properties") else f"{words[0].upper()}{words[1:]}."
-        )
+        if schema.get("properties"):
+            text = cleandoc(schema.get("description", "")).replace("``", "`")
+            parts += [f"### Type {name}", *filter(None, [text]), fields_table(schema)]
+        else:
+            words = type_words(schema)
+            parts += [f"### Type {name}", f"{words[0].upper()}{words[1:]}."]
     return "\n\n".join(parts)
 
 
-def _operation(operation: Operation, paths: Schema) -> str:
-    found = paths[operation.path][operation.method.lower()]
-    key = f"A key with the scope `{operation.scope}`" if operation.scope else "No key is needed"
-    parts = [f"### {operation.name}", f"```text\n{operation.method} {operation.path}\n```"]
-    parts.append(f"{operation.summary} {key}.")
-    if operation.query:
-        rows = [(f"`{name}`", cell(text)) for name, text in operation.query.items()]
-        parts.append(table(("parameter", "meaning"), rows))
-    facts = [f"- Body: {_content(found['requestBody'])}\n"] if operation.body else []
-    answer = _content(found["responses"][str(operation.status)])
-    parts.append("".join([*facts, f"- Answer: status {operation.status}, {answer}"]))
-    return "\n\n".join(parts)
-
-
-def _content(message: Schema) -> str:
-    """Return the type of a body or an answer in words, with a link to its section."""
+def content_words(message: Schema) -> str:
+    """Return the type of a body or an answer, with a link to its section."""
     ((media, content),) = message["content"].items()
     return type_words(content["schema"]) if media == "application/json" else f"`{media}`"
 
@@ -201,7 +186,7 @@ def fields_table(schema: Schema) -> str:
 
 
 def type_words(schema: Schema) -> str:
-    """Return the type of a value in words; the type of an object leads to its section."""
+    """Return the type of a value in words; the type of an object links to its section."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#type-{name.lower()})"
@@ -227,7 +212,7 @@ def type_words(schema: Schema) -> str:
 
 
 def _described(schema: Schema) -> str:
-    """Return the description of a value, which may stand at one of its alternatives."""
+    """Return the description of a value, or of one of its alternatives."""
     inside = (_described(one) for one in schema.get("anyOf", ()))
     return str(schema.get("description") or next(filter(None, inside), ""))
 
@@ -265,18 +250,13 @@ def bandit_settings() -> str:
 # Metrics
 
 CONDITIONS = (
-    "reward-rate",
-    "missing-rewards",
-    "context",
-    "refits",
-    "propensity",
-    "silent-arm",
-    "late-arm",
+    *("reward-rate", "missing-rewards", "context", "refits", "propensity"),
+    *("silent-arm", "late-arm"),
 )
 
 
 def metrics() -> str:
-    """The metrics of a server that has had one of everything, and the values of labels."""
+    """The metrics of a server that has had one of everything, and the values of `kind`."""
     bandit = SimpleNamespace(
         name="homepage",
         version=1,
@@ -288,34 +268,22 @@ def metrics() -> str:
     bandit.read = bandit
     made = Metrics(lambda: [bandit])
     made.count("decide", 200, 0.001)
+    kinds_of = {
+        "events": ALWAYS_COUNTED,
+        "failures": (SIMPLER, UNIFORM, LATE, DAMAGED, STEPS),
+        "conditions": CONDITIONS,
+    }
     rows = []
     for one in text_string_to_metric_families(made.text().decode()):
-        # Each counter also has the time at which it began, which Prometheus itself needs.
+        # Prometheus adds to each counter the time at which it began.
         if one.name.startswith("submax") and not one.name.endswith("_created"):
             ending = "_total" if one.type == "counter" else ""
             labels = {label for sample in one.samples for label in sample.labels} - {"le"}
-            name = f"`{one.name}{ending}`"
-            rows.append((name, one.type, listed(sorted(labels)), cell(one.documentation)))
+            text = cell(one.documentation)
+            if values := kinds_of.get(one.name.removeprefix("submax_")):
+                text += f" `kind` is {listed(value.replace(' ', '_') for value in values)}."
+            rows.append((f"`{one.name}{ending}`", one.type, listed(sorted(labels)), text))
     return table(("metric", "type", "labels", "meaning"), rows)
-
-
-def metric_labels() -> str:
-    """The values of labels."""
-
-    def kinds(names: Iterable[str]) -> str:
-        return listed(name.replace(" ", "_") for name in names)
-
-    return "\n".join(
-        (
-            f"- `kind` of `submax_events_total` is {kinds(ALWAYS_COUNTED)}; and what the bandit "
-            "counts besides.",
-            "- `kind` of `submax_failures_total` is "
-            f"{kinds((SIMPLER, UNIFORM, LATE, DAMAGED, STEPS))}.",
-            f"- `kind` of `submax_conditions` is {kinds(CONDITIONS)}.",
-            "- `le` of `submax_request_seconds_bucket` is an upper limit in seconds: "
-            f"{', '.join(f'{limit:g}' for limit in BUCKETS)}.",
-        )
-    )
 
 
 # Errors
@@ -442,7 +410,6 @@ MADE: dict[str, Callable[[], str]] = {
     "http operations": http_operations,
     "bandit settings": bandit_settings,
     "metrics": metrics,
-    "metric labels": metric_labels,
     "error codes": error_codes,
     "error classes": error_classes,
     "decision columns": lambda: export_columns(rewards=False),

@@ -92,7 +92,7 @@ def encoded_action(action: Any, eligible: ChoiceIndices) -> EncodedAction:
     ]
 
 
-SIMPLER = "decisions taken more simply than asked"
+SIMPLER = "fallback decisions"
 """The name under which fallbacks inside a policy are counted among the failures of a bandit."""
 UNIFORM = "decisions by a policy that failed"
 """The name under which decisions are counted that were uniform because the policy failed."""
