@@ -24,7 +24,7 @@ bandit = submax.AsyncClient(
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Close the client when the shop closes, so that no reward is lost."""
+    """Close the client when the shop closes, so no reward is lost."""
     yield
     await bandit.close()
 

@@ -37,7 +37,7 @@ class NewsItems(Environment[Items]):
     """``items`` items; after each decision one of them retires with probability ``retirement``.
 
     A new item takes its place. The reward is 0 or 1; the success probabilities of items come from
-    Beta(``alpha``, ``beta``). The context has the number of the item at each place, so that a
+    Beta(``alpha``, ``beta``). The context has the number of the item at each place, so a
     policy sees that an item is new, as a newspaper would. A run has at most ``decisions``
     decisions.
     """
