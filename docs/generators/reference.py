@@ -50,7 +50,7 @@ from submax.environments import ENVIRONMENTS
 from submax.estimators import ESTIMATORS
 from submax.evaluation.columns import ROLES, USUAL
 from submax.policies import POLICIES
-from submax.server.api import OPERATIONS, Operation
+from submax.server.api import OPERATIONS
 from submax.server.app import CODES, STATUS
 from submax.server.metrics import ALWAYS_COUNTED, Metrics
 from submax.server.openapi import REFUSALS, TAGS, description
