@@ -236,9 +236,9 @@ def shares(end: Integers, action: Integers, sizes: tuple[int, ...]) -> Floats:
     for slot, size in enumerate(sizes):
         key = number * size + both[..., slot].ravel()
         number = np.unique(key, return_inverse=True)[1].ravel()
-    number, draws = number.reshape(both.shape[:2]), end.shape[1]
-    counts = np.bincount(number[:, :draws].ravel(), minlength=number.size)
-    return counts[number[:, draws:]] / draws
+    table, draws = number.reshape(both.shape[:2]), end.shape[1]
+    counts = np.bincount(table[:, :draws].ravel(), minlength=table.size)
+    return counts[table[:, draws:]] / draws
 
 
 WEIGHTS_AT_ONCE = 2**20
