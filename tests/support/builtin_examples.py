@@ -300,9 +300,9 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
         ],
     },
     "off-policy estimator": {
-        "clipped-inverse-propensity": [{"threshold": 2.0}, {}, {"tuning": "slope"}],
-        "shrunk-doubly-robust": [{"shrinkage": 4.0}, {}, {"tuning": "slope"}],
-        "switch-doubly-robust": [{"threshold": 2.0}, {}, {"tuning": "slope"}],
+        "clipped-inverse-propensity": [{"threshold": 2.0}, {}],
+        "shrunk-doubly-robust": [{"shrinkage": 4.0}, {}],
+        "switch-doubly-robust": [{"threshold": 2.0}, {}],
     },
 }
 
