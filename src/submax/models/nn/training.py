@@ -357,7 +357,6 @@ class Trainer:
         return loss, vector + change, state
 
     def _loss(self, vector: jax.Array, key: jax.Array, rows: jax.Array) -> jax.Array:
-        """Return the weighted mean loss of a minibatch."""
         batch, weight = Example.of(rows, self.design)
         losses = self.design.losses(self._model(vector), batch, key)
         return weight @ losses / jnp.maximum(weight.sum(), 1e-9)
