@@ -33,6 +33,7 @@ from submax.bandit.tables import (
     Statement,
     UnitRow,
     Writes,
+    as_table,
     damaged_decisions,
     damaged_rewards,
 )
@@ -77,7 +78,9 @@ def ids(store, bandit=1):
 def is_whole(store):
     decisions = store.select(f"select {DECISION_COLUMNS} from decision")
     rewards = store.select(f"select {REWARD_COLUMNS} from reward")
-    return not damaged_decisions(decisions) and not damaged_rewards(rewards)
+    return not damaged_decisions(as_table(DECISION_COLUMNS, decisions)) and not damaged_rewards(
+        as_table(REWARD_COLUMNS, rewards)
+    )
 
 
 # Decisions and rewards

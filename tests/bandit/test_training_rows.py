@@ -168,7 +168,7 @@ class Life:
     def read(self, name, choice):
         after, until = self.read_to, self.store.tick(self.bandit)
         assert self.store.now(self.bandit) > until >= after
-        before = sum(map(len, (one.rows for one in self.matured)))
+        before = sum(len(one.status) for one in self.matured)
         self.matured += self.rows.matured(after, until)
         new = [one for one in self.matured for one in one.status.tolist()][before:]
         assert self.rows.count(after, until, 1000) == new.count(STATUSES.index("learned"))
@@ -219,7 +219,7 @@ def test_rows_are_those_of_single_acts_however_they_are_read(opened, acts, decla
         (matures, name, STATUSES[status], None if math.isnan(reward) else reward)
         for one in life.matured
         for matures, name, status, reward in zip(
-            one.matures, one.column("id"), one.status, one.reward, strict=True
+            one.matures, one.table["id"], one.status, one.reward, strict=True
         )
     ]
     assert [one[1:] for one in found] == [one[2:] for one in expected]

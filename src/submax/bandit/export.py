@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,13 +23,20 @@ from submax.bandit.store import Store
 from submax.bandit.tables import (
     DECISION_COLUMNS,
     PART,
-    REWARD_COLUMNS,
     WORD,
     Statement,
     decision_content,
     decision_row,
 )
-from submax.bandit.training_rows import STATUSES, Matured, TrainingRows, wait_of
+from submax.bandit.training_rows import (
+    ALL_COLUMNS,
+    PENDING,
+    REWARDS,
+    STATUSES,
+    TrainingRows,
+    wait_of,
+    whole_decisions,
+)
 from submax.core.arrays import Floats
 from submax.core.errors import InputError, StoreError
 from submax.core.optional import require_extra
@@ -74,42 +80,37 @@ class DecisionTables:
 
     def __iter__(self) -> Iterator[Any]:
         sql = (
-            f"select {DECISION_COLUMNS} from decision where bandit = :bandit and at < :before "
-            "and at <= :clock order by at, n"
+            f"select {', '.join(ALL_COLUMNS)} from decision d {REWARDS} and r.at <= :clock where "
+            "d.bandit = :bandit and d.at < :before and d.at <= :clock order by d.at, d.n"
         )
         values = {"bandit": self._declared.n, "before": self._before, "clock": self._clock}
-        for rows in self._store.stream(sql, **values):
+        for rows in whole_decisions(self._store.stream(sql, **values)):
             yield self._table(rows)
 
     def _table(self, rows: list[tuple[Any, ...]]) -> Any:
         import pyarrow as pa
 
-        rewards = self._store.select(
-            # The plus keeps SQLite from using the index of all rewards of the bandit.
-            f"select {REWARD_COLUMNS} from reward where decision >= :first and decision <= :last "
-            "and +bandit = :bandit and +at <= :clock",
-            bandit=self._declared.n,
-            first=rows[0][0],
-            last=rows[-1][0],
-            clock=self._clock,
-        )
-        found = self._rows.outcomes(rows, rewards, self._clock)
-        late = [reward[2] for reward in rewards if reward[7]]
+        found = self._rows.read(ALL_COLUMNS, rows)
+        # Of a decision that has not matured, the reward so far.
+        pending = found.matures > self._clock
+        status = np.where(pending, PENDING, found.status)
+        reward = np.where(pending & ~found.rewarded, np.nan, found.reward)
+        column = found.table
         columns = [
-            pa.array(found.column("id"), pa.string()),
-            arrow_times(found.column("at")),
-            *self._actions(found.column("action")),
-            pa.array(found.column("propensity"), pa.float64()),
-            pa.array(found.column("version"), pa.int64()),
-            *self._context_columns(found.column("context")),
-            *self._choices(found.column("eligible"), found.column("probabilities")),
-            pa.array([one is not None for one in found.column("activated")]),
-            pa.array([one == "holdout" for one in found.column("assignment")]),
-            pa.array(found.column("assignment"), pa.string()),
-            pa.array(found.column("unit"), pa.string()),
-            pa.array(STATUSES, pa.string()).take(pa.array(found.status)),
-            _with_nulls(found.reward),
-            pa.array(_late_counts(found, late)),
+            pa.array(column["id"], pa.string()),
+            arrow_times(column["at"]),
+            *self._actions(column["action"]),
+            pa.array(column["propensity"], pa.float64()),
+            pa.array(column["version"], pa.int64()),
+            *self._context_columns(column["context"]),
+            *self._choices(column["eligible"], column["probabilities"]),
+            pa.array([one is not None for one in column["activated"]]),
+            pa.array([one == "holdout" for one in column["assignment"]]),
+            pa.array(column["assignment"], pa.string()),
+            pa.array(column["unit"], pa.string()),
+            pa.array(STATUSES, pa.string()).take(pa.array(status)),
+            _with_nulls(reward),
+            pa.array(found.late),
             *map(_with_nulls, found.parts.T),
         ]
         return pa.Table.from_arrays(columns, schema=self.schema)
@@ -157,20 +158,22 @@ class DecisionTables:
         """The eligible choices of each slot, and the probabilities of their joint actions."""
         import pyarrow as pa
 
-        different = dict.fromkeys(zip(eligible, probabilities, strict=True))
-        decoded = msgspec.json.decode(f"[{','.join(text or 'null' for _, text in different)}]")
-        known: dict[Any, int] = {}
-        cells = {}
-        for pair, listed in zip(different, decoded, strict=True):
-            # Probabilities by name say which arms were eligible.
-            named = isinstance(listed, dict)
-            place = known.setdefault(tuple(listed) if named else pair[0], len(known))
-            cells[pair] = place, list(listed.values()) if named else listed
-        rows = [cells[pair] for pair in zip(eligible, probabilities, strict=True)]
-        names = [[list(one)] if isinstance(one, tuple) else self._names(one) for one in known]
-        codes = pa.array([place for place, _ in rows])
-        kind = pa.list_(pa.list_(pa.string()))
-        return pa.array(names, kind).take(codes), _list_array([one for _, one in rows])
+        codes: dict[tuple[str | None, str | None], int] = {}
+        code = pa.array(
+            [
+                codes.setdefault(pair, len(codes))
+                for pair in zip(eligible, probabilities, strict=True)
+            ]
+        )
+        decoded = msgspec.json.decode(f"[{','.join(text or 'null' for _, text in codes)}]")
+        # Probabilities by name say which arms were eligible.
+        names = [
+            [list(listed)] if isinstance(listed, dict) else self._names(text)
+            for (text, _), listed in zip(codes, decoded, strict=True)
+        ]
+        lists = [list(one.values()) if isinstance(one, dict) else one for one in decoded]
+        kinds = pa.list_(pa.list_(pa.string())), pa.list_(pa.float64())
+        return pa.array(names, kinds[0]).take(code), pa.array(lists, kinds[1]).take(code)
 
     def _names(self, text: str | None) -> list[list[str]]:
         if text is not None:
@@ -233,29 +236,10 @@ class DecisionTables:
         )
 
 
-def _list_array(lists: list[Any]) -> Any:
-    """Lists of numbers as an Arrow array; None is null."""
-    import pyarrow as pa
-
-    lengths = [0 if one is None else len(one) for one in lists]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    values = np.fromiter(chain.from_iterable(one or () for one in lists), np.float64, offsets[-1])
-    missing = pa.array([one is None for one in lists])
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values), mask=missing)
-
-
 def _with_nulls(column: Floats) -> Any:
     import pyarrow as pa
 
     return pa.array(column, pa.float64(), mask=np.isnan(column))
-
-
-def _late_counts(found: Matured, late: list[int]) -> Any:
-    counts = np.zeros(len(found.rows), np.int64)
-    if late:
-        numbers = np.array([row[0] for row in found.rows])
-        np.add.at(counts, np.searchsorted(numbers, np.array(late)), 1)
-    return counts
 
 
 def arrow_times(seconds: Sequence[float]) -> Any:

@@ -242,9 +242,9 @@ class Fold:
                 self._add("delay", "", np.array(place), action, nothing, columns)
 
     def _add_matured(self, matured: Matured) -> None:
-        action, version, at = map(matured.column, ("action", "version", "at"))
-        propensity = np.array(matured.column("propensity"))
-        part = _parts(matured.column("assignment"), matured.column("paused"))
+        action, version, at = (matured.table[name] for name in ("action", "version", "at"))
+        propensity = np.array(matured.table["propensity"])
+        part = _parts(matured.table["assignment"], matured.table["paused"])
         learned = matured.status == LEARNED
         names = [STATUSES[number] for number in matured.status.tolist()]
         zeros, nothing = np.zeros(len(names), np.int64), [""] * len(names)
@@ -277,7 +277,7 @@ class Fold:
     def _compare(self, matured: Matured, known: NDArray[np.bool_]) -> None:
         """Add decisions of groups to the comparisons, in the order in which they matured."""
         columns = ("assigned_since", "assignment", "holdout_share", "control_share", "unit")
-        since, group, holdout, control, unit = map(matured.column, columns)
+        since, group, holdout, control, unit = (matured.table[name] for name in columns)
         which = [place for place in np.flatnonzero(known).tolist() if group[place] is not None]
         if not which or not self._with_groups:
             return
@@ -1012,13 +1012,13 @@ class BanditReader:
         action: list[str] = []
         columns: list[Floats] = []
         for matured in self.newest_matured(decisions):
-            parts = _parts(matured.column("assignment"), matured.column("paused"))
+            parts = _parts(matured.table["assignment"], matured.table["paused"])
             kept = [place for place, part in enumerate(parts) if part not in (HOLDOUT, PAUSED)]
             known = (matured.status != NEVER_ACTIVATED) & ~np.isnan(matured.reward)
             reward = np.where(known, matured.reward, 0.0)
             sums = [np.ones(len(known)), known, known & matured.rewarded, reward, reward**2]
             columns.append(np.stack(sums)[:, kept])
-            context_texts, actions = matured.column("context"), matured.column("action")
+            context_texts, actions = matured.table["context"], matured.table["action"]
             contexts += read_contexts([context_texts[place] for place in kept])
             action += [actions[place] for place in kept]
         if not contexts:

@@ -26,6 +26,7 @@ from submax.bandit.tables import (
     Writes,
     Written,
     WrittenReward,
+    as_table,
     damaged_decisions,
     damaged_rewards,
     decision_content,
@@ -441,7 +442,7 @@ def _damage(rows: Query) -> Iterator[str]:
     ):
         for batch in rows(f"select {columns} from {table} order by n", {}):
             found.update((table, row[1]) for row in batch)
-            for place in damaged(batch):
+            for place in damaged(as_table(columns, batch)):
                 yield f"{table} {batch[place][0]} does not have the checksum of its writing"
     lost = "select n from reward where decision not in (select n from decision)"
     yield from (f"reward {n} has no decision" for batch in rows(lost, {}) for (n,) in batch)

@@ -7,7 +7,6 @@ Times are Unix seconds. Contexts, eligible actions, probabilities and parts of r
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 from zlib import crc32
 
@@ -331,9 +330,20 @@ DECISION_FACTOR, LATE_FACTOR = 668265263, 374761393
 """Odd factors: multiplying by one is a bijection modulo 2³², so no single change is missed."""
 ENCODE = msgspec.msgpack.Encoder().encode
 """Encodes the columns of a row for its checksum: faster than any text, and exact."""
-DECISION_CONTENT = itemgetter(1, 2, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 16)
-REWARD_CONTENT = itemgetter(1, 3, 4, 5, 8)
+Table = dict[str, Any]
+"""Columns of a table by name: sequences or arrays, of the same rows."""
+DECISION_CONTENT = (
+    "bandit", "id", "version", "unit", "action", "propensity", "context", "eligible",
+    "probabilities", "paused", "assignment", "assigned_since", "holdout_share", "control_share",
+)  # fmt: skip
+REWARD_CONTENT = ("bandit", "key", "value", "parts", "source")
 """The columns of rows that are known before these are written."""
+
+
+def as_table(columns: str, rows: Sequence[Sequence[Any]]) -> Table:
+    """The rows of a query with these columns, as columns by name."""
+    names = columns.split(", ")
+    return dict(zip(names, zip(*rows, strict=True) if rows else [()] * len(names), strict=True))
 
 
 def decision_content(bandit: int, row: DecisionRow) -> int:
@@ -352,48 +362,47 @@ def reward_content(bandit: int, row: RewardRow) -> int:
     return crc32(ENCODE((bandit, row.key, float(row.value), row.parts, row.source)))
 
 
-def damaged_decisions(rows: Sequence[Sequence[Any]]) -> list[int]:
-    """The places of rows of DECISION_COLUMNS whose checksum is not that of their writing."""
+def damaged_decisions(table: Table) -> list[int]:
+    """The places of decisions whose checksum is not that of their writing."""
 
-    def added(rows: Sequence[Sequence[Any]]) -> NDArray[np.uint64]:
-        started = np.array([row[11] for row in rows], np.float64)
+    def added(table: Table) -> NDArray[np.uint64]:
+        started = np.array(table["activated"], np.float64)
         activated = _times(np.nan_to_num(started)) % np.uint64(PART) + np.uint64(1)
-        times = _term(_times([row[3] for row in rows]), AT_FACTOR)
-        activated = np.where(np.isnan(started), np.uint64(0), activated)
-        return times + activated * np.uint64(ACTIVATED_FACTOR)
+        activated *= np.uint64(ACTIVATED_FACTOR)
+        return np.where(np.isnan(started), np.uint64(0), activated)
 
-    return _damaged(rows, DECISION_CONTENT, added)
+    return _damaged(table, DECISION_CONTENT, added)
 
 
-def damaged_rewards(rows: Sequence[Sequence[Any]]) -> list[int]:
-    """The places of rows of REWARD_COLUMNS whose checksum is not that of their writing."""
+def damaged_rewards(table: Table) -> list[int]:
+    """The places of rewards whose checksum is not that of their writing."""
 
-    def added(rows: Sequence[Sequence[Any]]) -> NDArray[np.uint64]:
-        late = np.array([row[7] for row in rows], np.uint64) * np.uint64(LATE_FACTOR)
-        times = _term(_times([row[6] for row in rows]), AT_FACTOR)
-        return times + late + _term([row[2] for row in rows], DECISION_FACTOR)
+    def added(table: Table) -> NDArray[np.uint64]:
+        late = np.array(table["late"], np.uint64) * np.uint64(LATE_FACTOR)
+        return _term(table["decision"], DECISION_FACTOR) + late
 
-    return _damaged(rows, REWARD_CONTENT, added)
+    return _damaged(table, REWARD_CONTENT, added)
 
 
 def _damaged(
-    rows: Sequence[Sequence[Any]],
-    content: Callable[[Sequence[Any]], tuple[Any, ...]],
-    added: Callable[[Sequence[Sequence[Any]]], NDArray[np.uint64]],
+    table: Table, content: Sequence[str], added: Callable[[Table], NDArray[np.uint64]]
 ) -> list[int]:
-    """The places of rows that begin with ``n`` and whose last column is not their checksum."""
+    """The places of rows whose checksum is not that of their content and what writing added."""
+    stored = table["checksum"]
     try:
-        found = np.array([crc32(ENCODE(content(row))) for row in rows], np.uint64)
-        found = found + _term([row[0] for row in rows], N_FACTOR) + added(rows)
+        known = map(ENCODE, zip(*(table[name] for name in content), strict=True))
+        found = np.array([*map(crc32, known)], np.uint64) + added(table)
+        found += _term(table["n"], N_FACTOR) + _term(_times(table["at"]), AT_FACTOR)
         checksums = (found % np.uint64(WORD)).astype(np.int64) - PART
-        stored = np.array([row[-1] for row in rows], np.int64)
-        places: list[int] = np.flatnonzero(checksums != stored).tolist()
+        places: list[int] = np.flatnonzero(checksums != np.array(stored, np.int64)).tolist()
         return places
     except (TypeError, ValueError, OverflowError):
         # A damaged value may have another type, or be no UTF-8.
-        if len(rows) == 1:
+        each = range(len(stored))
+        if len(each) == 1:
             return [0]
-        return [place for place, row in enumerate(rows) if _damaged([row], content, added)]
+        row = {i: {name: column[i : i + 1] for name, column in table.items()} for i in each}
+        return [i for i in each if _damaged(row[i], content, added)]
 
 
 def _times(seconds: Any) -> NDArray[np.uint64]:

@@ -15,7 +15,8 @@ read or in how many steps.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import msgspec
@@ -29,8 +30,8 @@ from submax.bandit.store import Store
 from submax.bandit.tables import (
     DAMAGED,
     DECISION_COLUMNS,
-    REWARD_COLUMNS,
     TICK,
+    Table,
     damaged_decisions,
     damaged_rewards,
 )
@@ -41,11 +42,8 @@ from submax.schema.context import ContextSchema
 from submax.schema.rewards import SLOTS
 from submax.schema.rows import Columns
 
-COLUMN_PLACES = {name.strip(): place for place, name in enumerate(DECISION_COLUMNS.split(","))}
-ACTIVATED_AT = "at + activated"
-"""SQL for when a decision was activated that was not at once; there is an index for it."""
-BATCH = 10_000
-"""About as many decisions are read at once: a few megabytes."""
+BATCH = 2500
+"""About as many decisions are read at once: with more, their rows leave the processor's cache."""
 STATUSES = ("pending", "learned", "held out", "never activated", "without reward", "paused")
 """What can become of a decision. The first one is that of a decision that has not matured."""
 PENDING, LEARNED, HELD_OUT, NEVER_ACTIVATED, WITHOUT_REWARD, PAUSED = range(len(STATUSES))
@@ -54,39 +52,83 @@ MAX_CACHED_ACTIONS = 65_536
 """Different joint actions whose indices are cached."""
 LOOKED_AT = 64
 """How many numbers say whether numbers repeat."""
+ALL_COLUMNS = [
+    *(f"d.{name}" for name in DECISION_COLUMNS.split(", ") if name != "bandit"),
+    *(f"r.{name}" for name in ["n", "key", "value", "parts", "at", "late", "source", "checksum"]),
+]
+"""The columns of decisions and of their rewards that are read."""
+SPECIAL = {
+    "d.unit": None, "d.eligible": None, "d.assignment": None, "d.assigned_since": None,
+    "d.holdout_share": None, "d.control_share": None, "r.key": "", "r.parts": None,
+}  # fmt: skip
+"""Columns that have these values in most stores. Reading them takes a fifth of the time."""
+COMMON_COLUMNS = [name for name in ALL_COLUMNS if name not in SPECIAL]
+IS_SPECIAL = (
+    "d.unit is not null or d.eligible is not null or d.assignment is not null or r.key > ''"
+)
+REWARDS = "left join reward r on r.decision = d.n"
+"""SQL for decisions ``d`` with their rewards: a row for each reward, or one without."""
 
 Wholes = NDArray[np.int64]
 
 
 class Matured(NamedTuple):
-    """Decisions that matured, in order; all columns have one entry for each.
+    """Decisions and what has become of them; all columns have one entry for each.
 
-    ``rows`` are those of the table, with the columns of ``tables.DECISION_COLUMNS``. ``matures`` is
-    when each matured, ``status`` a number of STATUSES. ``reward`` is NaN if there is none; the
-    default reward is one, and ``rewarded`` says that it is not the default. A decision that was
-    never activated has no default reward. ``parts [n, P]`` are the parts of rewards that came, NaN
-    where one did not.
+    ``table`` has the columns of the table ``decision`` but ``bandit``. ``matures`` is when each
+    matures, ``status`` a number of STATUSES. ``reward`` is NaN if there is none; the default reward
+    is one, and ``rewarded`` says that it is not the default. A decision that was never activated
+    has no default reward. ``parts [n, P]`` are the parts of rewards that came, NaN where one did
+    not, and ``late`` counts rewards that were late.
     """
 
-    rows: Sequence[tuple[Any, ...]]
+    table: Table
+    n: Wholes
     matures: Floats
     status: NDArray[np.uint8]
     reward: Floats
     rewarded: Booleans
     parts: Floats
+    late: Wholes
 
-    def column(self, name: str) -> list[Any]:
-        """A column of the table."""
-        place = COLUMN_PLACES[name]
-        return [row[place] for row in self.rows]
+    def rows(self, places: Wholes) -> "Matured":
+        """Those at some places, in this order."""
+        columns: Any = (column[places] for column in self[1:])
+        return Matured(picked(self.table, places), *columns)
 
 
-class Rewards(NamedTuple):
-    """What the decisions of a batch got: ``reward [n]``, ``parts [n, P]``, ``complete_at [n]``."""
+def picked(table: Table, places: Wholes) -> Table:
+    """Some rows of a table, in this order."""
+    each = places.tolist()
+    return {
+        name: column[places]
+        if isinstance(column, np.ndarray)
+        else [column[place] for place in each]
+        for name, column in table.items()
+    }
 
-    reward: Floats
-    parts: Floats
-    complete_at: Floats
+
+class Event(NamedTuple):
+    """A reason for which decisions may mature: rows with a time that has an index.
+
+    ``wait`` is what is added to the time, which is then compared with parameters of another
+    ``name``. ``join`` joins the decision.
+    """
+
+    rows: str
+    time: str
+    name: str = ""
+    join: str = ""
+    only: str = ""
+    wait: float = 0.0
+
+    @property
+    def inside(self) -> str:
+        """SQL that says whether the time is within the parameters."""
+        return (
+            f"{self.rows[-1]}.bandit = :bandit and {self.time} > :{self.name}after "
+            f"and {self.time} <= :{self.name}until {self.only}"
+        )
 
 
 class TrainingRows:
@@ -109,24 +151,63 @@ class TrainingRows:
     def learned(self, after: float, until: float) -> Iterator[Columns]:
         """The rows to learn from that matured after one tick and up to another one, in order."""
         for matured in self.matured(after, until):
-            which = np.flatnonzero(matured.status == LEARNED)
-            if len(which):
-                yield self._columns(matured, which)
+            which = matured.status == LEARNED
+            if not which.all():
+                matured = matured.rows(np.flatnonzero(which))
+            if len(matured.reward):
+                yield Columns(
+                    encoded_contexts(self._settings.context, matured.table["context"]),
+                    self._actions.encoded(matured.table["action"]),
+                    matured.reward,
+                    logarithms(np.array(matured.table["propensity"])),
+                    np.nan_to_num(matured.parts) if self._has_slot_rewards else None,
+                )
 
     def matured(self, after: float, until: float) -> Iterator[Matured]:
         """All decisions that matured after one tick and up to another one, in order."""
+        columns = COMMON_COLUMNS if self._rule is None else ALL_COLUMNS
         while after < until:
             end = self._end_of_batch(after, until)
-            matured = self._between(after, end)
-            if matured.rows:
-                yield matured
+            rows = self._rows(columns, after, end)
+            if columns is COMMON_COLUMNS and any(row[-1] for row in rows):
+                columns = ALL_COLUMNS
+                rows = self._rows(columns, after, end)
+            found = self.read(columns, rows)
+            order = np.lexsort((found.n, found.matures))
+            inside = (found.matures > after) & (found.matures <= end)
+            places = order[inside[order]]
+            if len(places) < len(inside) or (places[1:] < places[:-1]).any():
+                found = found.rows(places)
+            if len(places):
+                yield found
             after = end
+
+    def _rows(self, columns: Sequence[str], after: float, until: float) -> list[tuple[Any, ...]]:
+        """The decisions that may have matured, with these columns and IS_SPECIAL."""
+        select = f"select {', '.join(columns)}, {IS_SPECIAL} from"
+        rows = [
+            row
+            for one in self._events()
+            for row in self._select(
+                f"{select} {one.rows} {one.join} {REWARDS} where {one.inside}", after, until
+            )
+        ]
+        if len({row[0] for row in rows}) < len(rows):
+            # A decision may have several rewards, and several reasons to be looked at.
+            reward = columns.index("r.n")
+            different = {(row[0], row[reward]): row for row in rows}
+            rows = [row for _, row in sorted(different.items())]
+        return rows
 
     def count(self, after: float, until: float, at_most: int) -> int:
         """The number of rows to learn from between two ticks, or ``at_most`` if there are more."""
         status, before = status_sql(self._settings, ":until"), matured_sql(self._settings, ":after")
-        sql = f"""select count(*) from (select 1 from decision d where {self._candidates()}
-            and not ({before}) and {status} = 'learned' limit :at_most) as counted"""
+        learned = f"not ({before}) and {status} = 'learned'"
+        each = " union ".join(
+            f"select d.n from {one.rows} {one.join} where {one.inside} and {learned}"
+            for one in self._events()
+        )
+        sql = f"select count(*) from (select n from ({each}) as every limit :at_most) as counted"
         ((count,),) = self._select(sql, after, until, at_most=at_most)
         return int(count)
 
@@ -144,31 +225,16 @@ class TrainingRows:
         ((count,),) = self._store.select(sql, **values)
         return int(count)
 
-    def _events(self) -> list[tuple[str, str, float]]:
-        """Where the times are at which decisions may mature: rows, their time, and what is added.
-
-        There is an index for each.
-        """
-        expired = ("decision", "at", self._wait)
+    def _events(self) -> list["Event"]:
+        """Why decisions may have matured after ``:after`` and up to ``:until``."""
+        expired = Event("decision d", "d.at", "expired_", wait=self._wait)
         if self._waits:
             return [expired]
-        found = [("reward", "at", 0.0), ("decision", ACTIVATED_AT, 0.0)]
-        return found if self._wait == math.inf else [*found, expired]
-
-    def _candidates(self) -> str:
-        """SQL for decisions that may have matured after ``:after`` and up to ``:until``."""
-        if self._waits:
-            return "d.bandit = :bandit and d.at > :expired_after and d.at <= :expired_until"
-        found = []
-        for table, time, wait in self._events():
-            number = "decision" if table == "reward" else "n"
-            begin, end = (":expired_after", ":expired_until") if wait else (":after", ":until")
-            only = " and activated > 0" if time == ACTIVATED_AT else ""
-            found.append(
-                f"select {number} from {table} where bandit = :bandit and {time} > {begin} "
-                f"and {time} <= {end}{only}"
-            )
-        return f"d.n in ({' union '.join(found)})"
+        events = [
+            Event("reward q", "q.at", join="join decision d on d.n = q.decision"),
+            Event("decision d", "d.at + d.activated", only="and d.activated > 0"),
+        ]
+        return events if self._wait == math.inf else [*events, expired]
 
     def _select(self, sql: str, after: float, until: float, **values: Any) -> list[tuple[Any, ...]]:
         named = {
@@ -183,173 +249,109 @@ class TrainingRows:
     def _end_of_batch(self, after: float, until: float) -> float:
         """A time up to which about as many decisions may have matured as one batch holds."""
         end = until
-        for table, time, wait in self._events():
-            only = " and activated > 0" if time == ACTIVATED_AT else ""
-            found = self._store.select(
-                f"select {time} from {table} where bandit = :bandit and {time} > :begin{only} "
-                f"order by {time} limit 1 offset :batch",
-                bandit=self._bandit,
-                begin=after - wait,
-                batch=self._batch - 1,
-            )
+        for one in self._events():
+            sql = f"select {one.time} from {one.rows} where {one.inside} order by {one.time}"
+            found = self._select(f"{sql} limit 1 offset :most", after, until, most=self._batch - 1)
             if found:
-                end = min(end, found[0][0] + wait)
+                end = min(end, found[0][0] + one.wait)
         return end
 
-    def _between(self, after: float, until: float) -> Matured:
-        which = self._candidates()
-        # Numbers rise with times, and an index has the order of times.
-        order = "d.at, d.n" if self._waits else "d.n"
-        rows = self._select(
-            f"select {DECISION_COLUMNS} from decision d where {which} order by {order}",
-            after,
-            until,
-        )
-        if not rows:
-            return self._matured(rows, np.zeros(0), np.zeros(0), self._rewards([], np.zeros(0)))
-        columns = ", ".join(f"r.{name.strip()}" for name in REWARD_COLUMNS.split(","))
-        tables = "decision d join reward r on r.decision = d.n"
-        if not self._waits:
-            tables, which = "reward r", which.replace("d.n in", "r.decision in", 1)
-        rewards = self._select(f"select {columns} from {tables} where {which}", after, until)
-        number, matures, started, given = self._times(rows, rewards)
-        inside = np.flatnonzero((matures > after) & (matures <= until))
-        places = inside[np.lexsort((number[inside], matures[inside]))]
-        if len(places) < len(rows) or (places[1:] < places[:-1]).any():
-            rows = [rows[place] for place in places.tolist()]
-            given = Rewards(*(column[places] for column in given))
-            matures, started = matures[places], started[places]
-        return self._matured(rows, matures, started, given)
+    def read(self, columns: Sequence[str], rows: list[tuple[Any, ...]]) -> Matured:
+        """What becomes of decisions when they mature; the rows of a decision are together."""
+        given = zip(*rows, strict=True) if rows else repeat(())
+        table: Table = dict(zip(columns, given, strict=False))
+        table |= {name: [SPECIAL[name]] * len(rows) for name in SPECIAL.keys() - table.keys()}
+        decisions: Table = {name[2:]: column for name, column in table.items() if name[0] == "d"}
+        rewards: Table = {name[2:]: column for name, column in table.items() if name[0] == "r"}
+        n = rewards["decision"] = np.array(decisions["n"], np.int64)
+        # The places of decisions, and of rewards among them.
+        first = np.diff(n, prepend=-1) != 0
+        place = np.cumsum(first) - 1
+        if not first.all():
+            decisions, n = picked(decisions, np.flatnonzero(first)), n[first]
+        if None in rewards["n"]:
+            has_reward = np.array([one is not None for one in rewards["n"]])
+            rewards, place = picked(rewards, np.flatnonzero(has_reward)), place[has_reward]
+        decisions |= {"n": n, "at": np.array(decisions["at"])}
+        self._check("decision", decisions, damaged_decisions)
+        self._check("reward", rewards, damaged_rewards)
+        return self._outcomes(decisions, rewards, place)
 
-    def outcomes(
-        self, rows: list[tuple[Any, ...]], rewards: list[tuple[Any, ...]], clock: float
-    ) -> Matured:
-        """What has become of decisions by a time, in the order of their numbers.
+    def _check(self, name: str, table: Table, damaged: Callable[[Table], list[int]]) -> None:
+        """Raise an ``InputError`` that names the first of the damaged rows."""
+        places = damaged({**table, "bandit": [self._bandit] * len(table["n"])})
+        if places:
+            raise InputError(
+                f"{len(places)} rows of the table {name} are damaged, the first one with n = "
+                f"{table['n'][places[0]]}: run `submax doctor`, and restore a backup of the store",
+                code=DAMAGED,
+            )
 
-        ``rows`` have DECISION_COLUMNS and rising numbers, ``rewards`` are all of theirs. A decision
-        that has not matured has the status PENDING, and the reward so far.
+    def _outcomes(self, decisions: Table, rewards: Table, place: Wholes) -> Matured:
+        """What becomes of decisions at the times when they mature.
+
+        ``place`` are the places of the decisions of the rewards.
         """
-        _, matures, started, given = self._times(rows, rewards)
-        found = self._matured(rows, matures, started, given)
-        pending = ~(matures <= clock)
-        return found._replace(
-            status=np.where(pending, PENDING, found.status).astype(np.uint8),
-            reward=np.where(pending, given.reward, found.reward),
-        )
-
-    def _times(
-        self, rows: list[tuple[Any, ...]], rewards: list[tuple[Any, ...]]
-    ) -> tuple[Wholes, Floats, Floats, Rewards]:
-        """The numbers of decisions, when they mature and were activated, and their rewards."""
-        check_whole("decision", rows, damaged_decisions(rows))
-        check_whole("reward", rewards, damaged_rewards(rewards))
-        number = np.array([row[0] for row in rows], np.int64)
-        at = np.array([row[COLUMN_PLACES["at"]] for row in rows])
-        activated = [row[COLUMN_PLACES["activated"]] for row in rows]
+        count = len(decisions["n"])
+        late = np.array(rewards["late"], np.bool_)
+        reward, complete_at = np.full(count, np.nan), np.full(count, np.inf)
+        parts = np.full((count, len(self._names)), np.nan)
+        # Those in time, in the order in which they came.
+        order = np.lexsort((np.array(rewards["n"], np.int64), place))
+        order = order[~late[order]]
+        if self._names:
+            self._combine_parts(picked(rewards, order), place[order], reward, parts, complete_at)
+        else:
+            start = np.flatnonzero(np.diff(place[order], prepend=-1))
+            which = place[order][start]
+            complete_at[which] = np.array(rewards["at"], np.float64)[order][start]
+            reward[which] = self._combined(np.array(rewards["value"], np.float64)[order], start)
         # NaN if it was not activated in time: late activations are not stored.
-        started = at + np.array(activated, np.float64)
-        given = self._rewards(rewards, number)
+        at = np.array(decisions["at"], np.float64)
+        started = at + np.array(decisions["activated"], np.float64)
         matures = at + self._wait
         if not self._waits:
-            at_reward = np.maximum(given.complete_at, started)
-            matures = np.where(at_reward < matures, at_reward, matures)
-        return number, matures, started, given
-
-    def _matured(
-        self,
-        rows: list[tuple[Any, ...]],
-        matures: Floats,
-        started: Floats,
-        given: Rewards,
-    ) -> Matured:
-        """What becomes of decisions at the times when they mature."""
+            matures = np.fmin(matures, np.maximum(complete_at, started))
+        activated, rewarded = ~np.isnan(started), ~np.isnan(reward)
         default = self._settings.default_reward
-        activated, rewarded = ~np.isnan(started), ~np.isnan(given.reward)
-        reward = np.where(
-            activated & ~rewarded, np.nan if default is None else default, given.reward
-        )
-        paused = np.array([row[COLUMN_PLACES["paused"]] for row in rows], np.bool_)
-        groups = [row[COLUMN_PLACES["assignment"]] for row in rows]
-        held_out = np.array([group == "holdout" for group in groups], np.bool_)
-        status = np.where(np.isnan(reward), WITHOUT_REWARD, LEARNED)
-        status = np.where(paused, PAUSED, status)
-        status = np.where(held_out, HELD_OUT, status)
-        status = np.where(activated, status, NEVER_ACTIVATED).astype(np.uint8)
-        return Matured(rows, matures, status, reward, rewarded, given.parts)
+        known = np.where(activated & ~rewarded, np.nan if default is None else default, reward)
+        status = np.where(np.isnan(known), WITHOUT_REWARD, LEARNED)
+        status[np.array(decisions["paused"], np.bool_)] = PAUSED
+        status[[group == "holdout" for group in decisions["assignment"]]] = HELD_OUT
+        status[~activated] = NEVER_ACTIVATED
+        lates = np.bincount(place[late], minlength=count)
+        return Matured(
+            decisions, decisions["n"], matures, status.astype(np.uint8), known, rewarded, parts,
+            lates,
+        )  # fmt: skip
 
-    def _rewards(self, rewards: list[tuple[Any, ...]], numbers: Wholes | Floats) -> Rewards:
-        """The combined rewards of decisions, whose numbers are in order."""
-        count = len(numbers)
-        found = Rewards(
-            np.full(count, np.nan),
-            np.full((count, len(self._names)), np.nan),
-            np.full(count, np.inf),
-        )
-        if not rewards:
-            return found
-        number, _, decision, _, value, parts, at, late, _, _ = zip(*rewards, strict=True)
-        place = np.searchsorted(numbers, np.array(decision, np.int64))
-        order = np.lexsort((np.array(number, np.int64), place))
-        order = order[~np.array(late, np.bool_)[order]]
-        place = place[order]
-        if self._names:
-            self._combine_parts(found, order, place, value, parts, at)
-            return found
-        values = np.array(value, np.float64)[order]
-        start = np.flatnonzero(np.diff(place, prepend=-1))
-        which = place[start]
-        found.complete_at[which] = np.array(at, np.float64)[order][start]
-        found.reward[which] = self._combined_values(values, start)
-        return found
-
-    def _combined_values(self, values: Floats, start: Wholes) -> Floats:
+    def _combined(self, values: Floats, start: Wholes) -> Floats:
         """The combined values of groups that begin at these places."""
         combine = self._settings.combine
         if combine == "first" or len(start) == len(values):
             return values[start]
         if combine == "last":
-            start = np.append(start[1:], len(values)) - 1
-            return values[start]
+            return values[np.append(start[1:], len(values)) - 1]
         combined: Floats = (np.maximum if combine == "max" else np.add).reduceat(values, start)
         return combined
 
     def _combine_parts(
-        self,
-        found: Rewards,
-        order: Wholes,
-        place: Wholes,
-        value: Sequence[float],
-        parts: Sequence[str | None],
-        at: Sequence[float],
+        self, rewards: Table, place: Wholes, reward: Floats, parts: Floats, complete_at: Floats
     ) -> None:
+        """Combine rewards that have parts, into the entries of their decisions."""
         groups: dict[int, list[tuple[float, dict[str, float] | None]]] = {}
-        for index, decision in zip(order.tolist(), place.tolist(), strict=True):
-            text, group = parts[index], groups.setdefault(decision, [])
-            group.append((value[index], None if text is None else PARTS_DECODER.decode(text)))
+        columns = rewards["value"], rewards["parts"], rewards["at"]
+        rows = zip(place.tolist(), *columns, strict=True)
+        for decision, value, text, at in rows:
+            group = groups.setdefault(decision, [])
+            group.append((value, None if text is None else PARTS_DECODER.decode(text)))
             came = {name for _, one in group for name in one or ()}
-            if len(came) == len(self._names) and found.complete_at[decision] == math.inf:
-                found.complete_at[decision] = at[index]
+            if len(came) == len(self._names):
+                complete_at[decision] = min(complete_at[decision], at)
         for decision, group in groups.items():
-            reward, known = combined_reward(group, self._settings.combine, self._rule)
-            found.reward[decision] = math.nan if reward is None else reward
-            found.parts[decision] = [known.get(name, np.nan) for name in self._names]
-
-    def _columns(self, matured: Matured, which: Wholes) -> Columns:
-        """The learned decisions as columns."""
-        rows = matured.rows
-        if len(which) < len(rows):
-            rows = [rows[place] for place in which.tolist()]
-        context, action, propensity = (
-            [row[COLUMN_PLACES[name]] for row in rows]
-            for name in ("context", "action", "propensity")
-        )
-        return Columns(
-            encoded_contexts(self._settings.context, context),
-            self._actions.encoded(action),
-            matured.reward[which],
-            logarithms(np.array(propensity)),
-            np.nan_to_num(matured.parts[which]) if self._has_slot_rewards else None,
-        )
+            total, known = combined_reward(group, self._settings.combine, self._rule)
+            reward[decision] = math.nan if total is None else total
+            parts[decision] = [known.get(name, np.nan) for name in self._names]
 
 
 def wait_of(settings: Settings) -> float:
@@ -450,14 +452,19 @@ def logarithms(numbers: Floats) -> Floats:
     return np.array([*map(math.log, different.tolist())])[place]
 
 
-def check_whole(table: str, rows: Sequence[tuple[Any, ...]], damaged: Sequence[int]) -> None:
-    """Raise an ``InputError`` that names the first of the damaged rows, which begin with ``n``."""
-    if damaged:
-        raise InputError(
-            f"{len(damaged)} rows of the table {table} are damaged, the first one with n = "
-            f"{rows[damaged[0]][0]}: run `submax doctor`, and restore a backup of the store",
-            code=DAMAGED,
-        )
+def whole_decisions(batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
+    """The same rows of ALL_COLUMNS, cut so that those of a decision are together."""
+    rest: list[Any] = []
+    for batch in batches:
+        rows = rest + batch
+        cut = len(rows)
+        while cut and rows[cut - 1][0] == batch[-1][0]:
+            cut -= 1
+        if cut:
+            yield rows[:cut]
+        rest = rows[cut:]
+    if rest:
+        yield rest
 
 
 def in_parts(columns: Iterable[Columns], rows: int) -> Iterator[Columns]:

@@ -150,6 +150,7 @@ class ModelCache:
 
     @classmethod
     def holding(cls, models: Models) -> "ModelCache":
+        """Return a cache that holds fitted models."""
         cache = cls()
         cache._models = models
         return cache
@@ -249,6 +250,7 @@ class ClassifierTemplate:
 
     @property
     def name(self) -> str:
+        """The name of the class, for messages."""
         return type(self.unfitted).__name__
 
     def fitted(

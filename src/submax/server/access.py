@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from submax.bandit.declaring import Who
-from submax.server.keys import BROWSER_SCOPES, SESSION_SECONDS, Key, Session, checked_origin
+from submax.server.keys import BROWSER_SCOPES, SESSION_SECONDS, Key, Session, normal_origins
 from submax.server.limits import RateLimit, RefusedError
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Access:
         rate: float = RATE,
     ) -> None:
         self._service, self._rate = service, rate
-        self._origins = frozenset(map(checked_origin, origins))
+        self._origins = normal_origins(origins)
         self._proxies = [ipaddress.ip_network(each) for each in proxies]
         self._limit, self._failed, self._refused = RateLimit(), RateLimit(), RateLimit()
 
@@ -163,6 +163,7 @@ class Access:
                 401,
                 "this key is in the URL, where only browser keys may be: send it as the header "
                 "'Authorization: Bearer KEY'",
+                {"WWW-Authenticate": "Bearer"},
             )
         self._check_origin(headers, key)
         self._service.keys.note_use(key.id)
@@ -212,28 +213,23 @@ class Access:
 
     # Whether it may
 
-    def room_of(self, caller: Caller) -> str:
-        """Under which name the requests of a caller are counted; empty for all strangers."""
-        if self._service.keys.needed and (caller.key is None or caller.is_browser):
-            return ""
-        return caller.source or "local"
-
     def check_rate(self, caller: Caller, bandit: str, cost: float = 1.0) -> None:
         """Refuse a request of a caller that sends too many; unknown bandits share one limit."""
-        rate = None if caller.key is None else caller.key.rate
-        if rate is None:
-            rate = BROWSER_RATE if caller.is_browser else self._rate
-        limits = [((caller.source, bandit), rate)]
+        key = caller.key
+        rate = self._rate if key is None or key.rate is None else key.rate
         if caller.is_browser:
+            rate = rate if key is not None and key.rate is not None else BROWSER_RATE
             network = (caller.source, network_of(caller.address))
-            limits.append((network, min(rate, ADDRESS_RATE)))
-        for counted, most in limits:
-            if not self._limit.allows(counted, most, cost):
-                raise RefusedError(
-                    429,
-                    f"more than {most:g} requests a second: slow down",
-                    {"Retry-After": str(math.ceil(max(1.0, 1 / most)))},
-                )
+            self._take(network, min(rate, ADDRESS_RATE), cost)
+        self._take((caller.source, bandit), rate, cost)
+
+    def _take(self, caller: object, rate: float, cost: float) -> None:
+        if not self._limit.allows(caller, rate, cost):
+            raise RefusedError(
+                429,
+                f"more than {rate:g} requests a second: slow down",
+                {"Retry-After": str(math.ceil(max(1.0, 1 / rate)))},
+            )
 
     def _unknown_key(self, address: str, *, sent: bool) -> RefusedError:
         """Why a request without a valid key is refused; too many wrong keys are refused longer.
@@ -246,6 +242,7 @@ class Access:
                 401,
                 "a key is needed: send it as the header 'Authorization: Bearer KEY'; commands take "
                 "it from SUBMAX_KEY or SUBMAX_KEY_FILE",
+                {"WWW-Authenticate": "Bearer"},
             )
         # A bucket of tokens cannot hold more than its rate, so the costs are scaled.
         cost = 1.0 / MAX_FAILURES
@@ -260,6 +257,7 @@ class Access:
             401,
             "this key has expired, is unknown or was revoked: use another, or make one by submax "
             "keys add",
+            {"WWW-Authenticate": "Bearer"},
         )
 
     def _check_local(self, scope: "Scope", headers: Mapping[str, str], needs: str) -> None:

@@ -54,7 +54,7 @@ class Rules:
                 f"{subject!r:.80} was given, and this suite tests instances of {wanted}: use "
                 f"{advice}"
             )
-        self.subject: Any = subject
+        self.subject = subject
 
     def require(self, condition: object, rule: str) -> None:
         """Raise an AssertionError that names the class and the broken rule."""

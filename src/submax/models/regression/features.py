@@ -123,6 +123,7 @@ class FeatureMap(NamedTuple):
 
     @property
     def width(self) -> int:
+        """Number of features (F)."""
         return 1 + self._linear_width + len(self.landmarks)
 
     @property

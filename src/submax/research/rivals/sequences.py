@@ -288,7 +288,7 @@ class SequenceBelief(NetworkBelief):
 
     @cached_property
     def _decoded(self) -> DecodedSequence:
-        network = self.params.network
+        network = self._params.network
         assert isinstance(network, AutoregressiveNetwork)
         return DecodedSequence(network, network.given(self._scaled_context), self.space.choices)
 
@@ -331,4 +331,4 @@ class Autoregressive(NetworkEstimator):
         return AutoregressiveNetwork.silent(replicas, levels, sizes, width, self.hidden)
 
     def belief(self, params: NetworkParams, context: Floats) -> SequenceBelief:
-        return SequenceBelief(self, params, context)
+        return SequenceBelief(params, context, 0, lambda: self.importance_values(params))
