@@ -59,7 +59,7 @@ POLICIES = '["random"]'
         (("arms = 3", "arms = [3, 3]"), ["[environment]"]),
         (("arms = 3", "arms = 3\nalpha = nan"), ["alpha", "nan"]),
         (("arms = 3", "arms = 3\nalfa = 1"), ["'alfa'", "'alpha'"]),
-        (("arms = 3", ""), ["'bernoulli'", "arms", "means"]),
+        (("arms = 3", ""), ["'bernoulli'", "arms"]),
         (("arms = 3", "arms = "), ["own.toml"]),
         (('kind = "bernoulli"', ""), ["'kind'", "bernoulli"]),
         (("observations = 20", 'observations = "x"'), ["observations"]),

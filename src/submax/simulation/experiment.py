@@ -149,22 +149,21 @@ def parse(text: str, name: str) -> Specification:
     """Parse the text of a TOML file into a specification."""
     table = _table(text, name)
     hints = get_type_hints(Specification)
-    fields = [field for field in hints if field != "name"]
     for key in table:
-        one_of(f"key in {name}.toml:", key, fields)
+        one_of(f"key in {name}.toml:", key, [field for field in hints if field != "name"])
     for key, example in EXAMPLES.items():
         if key not in table:
             raise InputError(f"{name}.toml: the key {key!r} is missing: add it, {example}")
     values = {
         key: converted(f"{key} of {name}.toml", one, hints[key]) for key, one in table.items()
     }
-    quick = {
-        key: converted(f"{key} of quick of {name}.toml", one, hints.get(key, Any))
-        for key, one in values.get("quick", {}).items()
-    }
-    names = values.get("define", {})
-    policies = {key: _defined(values.get(key, []), names) for key in ("policies", "more_policies")}
-    return Specification(**{**values, "name": name, "quick": _defined(quick, names), **policies})
+    for key, one in values.get("quick", {}).items():
+        values["quick"][key] = converted(f"{key} of quick of {name}.toml", one, hints.get(key, Any))
+    for key in ("policies", "more_policies", "quick"):
+        values[key] = _defined(
+            values.get(key, {} if key == "quick" else []), values.get("define", {})
+        )
+    return Specification(name=name, **values)
 
 
 def _named_text(name: str) -> str:
@@ -253,6 +252,13 @@ class Configuration(NamedTuple):
     environment: dict[str, Any]
     delay: dict[str, Any]
 
+    def text(self, key: str) -> str | None:
+        """The value of a key as a text; None if the configuration does not have the key."""
+        if key == "delay":
+            return _normal(str(make_delay(self.delay).length))
+        table = self.environment if key in self.environment else self.delay
+        return _normal(str(_plain(table[key]))) if key in table else None
+
 
 def configurations(specification: Specification) -> list[Configuration]:
     """Every combination of the values that are listed for the environment and the delay."""
@@ -275,35 +281,27 @@ def _combinations(table: Mapping[str, Any], registry: Registry[Any]) -> Iterator
             )
     kinds = table.get("kind")
     for kind in kinds if isinstance(kinds, list) else [kinds]:
-        depths = _tuple_fields(kind, registry)
         one_kind = {**table, "kind": kind} if "kind" in table else table
+        found = registry.find(kind) if isinstance(kind, str) else None
+        hints = get_type_hints(found) if dataclasses.is_dataclass(found) else {}
+        # A field that is itself a list, such as means, has several values if lists are nested more.
         choices = [
-            value if _list_depth(value) > depths.get(key, 0) else [value]
+            value if _list_depth(value) > _tuple_depth(hints.get(key)) else [value]
             for key, value in one_kind.items()
         ]
         for values in itertools.product(*choices):
             yield dict(zip(table, values, strict=True))
 
 
-def _tuple_fields(kind: object, registry: Registry[Any]) -> dict[str, int]:
-    """The fields whose value is itself a list, with the depth of the list, such as 1 for means."""
-    found = registry.find(kind) if isinstance(kind, str) else None
-    if not dataclasses.is_dataclass(found):
-        return {}
-    return {name: depth for name, hint in get_type_hints(found).items() if (depth := _depth(hint))}
-
-
-def _depth(hint: Any) -> int:
+def _tuple_depth(hint: Any) -> int:
     """How many tuples are within each other in a type."""
-    inner = [_depth(one) for one in get_args(hint)]
+    inner = [_tuple_depth(one) for one in get_args(hint)]
     return max(inner, default=0) + (get_origin(hint) is tuple)
 
 
 def _list_depth(value: Any) -> int:
     """How many lists are within each other in a value."""
-    if not isinstance(value, list):
-        return 0
-    return 1 + max(map(_list_depth, value), default=0)
+    return 1 + max(map(_list_depth, value), default=0) if isinstance(value, list) else 0
 
 
 Labels: TypeAlias = dict[str, Any]
@@ -352,11 +350,11 @@ def cells(
     """
     every = configurations(specification)
     chosen, policies = _selected(specification, every, only, more)
-    further = _further_labels(every)
+    labels_of = _labelling(every)
     found: list[Cell] = []
     for environment, delay in chosen:
         made = make_environment(environment)
-        labels = _labels(made, environment, delay, further)
+        labels = labels_of(made, environment, delay)
         for name, policy in policies.items():
             found.append(
                 Cell(
@@ -395,45 +393,30 @@ def _selected(
         if not sign or not value:
             raise InputError(f"--only must be KEY=VALUE, such as arms=100, not {text!r}")
         wanted.setdefault(key, []).append(value)
-    keys = dict.fromkeys(key for one in every for key in (*one.environment, *one.delay))
-    chosen = every
     policies = named_policies(specification)
-    for key, values in wanted.items():
-        one_of("key of --only", key, [*keys, "delay", "policy"])
-        if key == "policy":
-            policies = {
-                name: policies[name] for name in policies if name in _allowed(key, values, policies)
-            }
-            continue
-        texts = [_text(one, key) for one in every]
-        allowed = _allowed(key, values, [text for text in texts if text is not None])
-        chosen = [one for one in chosen if _text(one, key) in allowed]
     if not more and "policy" not in wanted:
         left_out = set(map(policy_name, specification.more_policies))
         policies = {name: one for name, one in policies.items() if name not in left_out}
+    keys = dict.fromkeys(key for one in every for key in (*one.environment, *one.delay))
+    chosen = every
+    for key, values in wanted.items():
+        one_of("key of --only", key, [*keys, "delay", "policy"])
+        texts = list(policies) if key == "policy" else [one.text(key) for one in every]
+        known = dict.fromkeys(filter(None, texts))
+        for value in values:
+            if _normal(value) not in known:
+                raise InputError(
+                    f"no configuration has {key}={value}: allowed values of {key} are "
+                    f"{', '.join(known)}"
+                )
+        allowed = set(map(_normal, values))
+        if key == "policy":
+            policies = {name: one for name, one in policies.items() if name in allowed}
+        else:
+            chosen = [one for one in chosen if one.text(key) in allowed]
     for policy in policies.values():
         policy_of(policy)
     return chosen, policies
-
-
-def _allowed(key: str, values: Sequence[str], known: Iterable[str]) -> set[str]:
-    """The selected values with one spelling for equal numbers; one that no cell has is refused."""
-    known = dict.fromkeys(known)
-    for text in values:
-        if _normal(text) not in known:
-            raise InputError(
-                f"no configuration has {key}={text}: allowed values of {key} are {', '.join(known)}"
-            )
-    return set(map(_normal, values))
-
-
-def _text(configuration: Configuration, key: str) -> str | None:
-    """The value of a key as a text; None if the configuration does not have the key."""
-    environment, delay = configuration
-    if key == "delay":
-        return _normal(str(make_delay(delay).length))
-    table = environment if key in environment else delay
-    return _normal(str(_plain(table[key]))) if key in table else None
 
 
 def _normal(text: str) -> str:
@@ -488,46 +471,41 @@ OTHER_COLUMNS = ("environment", "delay", "policy")
 """Columns of the results that no field of an environment may be called."""
 
 
-class _FurtherLabels(NamedTuple):
-    """What tells configurations apart besides the environment's fields and the delay's length."""
+def _labelling(every: Sequence[Configuration]) -> Callable[..., Labels]:
+    """A function of an environment and its two tables that returns the columns of its results.
 
-    kind: bool
-    delay_keys: tuple[str, ...]
-
-
-def _further_labels(every: Sequence[Configuration]) -> _FurtherLabels:
+    These are the environment's fields and the length of the delay, with the kind of the environment
+    if there are several, and what varies between delays if they have the same length.
+    """
     delays = {digest_of(one.delay): one.delay for one in every}.values()
     lengths = {make_delay(one).length for one in delays}
     keys = dict.fromkeys(key for one in delays for key in one)
     varying = [key for key in keys if len({str(one.get(key)) for one in delays}) > 1]
+    delay_keys = varying if len(lengths) < len(delays) else []
     kinds = {one.environment.get("kind") for one in every}
-    return _FurtherLabels(len(kinds) > 1, tuple(varying) if len(lengths) < len(delays) else ())
 
-
-def _labels(
-    environment: Environment[Any],
-    table: Mapping[str, Any],
-    delay: Mapping[str, Any],
-    further: _FurtherLabels,
-) -> Labels:
-    """The configuration as columns of a result: the environment's fields and the delay."""
-    if not dataclasses.is_dataclass(environment):
-        raise InputError(
-            f"the environment {environment} must be a dataclass: write @dataclass(frozen=True) "
-            "above its class"
-        )
-    fields = dataclasses.asdict(environment)
-    for name in OTHER_COLUMNS:
-        if name in fields:
+    def labels(
+        made: Environment[Any], table: Mapping[str, Any], delay: Mapping[str, Any]
+    ) -> Labels:
+        if not dataclasses.is_dataclass(made):
             raise InputError(
-                f"the environment {environment} has a field {name!r}, which is the name of a "
-                "column of the results: rename the field"
+                f"the environment {made} must be a dataclass: write @dataclass(frozen=True) above "
+                "its class"
             )
-    # A field that is None, such as given means, is not used, and needs no column.
-    used = {key: _plain(value) for key, value in fields.items() if value is not None}
-    labels = {"environment": _plain(table["kind"]), **used} if further.kind else used
-    more = {f"delay_{key}": _plain(delay.get(key)) for key in further.delay_keys}
-    return {**labels, "delay": make_delay(delay).length, **more}
+        fields = dataclasses.asdict(made)
+        for name in OTHER_COLUMNS:
+            if name in fields:
+                raise InputError(
+                    f"the environment {made} has a field {name!r}, which is the name of a column "
+                    "of the results: rename the field"
+                )
+        kind = {"environment": _plain(table["kind"])} if len(kinds) > 1 else {}
+        # A field that is None, such as given means, is not used, and needs no column.
+        used = {key: _plain(value) for key, value in fields.items() if value is not None}
+        more = {f"delay_{key}": _plain(delay.get(key)) for key in delay_keys}
+        return {**kind, **used, "delay": make_delay(delay).length, **more}
+
+    return labels
 
 
 def _plain(value: Any) -> Any:

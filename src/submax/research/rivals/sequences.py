@@ -1,6 +1,5 @@
 """Conditioned probabilities by a network that chooses one slot after the other."""
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
@@ -109,73 +108,6 @@ class AutoregressiveNetwork(NamedTuple):
         )
 
 
-class ChoiceWalk:
-    """Follows ``count`` actions of every row through the slots of a network.
-
-    ``given [R, L, n, H]`` is what the contexts add to the first layer. As long as the earlier
-    choices have at most ``count`` combinations, each combination is evaluated once for all actions
-    of a row; from then on every action is evaluated alone. Many actions of a row begin alike, so
-    that this takes a fraction of the evaluations.
-    """
-
-    def __init__(
-        self, network: AutoregressiveNetwork, given: Floats, sizes: tuple[int, ...], count: int
-    ) -> None:
-        self._network = network
-        self._sizes = sizes
-        self._slot = 0
-        # The combinations that are evaluated, [R, L, n, P, H], and which of them an action has.
-        self._reached = given[:, :, :, None]
-        self._combination = np.zeros((len(given), given.shape[2], count), dtype=np.int64)
-
-    def chances(self) -> Floats:
-        """Return the probabilities of the slot's choices for each combination: ``[R, L, n, P, K]``.
-
-        `of_actions` selects those of each action.
-        """
-        *shape, combinations, hidden = self._reached.shape
-        flat = self._reached.reshape(*shape[:2], shape[2] * combinations, hidden)
-        found = self._network.slot_probabilities(flat, self._slot, self._sizes)
-        return found.reshape(*shape, combinations, self._sizes[self._slot])
-
-    def of_actions(self, found: Floats) -> Floats:
-        """Select the row of each action: ``[R, L, n, P, K] -> [R, L, n, count, K]``."""
-        return _rows(found, self._combination[:, None])
-
-    def of_choices(self, found: Floats, choice: Integers) -> Floats:
-        """Select what belongs to each action's choice: ``[R, L, n, P, K] -> [R, L, n, count]``."""
-        *shape, combinations, size = found.shape
-        place = (self._combination * size + choice)[:, None]
-        return np.take_along_axis(found.reshape(*shape, combinations * size), place, axis=3)
-
-    def take(self, choice: Integers) -> None:
-        """Go on to the next slot with the choices ``[R, n, count]`` of this one."""
-        weights, size = self._network.of_slot(self._slot, self._sizes), self._sizes[self._slot]
-        *shape, combinations, hidden = self._reached.shape
-        count = choice.shape[2]
-        self._slot += 1
-        if combinations * size <= count:
-            expanded = self._reached[..., None, :] + weights[:, :, None, None]
-            self._reached = expanded.reshape(*shape, combinations * size, hidden)
-            self._combination = self._combination * size + choice
-            return
-        alone = _rows(self._reached, self._combination[:, None])
-        alone += _rows(weights, choice.reshape(len(choice), 1, -1)).reshape(alone.shape)
-        self._reached = alone
-        self._combination = np.broadcast_to(np.arange(count), choice.shape)
-
-
-def _rows(table: NDArray[Any], row: Integers) -> NDArray[Any]:
-    """Take whole rows of the last axis but one: ``[..., P, K]`` and ``[..., m] -> [..., m, K]``.
-
-    ``row`` is broadcast. This is several times faster than ``np.take_along_axis``, which looks up
-    every number by an index of its own.
-    """
-    *shape, length, width = table.shape
-    first: Integers = length * np.arange(math.prod(shape)).reshape(*shape, 1)
-    return np.ascontiguousarray(table).reshape(-1, width).take(first + row, axis=0)
-
-
 ACTIVATIONS_AT_ONCE = 2**18
 """About how many activations are held in memory, 2 MB of float64, which stay in the cache of a
 processor; more actions are processed in parts."""
@@ -193,30 +125,40 @@ class DecodedSequence(ConditionalDistribution):
     sizes: tuple[int, ...]
 
     def prob(self, action: Integers) -> Floats:
-        replicas, levels, rows, hidden = self.given.shape
-        action = np.broadcast_to(action, (replicas, rows, *action.shape[2:]))
-        step = max(1, ACTIVATIONS_AT_ONCE // max(1, replicas * levels * hidden))
-        parts = [
-            self._prob(action[:, :, begin : begin + step])
-            for begin in range(0, action.shape[2] or 1, step)
-        ]
-        return np.concatenate(parts, axis=-1)
-
-    def _prob(self, action: Integers) -> Floats:
-        """Return the probability of some actions: ``[R, n, m, S] -> [R, n, L, m]``."""
-        count = action.shape[2]
-        parts = [self._part(rows)._prob_of_part(action[:, rows]) for rows in self._row_parts(count)]
-        return np.concatenate(parts, axis=1)
-
-    def _prob_of_part(self, action: Integers) -> Floats:
         replicas, levels, rows, _ = self.given.shape
-        walk = ChoiceWalk(self.network, self.given, self.sizes, action.shape[2])
-        found = np.ones((replicas, levels, rows, action.shape[2]))
+        count = action.shape[2]
+        chosen = np.broadcast_to(action, (replicas, rows, *action.shape[2:]))
+        chosen = chosen.reshape(replicas, rows * count, -1)
+        found = np.empty((replicas, levels, rows * count))
+        for part in self._parts(rows * count):
+            found[:, :, part] = self._along(self._of_rows(part, count), chosen[:, part])
+        return found.reshape(replicas, levels, rows, count).swapaxes(1, 2)
+
+    def _along(self, reached: Floats, action: Integers) -> Floats:
+        """Return the probabilities of actions: ``[R, L, m, H]``, ``[R, m, S] -> [R, L, m]``."""
+        found = np.ones(reached.shape[:3])
         for slot in range(len(self.sizes)):
-            found *= walk.of_choices(walk.chances(), action[..., slot])
-            if slot + 1 < len(self.sizes):
-                walk.take(action[..., slot])
-        return found.swapaxes(1, 2)
+            choice = action[:, None, :, slot, None]
+            chances = self.network.slot_probabilities(reached, slot, self.sizes)
+            found *= np.take_along_axis(chances, choice, axis=3)[..., 0]
+            reached += self._effect(slot, choice)
+        return found
+
+    def _effect(self, slot: int, choice: Integers) -> Floats:
+        """Return what choices ``[R, 1, m, 1]`` add to the first layer: ``[R, L, m, H]``."""
+        weights: Any = self.network.of_slot(slot, self.sizes)
+        return np.take_along_axis(weights, choice, axis=2)
+
+    def _of_rows(self, part: slice, count: int) -> Floats:
+        """Return a copy of ``given`` for some of all actions, ``count`` of them in each row."""
+        row = np.arange(self.given.shape[2] * count)[part] // count
+        return self.given[:, :, row].copy()
+
+    def _parts(self, actions: int) -> list[slice]:
+        """Split all actions into parts whose activations are held in memory together."""
+        replicas, levels, _, hidden = self.given.shape
+        step = max(1, ACTIVATIONS_AT_ONCE // max(1, replicas * levels * hidden))
+        return [slice(begin, begin + step) for begin in range(0, actions, step)]
 
     def prob_of_all(self) -> Floats:
         """Return the probability of every joint action, last slot fastest: ``[R, n, L, M]``.
@@ -240,33 +182,20 @@ class DecodedSequence(ConditionalDistribution):
 
     def sample(self, level: int, count: int, rng: np.random.Generator) -> Integers:
         replicas, _, rows, _ = self.given.shape
-        one = DecodedSequence(
-            self.network.at_level(level), self.given[:, level : level + 1], self.sizes
-        )
-        uniform = rng.random((len(self.sizes), replicas, rows, count))
-        parts = [one._part(part)._drawn(uniform[:, :, part]) for part in one._row_parts(count)]
-        return np.concatenate(parts, axis=1)
-
-    def _drawn(self, uniform: Floats) -> Integers:
-        """Draw an action for uniform numbers of each slot: ``[S, R, n, m] -> [R, n, m, S]``."""
-        walk, chosen = ChoiceWalk(self.network, self.given, self.sizes, uniform.shape[-1]), []
-        for slot, size in enumerate(self.sizes):
-            rising = walk.of_actions(walk.chances().cumsum(axis=-1))[:, 0]
-            wanted = uniform[slot] * rising[..., -1]
-            chosen.append((rising[..., : size - 1] <= wanted[..., None]).sum(axis=-1))
-            if slot + 1 < len(self.sizes):
-                walk.take(chosen[-1])
-        return np.stack(chosen, axis=-1)
-
-    def _row_parts(self, count: int) -> list[slice]:
-        """Split the rows so that the activations of ``count`` actions of each fit into memory."""
-        replicas, levels, rows, hidden = self.given.shape
-        evaluated = min(count, math.prod(self.sizes[:-1]))
-        step = max(1, ACTIVATIONS_AT_ONCE // max(1, replicas * levels * evaluated * hidden))
-        return [slice(begin, begin + step) for begin in range(0, rows or 1, step)]
-
-    def _part(self, rows: slice) -> "DecodedSequence":
-        return DecodedSequence(self.network, self.given[:, :, rows], self.sizes)
+        one = slice(level, level + 1)
+        alone = DecodedSequence(self.network.at_level(level), self.given[:, one], self.sizes)
+        uniform = rng.random((len(self.sizes), replicas, rows * count))
+        action = np.empty((replicas, rows * count, len(self.sizes)), dtype=np.int64)
+        for part in alone._parts(rows * count):
+            reached = alone._of_rows(part, count)
+            for slot in range(len(self.sizes)):
+                rising = alone.network.slot_probabilities(reached, slot, self.sizes)
+                rising = rising.cumsum(axis=-1)[:, 0]
+                wanted = uniform[slot, :, part, None] * rising[..., -1:]
+                choice = (rising[..., :-1] <= wanted).sum(axis=-1)
+                action[:, part, slot] = choice
+                reached += alone._effect(slot, choice[:, None, :, None])
+        return action.reshape(replicas, rows, count, -1)
 
     def rows(self, row: Integers) -> "DecodedSequence":
         given = np.take_along_axis(self.given, row[:, None, :, None], axis=2)
