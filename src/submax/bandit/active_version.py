@@ -139,8 +139,8 @@ class PolicyWithFallback:
             if np.shape(listed) != (1, rows, size):
                 raise InputError(
                     f"the probabilities of {self.policy!r:.80} must be an array of shape "
-                    f"{(1, rows, size)}, and they have shape {np.shape(listed)}: test the policy "
-                    "with submax.testing.policies"
+                    f"{(1, rows, size)}, not {np.shape(listed)}: test the policy with "
+                    "submax.testing.policies"
                 )
             found: Floats = np.asarray(listed)[0]
             valid = adds_up(found)
@@ -407,8 +407,8 @@ class ActiveVersion:
         """
         if eligible != self.active:
             raise InputError(
-                f"eligible choices can be named among up to {LISTED} joint actions without "
-                "real-valued parts, and this bandit has others: pause choices instead"
+                f"eligible choices can be named for up to {LISTED} joint actions without "
+                "real-valued parts: pause choices instead"
             )
         space = self.menu.space(eligible)
         if uniform or eligible != self.model.active:

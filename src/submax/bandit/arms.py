@@ -214,8 +214,8 @@ def missing_rails(rails: GuardRails, menu: ActionSpec) -> list[str]:
     found = []
     if rails.control is not None and not _is_active(rails.control, menu):
         found.append(
-            f"the control {rails.control!r} is not active, so no decision gets it and nothing is "
-            "compared with it: resume it, or set another control"
+            f"the control {rails.control!r} is not active, so no decision gets it: "
+            "resume it, or set another control"
         )
     if rails.baseline is not None and not _is_active(rails.baseline, menu):
         found.append(
@@ -235,8 +235,8 @@ def rail_notices(
     found = []
     if settings.status == "paused":
         found.append(
-            "the bandit is paused: decisions are the control or the baseline, or else uniform, and "
-            "are not learned from"
+            "the bandit is paused: decisions follow the control, the baseline or "
+            "chance, and are not learned from"
         )
     elif settings.status == "archived":
         found.append("the bandit is archived: decisions and rewards are refused")
@@ -359,7 +359,7 @@ def bandit_summary(
         sentences.append(f"{dropped} of unknown decisions were dropped, because too many waited")
     failed = [f"{count:,} {kind}" for kind, count in failures.items() if count]
     if failed:
-        sentences.append(f"failures after which the bandit went on: {', '.join(failed)}")
+        sentences.append(f"failures, after which the bandit continued: {', '.join(failed)}")
     if settings.status != "active":
         sentences.append(f"the bandit is {settings.status}")
     sentences += [*missing_rails(settings.guard_rails, menu), *more]

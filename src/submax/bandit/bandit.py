@@ -486,8 +486,7 @@ class Bandit(BanditFace):
         self._check_open()
         if self._settings.status == "archived":
             raise ConflictError(
-                "this bandit is archived, so it takes no decisions and no rewards: call resume() "
-                "first",
+                "this bandit is archived and refuses decisions and rewards: call resume() first",
                 code="archived",
             )
         return self._decisions.advance(self._clock())
@@ -495,8 +494,7 @@ class Bandit(BanditFace):
     def _check_open(self) -> None:
         if self._closed:
             raise StoreError(
-                "this bandit is closed and answers no more calls: make a new one, or load what was "
-                "saved by submax.Bandit.load"
+                "this bandit is closed: make a new one, or load a saved one with submax.Bandit.load"
             )
 
 
@@ -504,7 +502,7 @@ def _refuse_store_only(options: Mapping[str, Any]) -> None:
     for word in STORE_ONLY:
         if word in options:
             raise InputError(
-                f"{word} was given, and it is a setting of bandits with a store: leave it out, or "
-                "use submax.open with a file; learn_share says how often a bandit in memory learns",
+                f"{word} is a setting of bandits with a store: leave it out, or use "
+                "submax.open; learn_share says how often a bandit in memory learns",
                 parameter=word,
             )

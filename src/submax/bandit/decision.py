@@ -55,9 +55,9 @@ class UnknownDecisionWarning(UserWarning):
     def about(cls, identifier: str) -> "UnknownDecisionWarning":
         """Return the warning for a reward with this id."""
         return cls(
-            f"this bandit has no decision with the id {identifier!r:.80} or has forgotten it, so "
-            "that the reward is not learned from unless such a decision follows: pass the id of a "
-            "decision, as in bandit.reward(decision.id, 1.0)"
+            f"this bandit has no decision with the id {identifier!r:.80} (or has "
+            "forgotten it); the reward counts only if such a decision follows: pass "
+            "the id of a decision, as in bandit.reward(decision.id, 1.0)"
         )
 
 

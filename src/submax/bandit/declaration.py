@@ -37,16 +37,16 @@ def check_options(declaration: Mapping[str, Any]) -> None:
     for word, value in declaration.items():
         if word in GuardRails.__struct_fields__:
             raise InputError(
-                f"{word} was given to the bandit, and it is one of the guard rails: give "
-                f"guard_rails={{{word!r}: {value!r:.40}}}",
+                f"{word} is one of the guard rails: write guard_rails={{{word!r}: {value!r:.40}}}",
                 parameter=word,
             )
         if word not in DECLARED_TYPES:
-            hint = did_you_mean(word, DECLARED_TYPES)
+            allowed = ", ".join(sorted(DECLARED_TYPES))
+            hint = did_you_mean(word, DECLARED_TYPES) or (
+                f"a parameter of a policy belongs in policy={{'kind': …, {word!r}: …}}; "
+            )
             raise InputError(
-                f"{word!r} is no setting of a bandit; {hint}there are "
-                f"{', '.join(sorted(DECLARED_TYPES))}; a parameter of a policy is given in its "
-                f"table, policy={{'kind': …, {word!r}: …}}",
+                f"{word!r} is not a setting of a bandit: {hint}allowed: {allowed}",
                 parameter=word,
             )
 
@@ -88,8 +88,8 @@ def warn_if_context_is_ignored(settings: Settings, policy: Policy[Any]) -> None:
     """Warn if a context is declared and the policy does not look at it."""
     if settings.context.width and not policy.traits.uses_context:
         warnings.warn(
-            f"the policy {settings.policy!r} does not look at the context: the default, "
-            "rcp-adaptive, does",
+            f"the policy {settings.policy!r} ignores the context: the default, "
+            "rcp-adaptive, uses it",
             ContextIgnoredWarning,
             stacklevel=4,
         )
@@ -112,7 +112,7 @@ def changed_settings(
     """
     check_options(changes)
     if not changes:
-        raise InputError("no setting was given: give at least one, such as seed=1")
+        raise InputError("give at least one setting, such as seed=1")
     given = dict(changes)
     if not again:
         given = {word: _completed(settings, word, value) for word, value in given.items()}
@@ -123,8 +123,8 @@ def changed_settings(
     ):
         if given.pop(word, None) is not None and not same:
             raise InputError(
-                f"this bandit was declared with other {word}, and they cannot be set: leave them "
-                "out; add, pause, resume or retire choices instead",
+                f"this bandit was declared with other {word}, which cannot be set: leave "
+                "them out; add, pause, resume or retire choices instead",
                 parameter=word,
             )
     for word in given:
@@ -176,8 +176,8 @@ def _new_ramp(change: Change, menu: ActionSpec, decided: int) -> tuple[Ramp, ...
     if not menu.can_list:
         if change.ramp:
             raise InputError(
-                f"ramp was given, and a ramp needs at most {LISTED} joint actions without "
-                "real-valued parts: leave it out",
+                f"ramp needs at most {LISTED} joint actions without real-valued parts: "
+                "leave it out",
                 parameter="ramp",
             )
         return ()
@@ -201,8 +201,8 @@ def specification_of(trained: TrainedPolicy) -> str | dict[str, Any]:
     """The name or table of a trained policy; an error if it was given as an object."""
     if trained.specification is None:
         raise InputError(
-            "the learned policy was given as an object, and a bandit starts from one with a name "
-            "or a table: learn again by such a policy, {'kind': 'my_policy.py:MyPolicy'}"
+            "a bandit cannot start from a learned policy that was given as an object: "
+            "learn again with a name or a table, {'kind': 'my_policy.py:MyPolicy'}"
         )
     return trained.specification
 
@@ -221,8 +221,9 @@ def check_start(
     needed = min(rows, ENOUGH_ROWS, most_rows(trained.schema.context.width))
     if kept < needed:
         raise InputError(
-            f"the policy was learned from {rows} rows and kept {kept}, so the next version would "
-            f"forget the others: learn again with more --keep-rows, at least {needed}"
+            f"the policy was learned from {rows} rows and kept {kept}, so the next "
+            "version would forget the others: learn again with --keep-rows of at least "
+            f"{needed}"
         )
 
 
@@ -236,8 +237,8 @@ def _check_schema(settings: Settings, menu: ActionSpec, schema: Schema) -> None:
     for what, agrees in same.items():
         if not agrees:
             raise InputError(
-                f"the policy was learned for other {what} than those of the bandit: declare the "
-                "bandit as the log was read"
+                f"the policy was learned for other {what} than those of the bandit: declare "
+                "the bandit with the schema of the log"
             )
 
 
@@ -245,8 +246,9 @@ def check_propensities(settings: Settings, policy: Policy[Any], without: int) ->
     """Refuse a policy that needs propensities if rows that it will learn from have none."""
     if policy.traits.needs_propensities and without:
         raise InputError(
-            f"the policy {settings.policy!r} needs propensities, and {without} of the rows that "
-            "were learned from have none: learn from the log by this policy, which estimates them"
+            f"the policy {settings.policy!r} needs propensities, and {without} of the "
+            "rows that were learned from have none: learn from the log with this "
+            "policy, which estimates them"
         )
 
 

@@ -90,10 +90,7 @@ class DeclaredBandit(msgspec.Struct, frozen=True):
     def check_exists(self) -> None:
         """Raise a ``NotFoundError`` if the bandit was deleted."""
         if self.deleted:
-            raise NotFoundError(
-                f"the bandit {self.name!r} was deleted and answers no more calls: declare a new "
-                "one, under this name or another"
-            )
+            raise NotFoundError(f"the bandit {self.name!r} was deleted: declare a new one")
 
     @property
     def references_user_code(self) -> bool:
@@ -171,7 +168,7 @@ def declare(
             return read_bandit(store, name)
         # Another process was first: its declaration holds, and this one is compared with it.
     if new:
-        raise ConflictError(f"there is a bandit {name!r} already: give another name")
+        raise ConflictError(f"a bandit {name!r} already exists: choose another name")
     if found is not None:
         found.check_exists()
     if declaration:
@@ -343,8 +340,8 @@ def _change(
         if store.change(here.n, here.revision, then, **columns):
             return read_bandit(store, name)
     raise ConflictError(
-        f"the bandit {name!r} was changed by others {ATTEMPTS} times at the same moment: look at "
-        "it, and repeat the call if it is still needed"
+        f"the bandit {name!r} was changed concurrently {ATTEMPTS} times: check it, "
+        "and repeat the call if it is still needed"
     )
 
 
@@ -357,7 +354,7 @@ def delete_bandit(store: Store, name: str, *, who: Who = PYTHON) -> None:
     check_bandit(name)
     here = find_bandit(store, name)
     if here is None:
-        raise NotFoundError(f"there is no bandit {name!r} to delete: give the name of one")
+        raise NotFoundError(f"there is no bandit {name!r}: check the name")
     n = {"bandit": here.n}
     store.execute([("update bandit set deleted = 1, revision = revision + 1 where n = :bandit", n)])
     store.delete_decisions(here.n, "n > 0")
@@ -517,9 +514,7 @@ def roll_back(store: Store, name: str, *, who: Who = PYTHON) -> int:
     """Publish the last version before the current one that was published, and hold it."""
     history = [version for _, version in publications(store, read_bandit(store, name).n)]
     if not history:
-        raise ConflictError(
-            "no version was published yet, so there is none to go back to: refit first"
-        )
+        raise ConflictError("there is no version to go back to: refit first")
     before = max((version for version in history if version < history[-1]), default=0)
     return publish(store, name, before, who=who, action="roll-back")
 

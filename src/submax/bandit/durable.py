@@ -324,10 +324,7 @@ class DurableBandit(BanditFace):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StoreError(
-                f"the bandit {self.name!r} is closed and answers no more calls: open it again by "
-                "submax.open"
-            )
+            raise StoreError(f"the bandit {self.name!r} is closed: open it again with submax.open")
 
     def _check_answers(self) -> None:
         """Raise an error if the bandit is closed, deleted or archived."""
@@ -335,8 +332,8 @@ class DurableBandit(BanditFace):
         self._declared.check_exists()
         if self.settings.status == "archived":
             raise ConflictError(
-                f"the bandit {self.name!r} is archived, so it takes no decisions and no rewards: "
-                "resume it, by submax resume or POST /bandits/NAME/resume",
+                f"the bandit {self.name!r} is archived and refuses decisions and rewards: "
+                "resume it with submax resume or POST /bandits/NAME/resume",
                 code="archived",
             )
 
@@ -718,7 +715,7 @@ class DurableBandit(BanditFace):
     def note_failure(self, error: Exception) -> None:
         """Count and log a step in the background that failed."""
         self._failures[STEPS] += 1
-        LOG.warning("%s: a step in the background failed: %s", self.name, one_line(error))
+        LOG.warning("%s: a background job failed: %s", self.name, one_line(error))
 
     def is_current(self, revisions: Mapping[int, int]) -> bool:
         """Whether nothing was changed since the bandit followed; ``revisions`` are those now."""
@@ -817,7 +814,7 @@ def _row(version: ActiveVersion, request: CheckedRequest, decision: DrawnDecisio
 def _check_number(requests: int) -> None:
     if not 0 < requests <= MAX_REQUESTS_PER_CALL:
         raise InputError(
-            f"{requests} requests were given in one call, and 1 to {MAX_REQUESTS_PER_CALL} are "
+            f"{requests} requests in one call, but 1 to {MAX_REQUESTS_PER_CALL} are "
             "allowed: split them into several calls"
         )
 
@@ -826,8 +823,8 @@ def _refuse_memory_only(options: Mapping[str, Any]) -> None:
     for word in MEMORY_ONLY:
         if word in options:
             raise InputError(
-                f"{word} was given, and it is for bandits in memory, submax.Bandit(…): a bandit "
-                "with a store fits versions, so give refit_rows and refit_seconds",
+                f"{word} is for bandits in memory, submax.Bandit(…): a bandit with a store "
+                "has refit_rows and refit_seconds",
                 parameter=word,
             )
 

@@ -349,13 +349,13 @@ def _check_may_delete(
     """Refuse to delete decisions that can still be learned from, or without a file to compare."""
     if path.suffix.lower() == ".csv":
         raise InputError(
-            "delete was given with a CSV file, and only Parquet keeps all digits and types: give a "
+            "delete needs a Parquet file, which keeps all digits and types: give a "
             "name that ends in .parquet",
             parameter="delete",
         )
     if before is None:
         raise InputError(
-            "delete was given without a time before which decisions are deleted: give before",
+            "delete needs before, the time up to which decisions are deleted",
             parameter="before",
         )
     if declared.settings.status == "archived":
@@ -368,8 +368,8 @@ def _check_may_delete(
     if before > newest:
         text = f"{datetime.fromtimestamp(max(newest, 0.0), UTC):%Y-%m-%d %H:%M:%S} UTC"
         raise InputError(
-            f"decisions up to {text} have been learned from, and later ones were to be deleted: "
-            "give an earlier time, refit first, or archive the bandit",
+            f"decisions up to {text} have been learned from, but not later ones: give "
+            "an earlier time, refit first, or archive the bandit",
             parameter="before",
         )
 
@@ -391,19 +391,19 @@ def _verify(path: Path, tables: Iterable[Any]) -> None:
                 rest = table if rest is None else pa.concat_tables([rest, table])
             if rest is None or not rest.slice(0, expected.num_rows).equals(expected):
                 raise StoreError(
-                    f"{path} does not hold what the store has, so nothing was deleted: check the "
-                    "disk, and export again"
+                    f"{path} does not match the store, so nothing was deleted: check the disk, "
+                    "and export again"
                 )
             rest = rest.slice(expected.num_rows)
         if (rest is not None and rest.num_rows) or next(batches, None) is not None:
-            raise StoreError(f"{path} holds more than the store has, so nothing was deleted")
+            raise StoreError(f"{path} does not match the store, so nothing was deleted")
 
 
 def write(path: Path, schema: Any, tables: Iterable[Any]) -> int:
     """Write tables to a file that only its owner can read; return the number of rows."""
     writer = _write_csv if path.suffix.lower() == ".csv" else _write_parquet
     if not path.parent.is_dir():
-        raise InputError(f"there is no folder {str(path.parent)!r} to write to: make it first")
+        raise InputError(f"the folder {str(path.parent)!r} does not exist: create it first")
     with atomic_write(path, private=True) as file:
         return writer(file, schema, tables)
 

@@ -47,17 +47,15 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         whole_number("burn_in", self.burn_in, at_least=0)
         if (self.control is None) != (self.control_share == 0):
             raise InputError(
-                "control and control_share belong together: give both or neither",
+                "give both control and control_share, or neither",
                 parameter="control_share",
             )
         if (self.baseline is None) != (self.holdout == 0):
-            raise InputError(
-                "holdout and baseline belong together: give both or neither", parameter="holdout"
-            )
+            raise InputError("give both holdout and baseline, or neither", parameter="holdout")
         if self.aa_test and not self.holdout:
             raise InputError(
-                "aa_test was given without a holdout, and it compares the holdout with the other "
-                "decisions: give holdout and baseline too",
+                "aa_test compares the holdout with the other decisions: give holdout and "
+                "baseline too",
                 parameter="aa_test",
             )
         for action in (self.control, self.baseline):
@@ -71,8 +69,8 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
         if menu.can_list and self.minimum * (size := menu.space(menu.active).size) > 1:
             raise InputError(
-                f"minimum {self.minimum} is more than each of {size} joint actions can have: give "
-                f"at most {1 / size:.4g}, one over their number",
+                f"minimum {self.minimum} is more than each of {size} joint actions can "
+                f"have: give at most {1 / size:.4g}, one over their number",
                 parameter="minimum",
             )
         if not menu.can_list and (self.minimum or self.control_share):

@@ -175,12 +175,12 @@ class JobRunner:
                 return _exchanged(process, job)
             status = self._end()
         if self._closed:
-            raise StoreError("the job was broken off or not begun, because the process stops")
+            raise StoreError("the job was cancelled because the process is stopping")
         if late.is_set():
             raise JobError(f"{job.function} took more than {seconds:g} seconds and was stopped")
         raise JobError(
-            f"the process of {job.function} ended with status {status}, and the next job starts "
-            "another: see what it wrote to standard error, and that the machine has enough memory"
+            f"the process of {job.function} ended with status {status}: read what it "
+            "wrote to standard error, and check that the machine has enough memory"
         )
 
     def _ready(self) -> "subprocess.Popen[bytes]":

@@ -291,7 +291,7 @@ class Learner:
         known, self.failure = self.failure is not None, one_line(error)
         if not known:
             warnings.warn(
-                f"the policy failed while it learned, so version {self.version} goes on "
+                f"the policy failed while it learned, so version {self.version} keeps "
                 f"deciding: {self.failure}",
                 LearningWarning,
                 stacklevel=6,

@@ -484,19 +484,15 @@ def _cautions(settings: Settings, tally: LiftTally, enough: bool) -> list[str]:
             "and high if you know them"
         )
     if tally.clusters is not None:
-        found.append(
-            "the interval is clustered by unit, because decisions of one unit depend on each "
-            "other; it is approximate for few units"
-        )
+        found.append("the interval is clustered by unit, and approximate for few units")
     if settings.reward_wait == 0:
         found.append(
-            "with reward_wait=0 a decision counts when its reward comes, so a group whose rewards "
-            "come later or less often is not compared fairly: set a reward_wait"
+            "with reward_wait=0 a decision counts when its reward arrives, which is "
+            "unfair to a group whose rewards arrive later or less often: set a "
+            "reward_wait"
         )
     elif settings.default_reward is None:
-        found.append(
-            "decisions without a reward do not count: the lift is that of decisions with one"
-        )
+        found.append("decisions without a reward do not count")
     return found
 
 
@@ -509,8 +505,8 @@ def _alarms(ratio: SampleRatioReport | None, aa_test: bool, alarm: bool) -> list
         )
     elif aa_test and alarm:
         found.append(
-            "both groups are decided alike, and their rewards differ: look for an error in how "
-            "actions are displayed or rewards are sent"
+            "both groups are treated alike, but their rewards differ: look for an "
+            "error in how actions are displayed or rewards are sent"
         )
     return found
 

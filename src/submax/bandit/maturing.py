@@ -204,8 +204,8 @@ class Decisions:
         made = self.find(identifier)
         if made is None:
             raise NotFoundError(
-                f"there is no decision {identifier!r} to activate, or it was forgotten: give the "
-                "id of a decision of this bandit"
+                f"there is no decision {identifier!r} to activate (or it was forgotten): "
+                "give the id of a decision of this bandit"
             )
         if made.activation:
             return Receipt(identifier, made.activation, repeated=True)

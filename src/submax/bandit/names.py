@@ -28,8 +28,8 @@ def check_bandit(name: object) -> None:
     """Refuse a name of a bandit that could not be part of an address."""
     if not isinstance(name, str) or not BANDIT.fullmatch(name):
         raise InputError(
-            f"the bandit was named {short_repr(name)}, and a name has up to 64 small letters, "
-            "digits, '-' and '_': give such a name",
+            "the name of a bandit has up to 64 lower-case letters, digits, '-' and "
+            f"'_', not {short_repr(name)}",
             parameter="name",
         )
 

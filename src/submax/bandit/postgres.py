@@ -369,8 +369,8 @@ class PostgresDatabase:
                 raise
         except psycopg.Error as error:
             raise StoreError(
-                f"{self.where} cannot be reached ({_first_line(error)}): see that the server runs "
-                "and that the address is right, then try again"
+                f"{self.where} cannot be reached ({_first_line(error)}): check that the "
+                "server runs and that the URL is right, then try again"
             ) from error
         return session
 
@@ -386,8 +386,8 @@ class PostgresDatabase:
             UnicodeEncodeError,
         ) as error:
             raise InputError(
-                f"{self.where} cannot hold a value ({_first_line(error)}): change it, since "
-                "nothing was written"
+                f"{self.where} cannot hold a value ({_first_line(error)}): nothing was "
+                "written; change the value"
             ) from error
         except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled) as error:
             raise StoreError(
@@ -427,7 +427,7 @@ class PostgresDatabase:
         with self._reader() as session:
             if not self._check_schema(session):
                 raise InputError(
-                    f"{self.where} holds no store of submax: check the address, or make a store by "
+                    f"{self.where} is not a submax store: check the URL, or create a store with "
                     "submax.open"
                 )
             self.identifier = self._identifier(session)
@@ -538,9 +538,9 @@ def _parsed(address: str) -> dict[str, Any]:
     port, database = str(given.get("port", 0)), str(given.get("dbname", ""))
     if not given or "@" in database or not port.replace(",", "").isdigit():
         raise StoreError(
-            "the address of the store cannot be read: write "
-            "postgresql://user:password@host:port/database, with / @ : ? # % and spaces in its "
-            "parts as %2F %40 %3A %3F %23 %25 %20"
+            "the URL of the store is not valid: write "
+            "postgresql://user:password@host:port/database, with / @ : ? # % and "
+            "spaces in its parts as %2F %40 %3A %3F %23 %25 %20"
         ) from None
     return {**KEEP_ALIVE, **given}
 

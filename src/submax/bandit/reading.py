@@ -1171,9 +1171,9 @@ class BanditReader:
                 )
                 yield Condition(
                     "context",
-                    f"{count} of the newest {NEWEST_CONTEXTS} values of the context field {name!r} "
-                    f"are far outside of what was seen before, {low:.4g} to {high:.4g}: up to "
-                    f"{far:.4g}",
+                    f"{count} of the newest {NEWEST_CONTEXTS} values of the context field "
+                    f"{name!r} are far outside the range seen before, {low:.4g} to {high:.4g}: "
+                    f"up to {far:.4g}",
                     {"low": low, "high": high, "value": far},
                     name,
                 )
@@ -1225,8 +1225,9 @@ class BanditReader:
             )
             yield Condition(
                 "silent-arm",
-                f"{name!r} has {lacks}, in {silent:,.0f} decisions, while arms that earn something "
-                f"are rewarded at least {100 * lowest:.2g} % of the time: check that it works",
+                f"{name!r} has {lacks}, in {silent:,.0f} decisions, while arms that earn "
+                f"something are rewarded at least {100 * lowest:.2g} % of the time: check "
+                "that it works",
                 {"decisions": silent, "expected": lowest},
                 name,
             )
@@ -1279,7 +1280,7 @@ def _failed(failures: int, reason: str) -> Iterator[Condition]:
     if failures >= MANY_FAILURES:
         yield Condition(
             "refits",
-            f"{failures} fits in a row have failed, and an older version decides: {reason}",
+            f"{failures} fits in a row have failed, so an older version decides: {reason}",
             {"failures": float(failures)},
         )
 

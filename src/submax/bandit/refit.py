@@ -290,8 +290,8 @@ def history_of(store: Store, bandit: int) -> Iterator[Columns]:
         columns, _ = read_state(bytes(data))
         if not isinstance(columns, Columns) or columns.hash != recorded:
             raise InputError(
-                f"part {part} of the rows that the bandit was started with is damaged: restore a "
-                "backup of the store",
+                f"part {part} of the bandit's initial rows is damaged: restore a backup of "
+                "the store",
                 code="damaged-store",
             )
         yield columns
@@ -390,8 +390,7 @@ class Refitter:
             self._declared = declared
             if not self._store.lead(self._task):
                 raise ConflictError(
-                    f"another process fits the versions of {declared.name!r}, and one process at "
-                    "a time may: call refit there"
+                    f"another process fits the versions of {declared.name!r}: call refit there"
                 )
             if self._job is not None:
                 # What the background fits counts, but further rows may have matured.
@@ -517,7 +516,7 @@ class Refitter:
         bandit = self._declared.n
         version = msgspec.structs.replace(fitted.version, at=self._store.now(bandit))
         if hash_of(fitted.model) != version.model:
-            raise InputError("the model of the next version is damaged: see that memory is whole")
+            raise InputError("the model of the next version is damaged: check the machine's memory")
         values = {
             "bandit": bandit,
             "number": version.version,
@@ -540,8 +539,7 @@ class Refitter:
             if not found or found[0][0]:
                 return False
             raise ConflictError(
-                f"another process wrote version {version.version} first, and one process fits "
-                "versions: call refit there"
+                f"another process wrote version {version.version} first: call refit there"
             ) from error
         return True
 

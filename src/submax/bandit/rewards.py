@@ -50,9 +50,7 @@ class RewardValues:
     ) -> tuple[str, CheckedReward]:
         """The id and the reward of a call of ``Bandit.reward``, which has these arguments."""
         if isinstance(id, Decision):
-            raise InputError(
-                "a Decision was given in place of its id, which is a text: pass decision.id"
-            )
+            raise InputError("pass the id of the decision, decision.id, not the Decision itself")
         check_identifier("the id of a decision", id)
         if key is not None:
             check_identifier("the key of a reward", key)
@@ -81,7 +79,7 @@ class RewardValues:
         ):
             if given is not None:
                 raise InputError(
-                    f"the reward has the {word} {short_repr(given)}, and this bandit has one "
+                    f"the reward has the {word} {short_repr(given)}, but this bandit has one "
                     f"reward without a {word}: leave {word} out, or declare a bandit with "
                     f"rewards={example}",
                     code=UNKNOWN_NAME,
@@ -93,8 +91,8 @@ class RewardValues:
         if other is not None:
             wrong = "name" if word == "slot" else "slot"
             raise InputError(
-                f"the reward has the {wrong} {short_repr(other)}, and this bandit has a reward for "
-                f"each {word}: give {word}={parts.names[0]!r}",
+                f"the reward has the {wrong} {short_repr(other)}, but this bandit has a "
+                f"reward for each {word}: give {word}={parts.names[0]!r}",
                 code=UNKNOWN_NAME,
             )
         return slot if parts.kind == SLOTS else name
@@ -103,8 +101,7 @@ class RewardValues:
         number = as_number(value)
         if number is None:
             raise InputError(
-                f"a reward must be a number from {-LARGEST:g} to {LARGEST:g}, "
-                f"not {short_repr(value)}"
+                f"a reward must be a number below {LARGEST:g}, not {short_repr(value)}"
             )
         if number in self._allowed:
             return number
@@ -113,8 +110,8 @@ class RewardValues:
         except InputError as error:
             declared = self._kind if self._parts is None else self._parts.each["kind"]
             raise InputError(
-                f"{error}: give a reward on the scale that was declared, {declared!r}, or declare "
-                "a bandit with another one, such as rewards='continuous'"
+                f"rewards of this bandit are {declared}, so one cannot be {number:.12g}: use "
+                "rewards='continuous' for amounts"
             ) from error
         if len(self._allowed) < MAX_NUMBERS_CACHED:
             self._allowed.add(number)

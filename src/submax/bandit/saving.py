@@ -55,9 +55,7 @@ class SavedBandit(NamedTuple):
     def write(self, path: Path | str, policy: str | dict[str, Any]) -> None:
         """Write the file, with the specification of the policy; an existing file is replaced."""
         if not Path(path).parent.is_dir():
-            raise InputError(
-                f"cannot save to {str(path)!r}: its folder must exist, so make the folder first"
-            )
+            raise InputError(f"cannot save to {str(path)!r}: create its folder first")
         facts = {KIND: {"format": FORMAT, "policy": policy, "hash": NO_HASH}}
         data = state_bytes(self, facts, for_learning=True)
         hashed = hashlib.sha256(data).hexdigest()
@@ -77,28 +75,21 @@ class SavedBandit(NamedTuple):
         except (OSError, TypeError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InputError(
-                f"{str(path)!r} cannot be read ({reason}): give the path of a file that "
-                "Bandit.save has written"
+                f"{str(path)!r} cannot be read ({reason}): give the path of a saved bandit"
             ) from error
         if data.startswith(SQLITE_HEADER):
-            raise InputError(
-                f"{str(path)!r} is a store, and Bandit.load reads files that Bandit.save has "
-                f"written: open it by submax.open({str(path)!r})"
-            )
+            raise InputError(f"{str(path)!r} is a store: open it with submax.open({str(path)!r})")
         try:
             facts = read_state(data, facts_only=True)[1]
         except InputError as error:
             raise InputError(
-                f"{str(path)!r} is another kind of file, or damaged, and Bandit.load reads only "
-                "files that Bandit.save has written: give the path of such a file"
+                f"{str(path)!r} was not written by Bandit.save, or is damaged: give the "
+                "path of a saved bandit"
             ) from error
         policy = _policy(str(path), _checked(str(path), data, facts), custom, trust)
         saved, _ = read_state(data, modules_of(policy))
         if not isinstance(saved, cls):
-            raise InputError(
-                f"{str(path)!r} says that it holds a bandit and holds something else: take another "
-                "copy of the file"
-            )
+            raise InputError(f"{str(path)!r} is damaged: use another copy of the file")
         return saved, policy
 
 
@@ -113,7 +104,7 @@ def decoded(data: Bytes, kind: type[State]) -> State:
         return msgspec.msgpack.decode(data.tobytes(), type=known_type(kind))
     except (ValueError, AttributeError) as error:
         raise InputError(
-            f"the saved bandit is damaged ({error}): take another copy of the file"
+            f"the saved bandit is damaged ({error}): use another copy of the file"
         ) from error
 
 
@@ -125,8 +116,8 @@ def refuse_saved_bandit(path: Path) -> None:
         return
     if isinstance(facts, dict) and KIND in facts:
         raise InputError(
-            f"{str(path)!r} was written by Bandit.save, and submax.open opens stores: read it by "
-            f"submax.Bandit.load({str(path)!r}), or give the path of a new file for a store"
+            f"{str(path)!r} was written by Bandit.save: read it with "
+            f"submax.Bandit.load({str(path)!r}), or give the path of a store"
         )
 
 
@@ -135,9 +126,8 @@ def _checked(path: str, data: bytes, facts: Any) -> dict[str, Any]:
     header = facts.get(KIND) if isinstance(facts, dict) else None
     if not isinstance(header, dict):
         raise InputError(
-            f"{path!r} holds another state of submax, and Bandit.load reads only files that "
-            "Bandit.save has written: give such a file, or use a policy that was learned from a "
-            "log by learned=…"
+            f"{path!r} was not written by Bandit.save: give a saved bandit, or use a "
+            "policy learned from a log with learned=…"
         )
     if header.get("format") != FORMAT:
         raise InputError(
@@ -146,10 +136,7 @@ def _checked(path: str, data: bytes, facts: Any) -> dict[str, Any]:
         )
     claimed = str(header.get("hash"))
     if hashlib.sha256(data.replace(claimed.encode(), NO_HASH.encode(), 1)).hexdigest() != claimed:
-        raise InputError(
-            f"{path!r} is damaged: its hash is not the one that was saved with it; take another "
-            "copy of the file"
-        )
+        raise InputError(f"{path!r} is damaged: its hash is wrong; use another copy of the file")
     return header
 
 
@@ -161,8 +148,8 @@ def _policy(
         if PolicySpecification.of(custom) != specification:
             raise InputError(
                 f"{path!r} holds a bandit with another policy than {custom!r:.80}: "
-                f"{_difference(specification.data, PolicySpecification.of(custom).data)}; give the "
-                "policy that was saved, or begin a new bandit with this one"
+                f"{_difference(specification.data, PolicySpecification.of(custom).data)}; "
+                "give the policy that was saved, or start a new bandit with this one"
             )
         return custom
     if references_user_code(specification.data) and not trust:
@@ -194,8 +181,8 @@ def generator_state(rng: np.random.Generator) -> dict[str, Any]:
     state = dict(rng.bit_generator.state)
     if state.get("bit_generator") not in GENERATORS:
         raise InputError(
-            f"the rng of this bandit is a {type(rng.bit_generator).__name__}, and one of "
-            f"{', '.join(GENERATORS)} can be saved: give a bandit such an rng"
+            f"an rng of the type {type(rng.bit_generator).__name__} cannot be saved: "
+            f"use one of {', '.join(GENERATORS)}"
         )
     return state
 

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Meta
 
 from submax.bandit.guard_rails import GuardRails
-from submax.core.checks import one_of, probability
+from submax.core.checks import one_of, probability, wrong_type
 from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.policy import Policy
@@ -67,8 +67,8 @@ class AlarmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Refuse numbers that are no probabilities."""
         if not 0 < self.false_alarms < 1:
             raise InputError(
-                f"false_alarms is {self.false_alarms}, and a chance above 0 and below 1 is needed: "
-                "give one such as 0.01",
+                f"false_alarms is {self.false_alarms}: give a probability between 0 and 1, "
+                "such as 0.01",
                 parameter="false_alarms",
             )
         probability("smallest_propensity", self.smallest_propensity)
@@ -355,9 +355,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.reward_wait == 0 and self.combine != "first":
             raise InputError(
-                f"combine={self.combine!r} was given with reward_wait=0, with which a decision is "
-                "learned from at its first reward, so only 'first' is allowed: leave combine "
-                "out, or set a reward_wait in which all rewards of a decision come",
+                f"combine={self.combine!r} needs a reward_wait above 0, because with 0 a "
+                "decision is learned from at its first reward: set a reward_wait, or leave "
+                "combine out",
                 parameter="combine",
             )
         self._check_rewards()
@@ -376,7 +376,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         scale = self.scale if parts is None else parts.each_scale
         if self.combine == "sum" and not isinstance(scale, Counts) and scale != Continuous():
             raise InputError(
-                f"combine='sum' was given with {scale}, and rewards that are summed need a scale "
+                f"combine='sum' does not work with {scale}, because sums need a scale "
                 "without an upper bound: declare rewards='counts' or 'continuous'",
                 parameter="combine",
             )
@@ -384,25 +384,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             return
         if self.menu.plain or self.menu.ranges:
             raise InputError(
-                "rewards of the kind 'slots' were declared, and they are for actions that are a "
-                "table of slots with names of choices: declare such actions, or other rewards",
+                "rewards of the kind 'slots' need actions that are a table of slots: "
+                "declare such actions, or other rewards",
                 parameter="rewards",
             )
         if default:
             raise InputError(
-                f"default_reward={default:g} was given with a reward for each slot, of which 0 "
-                "and None are allowed: leave default_reward out",
+                f"default_reward={default:g} is not possible with a reward for each slot, "
+                "only 0 or None: leave default_reward out",
                 parameter="default_reward",
             )
 
 
 def refused_setting(error: msgspec.ValidationError, given: Mapping[str, Any]) -> InputError:
     """The error for a setting that does not have its type, or is outside its bounds."""
-    expected, _, path = str(error).removeprefix("Expected ").partition(" - at `$.")
-    name = path.split(".")[0].strip("`")
-    return InputError(
-        f"{name} must be {expected}, not {short_repr(given.get(name))}", parameter=name
-    )
+    place, problem = wrong_type(error)
+    name = place.partition(".")[0]
+    value = short_repr(given.get(name))
+    return InputError(f"{name} {problem.partition(', not ')[0]}, not {value}", parameter=name)
 
 
 class ContextField(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

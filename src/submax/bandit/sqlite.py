@@ -297,8 +297,7 @@ class SQLiteDatabase:
         check_version(self.where, tables, version)
         if version is None and self.read_only:
             raise InputError(
-                f"{self.where} is empty and no store of submax: check the name, or put a backup in "
-                "its place"
+                f"{self.where} is empty and not a store: check the name, or restore a backup"
             )
         return version or 0
 
@@ -403,7 +402,7 @@ def _file(path: Path) -> FileInUse:
     _forget_unused()
     if not path.exists():
         raise InputError(
-            f"there is no store {str(path)!r}: check the name, or make it by submax.open"
+            f"there is no store {str(path)!r}: check the name, or create it with submax.open"
         )
     try:
         if path.is_dir():
@@ -416,8 +415,7 @@ def _file(path: Path) -> FileInUse:
         return file
     except OSError as error:
         raise StoreError(
-            f"{path} cannot be read ({error.strerror}): give the file of a store, and see that you "
-            "may read it"
+            f"{path} cannot be read ({error.strerror}): give the file of a store that you may read"
         ) from error
 
 
@@ -437,8 +435,8 @@ def _take(path: Path, file: FileInUse) -> None:
         _lock(file.descriptor)
     except BlockingIOError as error:
         raise StoreError(
-            f"{path} is open for writing in {holder}: close it there, give a command the address "
-            "of its server instead, or share a PostgreSQL store among processes"
+            f"{path} is open for writing in {holder}: close it there, give the URL of "
+            "its server instead, or use a PostgreSQL store"
         ) from error
     file.writing = True
 
@@ -484,8 +482,8 @@ def check_length(path: Path, descriptor: int) -> None:
     # The number of pages is valid if the last writer knew of it.
     if header[24:28] == header[92:96] and path.stat().st_size < expected:
         raise InputError(
-            f"{path} was cut off: {path.stat().st_size} of {expected} bytes are there, and the "
-            "rest of its decisions and rewards is lost: put a backup in its place"
+            f"{path} was cut off: {path.stat().st_size} of {expected} bytes are left, "
+            "and the rest of its decisions and rewards is lost: restore a backup"
         ) from sqlite3.DatabaseError("the file is too short")
 
 
@@ -513,8 +511,8 @@ def _store_error(path: Path, error: Exception) -> InputError | StoreError:
     damaged = isinstance(error, UnicodeDecodeError)
     if damaged or name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ")):
         return InputError(
-            f"{path} is not a store of submax, or is damaged ({error}): give another name, or put "
-            "a backup in its place"
+            f"{path} is not a submax store, or is damaged ({error}): give another name, "
+            "or restore a backup"
         )
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
         return StoreError(f"{path} is closed: open the bandit again")

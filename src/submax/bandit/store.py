@@ -377,9 +377,9 @@ class Store:
                 found = list(islice(copy.damage(), 3))
             if found:
                 raise StoreError(
-                    f"the copy of {self.where} is not kept, since it is damaged "
-                    f"({'; '.join(found)}): run submax doctor on the store; if the store is whole, "
-                    "the disk of the copy is not"
+                    f"the copy of {self.where} is damaged and was deleted ({'; '.join(found)}): "
+                    "run submax doctor on the store; if it finds nothing, check the disk of "
+                    "the copy"
                 )
 
     def close(self) -> None:
@@ -395,10 +395,7 @@ class Store:
 
     def _put(self, bandit: int, kind: str, rows: Sequence[Any]) -> "Future[Any]":
         if self.read_only:
-            raise StoreError(
-                f"{self.where} was opened only to be read, so nothing can be written: open it "
-                "without read_only"
-            )
+            raise StoreError(f"{self.where} was opened read-only: open it without read_only")
         lane = self._database.lane(bandit)
         return self._commits.put(Call(lane, bandit, kind, rows, Future()))
 
@@ -466,9 +463,9 @@ def new_file(path: Path) -> Iterator[Path]:
     If the block raises an error, the temporary file is deleted, and there is no file at ``path``.
     """
     if path.exists():
-        raise InputError(f"{str(path)!r} exists and is not replaced: give another name")
+        raise InputError(f"{str(path)!r} already exists: give another name")
     if not path.parent.is_dir():
-        raise InputError(f"there is no folder {str(path.parent)!r} to write to: make it first")
+        raise InputError(f"the folder {str(path.parent)!r} does not exist: create it first")
     partial = path.with_name(f"{path.name}.partial")
     beside = [partial, *(partial.with_name(f"{partial.name}{end}") for end in ("-wal", "-shm"))]
     for file in beside:
@@ -488,7 +485,7 @@ def copy_store(source: str | Path, target: str | Path) -> dict[str, int]:
     """
     with open_store(source, read_only=True) as old, open_store(target) as new:
         if new.select("select count(*) from bandit") != [(0,)]:
-            raise InputError(f"{new.where} is not empty: give the place of a new store")
+            raise InputError(f"{new.where} is not empty: give the name of a new store")
         return _copy(old, new)
 
 

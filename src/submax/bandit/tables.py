@@ -191,19 +191,20 @@ def check_version(where: str, tables: set[str], version: int | None) -> None:
     """
     if version is None and tables.intersection(OLD_TABLES):
         raise InputError(
-            f"{where} is a store of an earlier version of submax, which this one does not read: "
-            "write its decisions to files by `submax export` of that version, and open a new store",
+            f"{where} was written by an earlier submax, whose stores this one does not "
+            "read: export its decisions with that version (`submax export`), and open "
+            "a new store",
             code="old-store",
         )
     if version is None and tables:
         raise InputError(
-            f"{where} holds other tables ({', '.join(sorted(tables)[:3])}) and no store of submax: "
-            "give another name"
+            f"{where} holds other tables ({', '.join(sorted(tables)[:3])}) and is not a "
+            "submax store: give another name"
         )
     if version is not None and version > SCHEMA_VERSION:
         raise InputError(
-            f"{where} has schema version {version}, and this submax knows versions up to "
-            f"{SCHEMA_VERSION}: install a newer submax"
+            f"{where} has schema version {version}, but this submax reads versions up "
+            f"to {SCHEMA_VERSION}: install a newer submax"
         )
 
 

@@ -111,9 +111,7 @@ def pair(text: str, option: str, example: str) -> tuple[str, str]:
 
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise InputError(
-            f"{option} was {text!r:.60}, and NAME=VALUE is allowed: give it as in {example}"
-        )
+        raise InputError(f"{option} was {text!r:.60}: write NAME=VALUE, as in {example}")
     return name, value
 
 
@@ -465,8 +463,8 @@ def reward(found: "Found", identifier: str, value: str, **part: str | None) -> A
     amount = value_of(value)
     if isinstance(amount, (str, bool)) or amount is None:
         raise InputError(
-            f"the reward was {value!r:.60}, and a number, or a table or a list of numbers as JSON "
-            "is allowed: give one such as 1, or '{\"click\": 1}'"
+            f"the reward was {value!r:.60}: give a number, or a table or list of numbers as JSON, "
+            "such as 1 or '{\"click\": 1}'"
         )
     receipt = found.reward(identifier, amount, **part)
     return receipt, [json_text(receipt)]
@@ -497,8 +495,8 @@ def export(
     if not isinstance(found, StoreClient):
         if rewards or deletes:
             raise InputError(
-                "--rewards and --delete were given with the address of a server, and they work on "
-                "a store: a PostgreSQL database, or a file whose server was stopped"
+                "--rewards and --delete work on a store, not through a server: name a "
+                "PostgreSQL database, or a file whose server was stopped"
             )
         size = found.export(path, before=before)
         return {"path": str(path), "bytes": size}, [f"{size:,} bytes in {path}"]
@@ -610,8 +608,8 @@ def add_key(found: "Found", scopes: Sequence[str], **options: Any) -> Answer:
     known = found.keys() if isinstance(found, StoreClient) else []
     if known and not any("admin" in key["scopes"] for key in known):
         click.echo(
-            "Every request needs a key from now on, and no key has the scope admin, which creates "
-            "bandits: make one in the same way, with --scope admin.",
+            "From now on every request needs a key, but no key has the scope admin, "
+            "which creates bandits: make one with --scope admin.",
             err=True,
         )
     note = f"Copy the key now: the store has only a hash of it. Its id is {made['id']}."

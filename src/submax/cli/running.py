@@ -118,8 +118,8 @@ class RunOptions:
         for option, value in (("--jobs", self.jobs), ("--device", self.device)):
             if self.scheduler is not None and value is not None:
                 raise InputError(
-                    f"{option} and --scheduler are both given, and a cluster has its own workers, "
-                    f"which choose their own device: leave {option} out"
+                    f"{option} does not work with --scheduler, because the workers of a cluster "
+                    f"choose their own device: leave {option} out"
                 )
         if self.device == "cpu":
             os.environ["JAX_PLATFORMS"] = "cpu"

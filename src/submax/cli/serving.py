@@ -209,8 +209,5 @@ def seconds(text: str, option: str) -> float:
 
     found = DURATION.fullmatch(text)
     if found is None:
-        raise InputError(
-            f"{option} was {text!r:.40}, and a duration is a number and s, m, h or d, for "
-            "seconds to days: give one such as 7d"
-        )
+        raise InputError(f"{option} was {text!r:.40}: give a number and s, m, h or d, such as 7d")
     return float(found[1]) * UNITS[found[2]]

@@ -108,8 +108,8 @@ class Exchanges:
                 self._seconds_left(until and until - seconds, server, made, reason)
                 yield Attempt(seconds)
         raise StoreError(
-            f"no answer from {server.host} after {made} attempts ({reason}): see that the server "
-            "runs and that the address is right"
+            f"no answer from {server.host} after {made} attempts ({reason}): check that "
+            "the server runs and that the URL is right"
         )
 
     @staticmethod
@@ -118,7 +118,7 @@ class Exchanges:
         if left <= 0:
             raise DeadlineError(
                 f"no answer from {server.host} before the deadline, after {made} attempts "
-                f"({reason}): see that the server runs, or give a longer deadline"
+                f"({reason}): check that the server runs, or give a longer deadline"
             )
         return left
 
@@ -347,7 +347,7 @@ class Client(Operations):
                         file.write(part)
             partial.replace(path)
         except httpx.TransportError as error:
-            raise StoreError(f"the export was broken off ({error}): try again") from error
+            raise StoreError(f"the export was interrupted ({error}): try again") from error
         finally:
             partial.unlink(missing_ok=True)
         return Path(path).stat().st_size
@@ -572,7 +572,7 @@ class QueuedRewards:
             errors, self._errors = self._errors, []
         if errors:
             raise StoreError(
-                f"{len(errors)} queued rewards were not stored, the first because: {errors[0]}"
+                f"{len(errors)} queued rewards were not stored; the first error: {errors[0]}"
             ) from errors[0]
 
     def _run(self) -> None:
@@ -596,7 +596,7 @@ class QueuedRewards:
         try:
             receipts = self._send([body for body, _ in batch])
             if len(receipts) != len(batch):
-                raise StoreError("the answer is not one of a submax server: check the address")
+                raise StoreError("this is not the answer of a submax server: check the URL")
         except Exception as error:
             if isinstance(error, InputError) and len(batch) > 1:
                 middle = len(batch) // 2

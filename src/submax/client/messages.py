@@ -64,8 +64,7 @@ class Server(NamedTuple):
             host, port = None, None
         if not host or parts.scheme not in ("http", "https") or port == 0:
             raise InputError(
-                f"the address {address!r} is no address of a server: write it like "
-                "http://127.0.0.1:8000",
+                f"{address!r} is not the URL of a server: write it like http://127.0.0.1:8000",
                 parameter="address",
             )
         place = parts.netloc.rpartition("@")[2]
@@ -76,7 +75,7 @@ def servers_of(address: str | Sequence[str]) -> list[Server]:
     """Parse one address, or several between which a client fails over."""
     addresses = [address] if isinstance(address, str) else list(address)
     if not addresses:
-        raise InputError("give the address of at least one server", parameter="address")
+        raise InputError("give the URL of at least one server", parameter="address")
     return [Server.of(one) for one in addresses]
 
 
@@ -92,8 +91,8 @@ def headers_of(key: str | None) -> dict[str, str]:
     if key is not None:
         if not (key.isascii() and key.isprintable()):
             raise InputError(
-                "the key has characters that no key has: give the whole text submax.….… that "
-                "submax keys add has printed",
+                "this is not a key: give the whole text submax.….… that submax keys add "
+                "has printed",
                 parameter="key",
             )
         headers["Authorization"] = f"Bearer {key}"
@@ -152,7 +151,7 @@ def _plain(value: object) -> object:
     """Convert a number of NumPy, which msgspec does not know."""
     if isinstance(value, (SupportsInt, SupportsFloat)) and hasattr(value, "item"):
         return _finite(value.item())
-    raise TypeError(f"{value!r:.60} is no text, number, list or table")
+    raise TypeError(f"{value!r:.60} is not a text, number, list or table")
 
 
 def _finite(value: object) -> object:
@@ -176,7 +175,7 @@ def understood(status: int, content: bytes, call: Call[Answer]) -> Answer:
         return msgspec.json.decode(fields[call.field], type=known_type(call.kind))
     except (msgspec.DecodeError, KeyError) as error:
         raise StoreError(
-            f"the answer is not one of a submax server ({error}): check the address"
+            f"this is not the answer of a submax server ({error}): check the URL"
         ) from error
 
 

@@ -79,6 +79,37 @@ def _require(fits: bool, name: str, allowed: str, value: object) -> None:
         raise InputError(f"{name} must be {allowed}, not {value!r}", parameter=_parameter(name))
 
 
+JSON_TYPES = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "object": "an object",
+    "array": "a list",
+}
+
+
+def wrong_type(error: Exception) -> tuple[str, str]:
+    """Return the place that an error of msgspec names, and what is wrong there, in plain words.
+
+    >>> wrong_type(ValueError("Expected `int` >= 0, got `str` - at `$.seed`"))
+    ('seed', 'must be a whole number, at least 0, not a text')
+    """
+    text, _, path = str(error).partition(" - at `$")
+    place = path.strip("`.")
+    if missing := re.fullmatch(r"Object missing required field `(.+)`", text):
+        return f"{place}.{missing[1]}".strip("."), "is missing"
+    found = re.fullmatch(r"Expected `(.+?)`(.*?)(?:, got `(.+)`)?", text)
+    if found is None:
+        return place, f"is not valid: {text}"
+    kinds, limits, given = found.groups()
+    words = [JSON_TYPES.get(kind, kind) for kind in kinds.split(" | ")]
+    limits = limits.replace(" >= ", ", at least ").replace(" <= ", ", at most ")
+    limits = limits.replace(" > ", " above ").replace(" < ", " below ").removesuffix(".0")
+    wanted = f"must be {' or '.join(words)}{limits}"
+    return place, f"{wanted}, not {JSON_TYPES.get(given, given)}" if given else wanted
+
+
 def one_of(name: str, value: str, allowed: Iterable[str], *, listed_by: str = "") -> None:
     """Raise an ``InputError`` unless the word is allowed; the message suggests similar words.
 

@@ -35,7 +35,9 @@ def require_extra(extra: str, what: str, *modules: str) -> None:
 def require_module(what: str, module: str) -> None:
     """Raise a ``MissingExtraError`` unless a package is installed that no extra contains."""
     if not is_installed(module):
-        raise MissingExtraError(f"{what} needs {module}, not installed here: pip install {module}")
+        raise MissingExtraError(
+            f"{what} needs {module}, which is not installed: pip install {module}"
+        )
 
 
 def lazy_names(

@@ -203,7 +203,7 @@ def _check(policy: object, probabilities: Floats, context: Floats, size: int) ->
         )
     if probabilities.min(initial=0) < 0:
         raise InputError(
-            f"the probabilities of {policy} must be 0 or more, and one is {probabilities.min():.6g}"
+            f"the probabilities of {policy} must be 0 or more, but one is {probabilities.min():.6g}"
         )
 
 

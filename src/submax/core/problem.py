@@ -165,7 +165,7 @@ class Feedback(NamedTuple):
         lowest = self.weight.min(initial=np.inf)
         if not (lowest >= 0 and self.weight.max(initial=0.0) < np.inf):
             raise InputError(
-                "weight must be finite and 0 or more in every row, and in some row it is not",
+                "weight must be finite and 0 or more in every row",
                 parameter="weight",
             )
         # Selecting rows makes a copy, which is avoided in the usual case that no row is absent.
@@ -175,9 +175,7 @@ class Feedback(NamedTuple):
                 f"an action does not belong to the space {problem.space}", parameter="action"
             )
         if self.context.size and not np.isfinite(self.context[rows]).all():
-            raise InputError(
-                "context must be finite, and some number of it is not", parameter="context"
-            )
+            raise InputError("context must be finite", parameter="context")
         problem.scale.check(self.reward[rows])
         if self.log_prob is not None:
             self._check_log_prob(problem, self.log_prob[rows])
@@ -214,9 +212,7 @@ class Feedback(NamedTuple):
     def _check_log_prob(self, problem: Problem, log_prob: Floats) -> None:
         highest = log_prob.max(initial=-np.inf)
         if not (log_prob.min(initial=0.0) > -np.inf and highest < np.inf):
-            raise InputError(
-                "log_prob must be finite, and some number of it is not", parameter="log_prob"
-            )
+            raise InputError("log_prob must be finite", parameter="log_prob")
         if highest > PROBABILITY_TOLERANCE and not problem.space.reals:
             raise InputError(
                 f"log_prob must be the logarithm of a probability, 0 or less, not {highest:.6g}",

@@ -56,8 +56,8 @@ def _content(variable: str, file: str) -> str:
     except (OSError, UnicodeError) as error:
         raise InputError(
             f"the variable {variable} was {file!r:.80}, which cannot be read "
-            f"({getattr(error, 'strerror', None) or error}), and a file with the value is allowed: "
-            "name one, or unset the variable",
+            f"({getattr(error, 'strerror', None) or error}): name a file that holds the "
+            "value, or unset the variable",
             code=INVALID_VARIABLE,
         ) from error
 

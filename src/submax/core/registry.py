@@ -225,11 +225,12 @@ class Registry(Generic[Kind]):
             one_of(f"{self.word} in {place}:", class_name, known)
         if not inspect.isclass(found):
             raise InputError(
-                f"{class_name} is {found!r:.80}, and a class is needed: give its class in its "
-                "place, and the parameters beside the kind"
+                f"{class_name} is {found!r:.80}: give its class, and the parameters beside the kind"
             )
         if not issubclass(found, self.contract):
-            raise InputError(f"{class_name} must be a subclass of {contract}: write it so")
+            raise InputError(
+                f"{class_name} must be a subclass of {contract}: derive it from that class"
+            )
         if missing := sorted(getattr(found, "__abstractmethods__", ())):
             raise InputError(f"{class_name} needs the methods {', '.join(missing)}: add them")
         return found

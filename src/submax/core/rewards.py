@@ -116,14 +116,16 @@ class Scale(Checked, ABC):
         fits = self.contains(reward)
         if not fits.all():
             impossible = np.asarray(reward)[~fits].flat[0]
-            raise InputError(f"a reward of {self} cannot be {impossible:.12g}", parameter="reward")
+            raise InputError(
+                f"a reward on the scale {self} cannot be {impossible:.12g}", parameter="reward"
+            )
 
     def known_bounds(self, who: str) -> tuple[float, float]:
         """Return the bounds, or raise an ``InputError`` that says ``who`` needs them."""
         if self.bounds is None:
             raise InputError(
-                f"{who} needs to know the lowest and the highest reward, and {self} does not say: "
-                "use a scale with both, such as Continuous(low=0.0, high=1.0)"
+                f"{who} needs to know the lowest and the highest reward, but {self} does "
+                "not say: use a scale with both, such as Continuous(low=0.0, high=1.0)"
             )
         return self.bounds
 

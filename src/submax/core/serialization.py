@@ -32,8 +32,8 @@ def serializable(tag: str) -> Callable[[Record], Record]:
         # A module that is imported twice, as doctest does, defines its classes twice.
         if known.__qualname__ != kind.__qualname__:
             raise InputError(
-                f"the tag {tag!r} of {kind.__qualname__} is also the tag of {known.__qualname__}; "
-                "every class needs a tag of its own: choose another one"
+                f"the tag {tag!r} of {kind.__qualname__} is also the tag of "
+                f"{known.__qualname__}: choose another one"
             )
         _CLASSES[tag], _TAGS[kind] = kind, tag
         return kind
@@ -201,8 +201,8 @@ class _Writer:
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         raise InputError(
-            f"a state holds arrays, named tuples, frozen dataclasses and plain values, and "
-            f"{type(value).__name__} is none of these"
+            "a state holds arrays, named tuples, frozen dataclasses and plain values, "
+            f"but {type(value).__name__} is none of these"
         )
 
 

@@ -116,13 +116,13 @@ class Space(Checked, ABC):
         advice = f": {instead}" if instead else ""
         if self.reals:
             raise InputError(
-                f"{who} keeps a number for every joint action, and those of {self} cannot be listed"
-                f"{advice}"
+                f"{who} keeps a number for every joint action, but those of {self} cannot "
+                f"be listed{advice}"
             )
         if self.size > MAX_ENUMERATED_ACTIONS:
             raise InputError(
-                f"{who} keeps a number for every joint action, at most {MAX_ENUMERATED_ACTIONS}, "
-                f"and this space has {self.size}{advice}"
+                f"{who} keeps a number for every joint action, at most "
+                f"{MAX_ENUMERATED_ACTIONS}, and this space has {self.size}{advice}"
             )
 
 

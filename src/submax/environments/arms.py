@@ -89,8 +89,7 @@ def count_arms(
         check("each of means", mean)
     if arms not in (0, len(means)):
         raise InputError(
-            f"arms is {arms} and there are {len(means)} means: leave out arms, which follows from "
-            "the means",
+            f"arms is {arms} and there are {len(means)} means: leave arms out",
             parameter="arms",
         )
     return len(means)
@@ -190,7 +189,7 @@ class SparseBernoulli(BinaryArmEnvironment[Floats]):
         whole_number("good", self.good, at_least=1, at_most=self.arms)
         if self.low > self.high:
             raise InputError(
-                f"low must be at most high, not {self.low} and {self.high}: exchange the two",
+                f"low must be at most high, not {self.low} and {self.high}: swap them",
                 parameter="low",
             )
 

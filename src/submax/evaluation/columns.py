@@ -103,8 +103,8 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
         raise InputError(_missing("reward", columns), parameter="reward")
     if single["session"] is not None and single["count"] is not None:
         raise InputError(
-            "a column of sessions and one of counts are given, and only one of them is allowed, "
-            "because the decisions of a session follow each other: give a row for each decision",
+            "a log with sessions cannot have counts, because the decisions of a "
+            "session follow each other: give a row for each decision",
             parameter="session",
         )
     actions = _actions(columns, given)
@@ -124,8 +124,8 @@ def _check_successes(given: Mapping[str, Any], count: str | None) -> None:
     if count is None or given.get("reward") is not None:
         other = "a column of rewards is" if given.get("reward") else "no column of counts is"
         raise InputError(
-            f"a column of successes is given and {other}; successes and counts are allowed "
-            "together, without rewards: give --column count=NAME --column successes=NAME",
+            f"a column of successes is given and {other}: name counts and successes, "
+            "without rewards, --column count=NAME --column successes=NAME",
             parameter="successes",
         )
 
@@ -137,7 +137,7 @@ def check_same(what: str, declared: Sequence[str], found: Mapping[str, str]) -> 
             part = f"the {what} {name!r} is" if name else "plain actions are"
             there = listed([one or "plain actions" for one in found], 20) or "none"
             raise InputError(
-                f"{part} declared, and the log has no column for it. There are columns for: "
+                f"{part} declared, but the log has no column for it. There are columns for: "
                 f"{there}. Name the column, or change the declaration"
             )
     for name in found:
@@ -212,7 +212,7 @@ def _matching(role: str, columns: Sequence[str], wanted: str) -> list[str]:
     found = [name for name in columns if fnmatchcase(name, wanted)]
     if not found:
         raise InputError(
-            f"no column matches {wanted!r}, which is given for the {role}. There are: "
+            f"no column matches {wanted!r}, the pattern for the {role}. There are: "
             f"{listed(columns)}. Change the pattern, or name the columns",
             parameter=role,
         )

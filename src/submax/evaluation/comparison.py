@@ -81,8 +81,8 @@ def named(policies: Sequence[Candidate] | Mapping[str, Candidate]) -> dict[str, 
     """Return the policies by name; refuse two policies of the same name."""
     if isinstance(policies, (str, Path, TrainedPolicy, Policy, TargetPolicy, np.ndarray)):
         raise InputError(
-            f"policies is one {type(policies).__name__}, and must be a list of policies or a "
-            "table from names to policies: put it into a list, [...]",
+            f"policies is one {type(policies).__name__}: give a list of policies, or a "
+            "table from names to policies",
             parameter="policies",
         )
     pairs = (
@@ -132,8 +132,8 @@ def as_target(given: Any) -> TargetPolicy:
     if isinstance(given, (np.ndarray, list, tuple)) or hasattr(given, "to_numpy"):
         return GivenProbabilities(given)
     raise InputError(
-        f"the policy is a {type(given).__name__}; a name, a file, a table, a policy, an array of "
-        "probabilities, a function or a fitted classifier is allowed: give one of them",
+        f"the policy is a {type(given).__name__}: give a name, a file, a table, a "
+        "policy, an array of probabilities, a function or a fitted classifier",
         parameter="policies",
     )
 
@@ -325,9 +325,9 @@ def check_several(policies: Sequence[str]) -> None:
     """Refuse fewer than two policies, of which none would be better than another."""
     if len(policies) < 2:
         raise InputError(
-            f"the baseline is {BEST!r}, and the policies that can be evaluated are "
-            f"{', '.join(policies) or 'none'}: give at least two, such as always=* for every "
-            "action of the log",
+            f"the baseline is {BEST!r}, but the policies that can be evaluated are "
+            f"{', '.join(policies) or 'none'}: give at least two, such as always=* for "
+            "every action of the log",
             parameter="baseline",
         )
 
@@ -549,8 +549,8 @@ class Comparison(NamedTuple):
         if not mine:
             known = ", ".join(dict.fromkeys(one.policy for one in self.differences)) or "none here"
             raise NotFoundError(
-                f"there is no difference of {policy!r}; policies other than the baseline that were "
-                f"evaluated on the same rows have one ({known}): name one of them"
+                f"there is no difference of {policy!r}: only policies evaluated on the same "
+                f"rows as the baseline have one ({known}): name one of them"
             )
         if estimator is None:
             return next(one for one in mine.values() if one.recommended)
@@ -577,7 +577,7 @@ class Comparison(NamedTuple):
                 f"{len(self.estimates)} estimates: see rows()"
             )
         if any(one.cautions for one in chosen):
-            sentences.append("! marks a value with warnings: see rows() for the sentences")
+            sentences.append("! marks a value with warnings: see rows()")
         return summary_of({"": self}, sentences)
 
     def recommended(self) -> list[Estimate]:
@@ -659,8 +659,7 @@ def compare(
     one_of("interval", interval, INTERVALS)
     if not 0 < level < 1:
         raise InputError(
-            f"the level of an interval is {level!r}, and must be between 0 and 1: "
-            "give 0.95 for intervals of 95 %",
+            f"the level of an interval is {level!r}: give a number between 0 and 1, such as 0.95",
             parameter="level",
         )
     check_slices(slices, log.schema.context.names)
@@ -839,8 +838,8 @@ def compare_rewards(
     for name, weights in (combinations or {}).items():
         if name in rewards:
             raise InputError(
-                f"the combination {name!r} has the name of a column of rewards, and needs one of "
-                "its own: give it another name",
+                f"the combination {name!r} has the name of a column of rewards: give it "
+                "another name",
                 parameter="combinations",
             )
         rewards[name] = weights
@@ -864,8 +863,8 @@ def compare_rewards(
             notes += [NOT_KNOWN.format(name)] * (known is None)
     if not unseen.any():
         raise InputError(
-            "the policies have learned from all rows of this log, and rows that none of them has "
-            "learned from are needed: learn them from a share of the rows",
+            "the policies have learned from all rows of this log: learn them from a "
+            "share of the rows, and evaluate them on the others",
             parameter="policies",
         )
     kept = np.flatnonzero(unseen) if numbers is None else numbers[unseen]

@@ -412,9 +412,10 @@ def large_reward_cautions(log: LogSums) -> Iterator[Caution]:
     others = np.delete(log.ends, row)
     yield Caution(
         "all",
-        f"one row has the reward {log.ends[row]:g} and causes {distance[row] / spread:.0%} of the "
-        f"variance of all rewards (the others are from {others.min():g} to {others.max():g}): "
-        "check this row, because one row decides every number",
+        f"one row has the reward {log.ends[row]:g} and causes "
+        f"{distance[row] / spread:.0%} of the variance of all rewards (the others "
+        f"are from {others.min():g} to {others.max():g}): check this row, which "
+        "dominates every number",
     )
 
 
@@ -453,8 +454,9 @@ def spread_cautions(found: Diagnostics, about: str = "weights") -> Iterator[Caut
     if _few(found):
         yield Caution(
             about,
-            f"by the {weights} the effective sample size is {found.effective:.0f} of {found.rows} "
-            f"{unit}s, which is too small: the policy decides too differently from the log",
+            f"by the {weights} the effective sample size is {found.effective:.0f} of "
+            f"{found.rows} {unit}s, which is too small: the policy differs too much "
+            "from the log",
         )
     if found.largest_share > LARGEST_WEIGHT_SHARE:
         yield Caution(
@@ -469,8 +471,7 @@ def _about_model(average: float, error: float) -> Caution:
     if abs(average) > SIGNIFICANT_ERRORS * error:
         return Caution(
             "model",
-            "the rewards contradict the model of rewards: for this policy the model is off by "
-            f"{average:+.2g}",
+            f"the model of rewards is off by {average:+.2g}",
         )
     return Caution("model", "the interval of dm does not include the error of its model of rewards")
 
@@ -517,9 +518,9 @@ def log_cautions(
     if worst is not None and not worst.plausible:
         yield Caution(
             "propensities",
-            f"the propensities of {worst.choice!r} do not agree with how often it was taken: their "
-            f"inverses add up to {worst.ratio:.2f} times the expected sum, and chance does not "
-            "explain the difference",
+            f"the propensities of {worst.choice!r} do not match how often it was taken: "
+            f"their inverses add up to {worst.ratio:.2f} times the expected sum, and "
+            "chance does not explain the difference",
         )
     rarest = log.propensities[0]
     if not menu.ranges and rarest * decisions < 1:
@@ -535,8 +536,7 @@ def log_cautions(
     if logged.groups is not None and logged.groups.estimated:
         yield Caution(
             "groups",
-            "the propensities of groups of actions are estimated, because the log has only those "
-            "of the actions that were taken",
+            "the propensities of groups of actions are estimated",
         )
     yield from _about_slots(logged)
 
@@ -672,8 +672,8 @@ class PolicySums(Additive, frozen=True):
             never = ", ".join(untaken[:MOST_NAMES])
             yield Caution(
                 "all",
-                f"the policy gives {found.unsupported:.0%} of its decisions to actions that none "
-                f"of the evaluated rows took ({never}): nothing is known about these actions",
+                f"the policy gives {found.unsupported:.0%} of its decisions to actions that "
+                f"no evaluated row took ({never}): the log says nothing about them",
             )
         off, variance, _ = self.moments.central(np.array([1.0, 0.0]))
         # The largest weight that can occur: the policy is sure of the rarest logged action.
@@ -689,15 +689,14 @@ class PolicySums(Additive, frozen=True):
         if self.groups is not None:
             yield Caution(
                 "groups",
-                "mips assumes that actions with the same features earn the same, which is not "
-                "tested",
+                "mips assumes, without a test, that actions with the same features earn the same",
             )
             yield from spread_cautions(self.groups.diagnostics(), "groups")
         if self.sessions is not None:
             yield Caution(
                 "single decisions",
-                "the estimate assumes that a decision does not change what comes later in its "
-                "session, which is not tested; per-decision does not assume it",
+                "the estimate assumes, without a test, that a decision does not change "
+                "what comes later in its session; per-decision does not assume it",
             )
             yield from mean_weight_cautions(found, z, "sessions")
             yield from spread_cautions(self.sessions.diagnostics(), "sessions")

@@ -186,7 +186,7 @@ def chosen_estimators(
     """
     if isinstance(given, (str, Mapping)):
         raise InputError(
-            f"estimators is {given!r}, and must be a list of estimators: put it into a list, [...]",
+            f"estimators is {given!r}: give a list of estimators",
             parameter="estimators",
         )
     made = [make_off_policy(one) for one in given]
@@ -202,7 +202,7 @@ def chosen_estimators(
         label = one.short if kinds.count(one.short) == 1 else repr(one)
         if label in labelled:
             raise InputError(
-                f"the estimator {label} is asked for twice: leave one of the two out",
+                f"the estimator {label} is named twice: leave one out",
                 parameter="estimators",
             )
         labelled[label] = one
@@ -258,7 +258,7 @@ class Difference(NamedTuple):
         """
         if not 0 < power < 1:
             raise InputError(
-                f"the power is {power!r}; a number between 0 and 1 is allowed: give 0.8",
+                f"the power is {power!r}: give a number between 0 and 1, such as 0.8",
                 parameter="power",
             )
         size = abs(self.value if effect is None else effect)

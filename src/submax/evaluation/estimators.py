@@ -118,8 +118,8 @@ class OffPolicyEstimator(ABC):
         """Return weights that the estimator needs; refuse a log that has none."""
         if weights is None:
             raise InputError(
-                f"the estimator {self.short} needs {self.needs}, and this log is none: leave the "
-                "estimator out, or use another one, such as dr",
+                f"the estimator {self.short} needs {self.needs}: leave the estimator out, "
+                "or use another one, such as dr",
                 parameter="estimators",
             )
         return weights
@@ -610,8 +610,8 @@ def make_off_policy(specification: str | Mapping[str, Any]) -> OffPolicyEstimato
     table = {"kind": specification} if isinstance(specification, str) else specification
     if not isinstance(table, Mapping):
         raise InputError(
-            f"the off-policy estimator is {specification!r}, and must be a name such as 'dr' or a "
-            "table with 'kind' and parameters"
+            f"the off-policy estimator is {specification!r}: give a name such as 'dr', "
+            "or a table with 'kind' and parameters"
         )
     names = dict(zip(off_policy_estimators(), OFF_POLICY.names(), strict=True))
     kind = table.get("kind")

@@ -88,7 +88,7 @@ def check_slices(columns: Sequence[str], known: Sequence[str]) -> None:
     """Refuse a column that is not one of the ``known`` fields of the context."""
     if isinstance(columns, str):
         raise InputError(
-            f"slices is {columns!r}, and must be a list of columns: put it into a list, [...]",
+            f"slices is {columns!r}: give a list of columns",
             parameter="slices",
         )
     for column in columns:
@@ -485,8 +485,8 @@ def _check_sendable(policies: Mapping[str, PolicyPlan]) -> None:
             pickle.dumps(plan.target)
         except Exception as error:
             raise InputError(
-                f"the policy {name!r} cannot be sent to other processes ({one_line(error)}); a "
-                "function or class of a module is allowed: define it in a file, or give jobs=1"
+                f"the policy {name!r} cannot be sent to other processes "
+                f"({one_line(error)}): define it in a file, or give jobs=1"
             ) from error
 
 

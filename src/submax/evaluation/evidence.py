@@ -300,9 +300,9 @@ class LoggedEvidence:
             learned = learned.in_rows(self.log, self.numbers)
         if not isinstance(learned, TrainedPolicy) and not self._can_list():
             raise InputError(
-                f"this log has {self._space.size} joint actions or real-valued ones; policies "
-                f"that give all probabilities are allowed for up to {MOST_LISTED} joint actions: "
-                "evaluate a policy by name"
+                f"this log has {self._space.size} joint actions or real-valued ones; a "
+                f"policy given by all its probabilities can have up to {MOST_LISTED} joint "
+                "actions: evaluate a policy by name"
             )
         if isinstance(learned, TrainedPolicy) and not self._can_list():
             parts = [self._by_drawing(learned, *rows) for rows in self._rows()]
@@ -416,9 +416,9 @@ class LoggedEvidence:
         if len(self.log.eligible_sets) > 1:
             size = "real-valued parts" if self._space.reals else f"{self._space.size} joint actions"
             raise InputError(
-                f"this log has eligible choices in its rows and {size}; a policy can be restricted "
-                f"to eligible choices among up to {MOST_LISTED} joint actions without real-valued "
-                "parts: leave the column of eligible choices out"
+                f"this log has eligible choices and {size}; eligible choices work for up to "
+                f"{MOST_LISTED} joint actions without real-valued parts: leave the column "
+                "of eligible choices out"
             )
         policy, state = learned.policy, learned.model.state
         context = learned.model.standardization.apply(part.context.astype(np.float64))

@@ -292,10 +292,7 @@ def learn_best(
         candidates = [DEFAULT] if few else standard_candidates(part)
     given: dict[str, Any] = named(list(candidates))
     if not given:
-        raise InputError(
-            "no candidate was given, and at least one is needed: name policies to choose from, or "
-            "leave them out"
-        )
+        raise InputError("name at least one policy to choose from, or none for the standard set")
     if len(given) == 1 or few:
         return _without_choice(log, given, len(part), options)
     step = -(-len(part) // MOST_CHOOSING_ROWS)
@@ -396,7 +393,7 @@ def _about_choice(race: Race, reported: int) -> list[str]:
         rivals = ", ".join(
             f"{name} (behind by {one.value:.2g} ± {one.error:.2g})" for name, one in leads
         )
-        notes.append(f"these rows do not tell {winner} from {rivals}")
+        notes.append(f"these rows cannot tell {winner} from {rivals}")
     return notes
 
 
@@ -562,8 +559,7 @@ def parse_search(text: str) -> tuple[str, Range | list[Any]]:
     key, sign, given = text.partition("=")
     if not sign or not key or not given:
         raise InputError(
-            f"--search is {text!r}, and must have the form KEY=16,32 or KEY=0.1..10: name a "
-            "parameter and the values to try",
+            f"--search is {text!r}: write KEY=16,32 or KEY=0.1..10",
             parameter="search",
         )
     logarithmic = given.endswith(LOGARITHMIC)

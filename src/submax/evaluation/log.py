@@ -35,8 +35,7 @@ def data_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Any:
     """Return a pandas data frame of rows, or of columns."""
     if find_spec("pandas") is None:
         raise InputError(
-            "a data frame needs the package pandas, which is not installed: pip install pandas, or "
-            "use the rows without it"
+            "a data frame needs the package pandas, which is not installed: pip install pandas"
         )
     import pandas as pd  # type: ignore[import-untyped]  # pandas comes without types
 
@@ -59,7 +58,7 @@ def check_split(share: float, by: By, seed: int, decisions: int) -> None:
     whole_number("seed", seed, at_least=0)
     if not 0 < share < 1:
         raise InputError(
-            f"the share is {share!r}, and must be above 0 and below 1: give 0.5 to learn from "
+            f"the share is {share!r}: give a number between 0 and 1, such as 0.5 for "
             "half of the rows",
             parameter="share",
         )
@@ -206,9 +205,9 @@ def expanded(log: "Log") -> "Log":
         return log
     if log.decisions > MOST_EXPANDED:
         raise InputError(
-            f"the log stands for {log.decisions} decisions, and a policy can learn from up to "
-            f"{MOST_EXPANDED} of them: divide the counts by a number, or give a policy that has "
-            "learned before"
+            f"the log stands for {log.decisions} decisions, but a policy can learn from "
+            f"at most {MOST_EXPANDED} of them: divide the counts by a number, or give a "
+            "learned policy"
         )
     rows = np.repeat(np.arange(len(log)), log.count.astype(np.int64))
     return replace(log.rows(rows), count=None)
@@ -505,8 +504,8 @@ class Log:
         """
         if not on_disk and (jobs is not None or scheduler is not None):
             raise InputError(
-                "jobs or scheduler is given, and the log is in memory; they are allowed for a log "
-                "on disk: give on_disk=True (--read parts), or leave them out",
+                "jobs and scheduler need a log on disk: give on_disk=True (--read parts), "
+                "or leave them out",
                 parameter="jobs",
             )
         jobs = available_cores() if jobs is None else jobs
@@ -655,14 +654,14 @@ class Log:
         """
         if self.outcomes is None:
             raise InputError(
-                f"the reward {reward!r} is asked for, and this log has one column of rewards; "
-                "several are allowed: read the log with columns={'reward': ['click', 'buy']}",
+                f"the reward {reward!r} does not exist, because this log has one column of "
+                "rewards: read several with columns={'reward': ['click', 'buy']}",
                 parameter="reward",
             )
         weights = {reward: 1.0} if isinstance(reward, str) else dict(reward)
         if not weights:
             raise InputError(
-                "the combination of rewards is empty, and needs at least one of "
+                "the combination of rewards is empty: use at least one of "
                 f"{', '.join(self.outcome_names)}: give weights such as "
                 f"{{'{self.outcome_names[0]}': 1}}",
                 parameter="reward",

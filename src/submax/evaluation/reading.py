@@ -99,8 +99,9 @@ def obp_table(feedback: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], lis
             )
     if np.ndim(feedback["action"]) != 1:
         raise InputError(
-            f"the actions of the bandit feedback have {np.ndim(feedback['action'])} dimensions, "
-            "and must be one array [n_rounds]: for several slots use Log.from_arrays",
+            f"the actions of the bandit feedback have {np.ndim(feedback['action'])} "
+            "dimensions: give one array [n_rounds]; for several slots use "
+            "Log.from_arrays",
             parameter="action",
         )
     given = (feedback.get(name) for name in ("action", "reward", "pscore", "context"))
@@ -141,8 +142,8 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
     if not features or not set(keys) <= set(source.columns):
         raise _bad_features(
             f"the action features in {source.name} have the columns "
-            f"{', '.join(source.columns)[:200]}, and must have a column 'action', or the columns "
-            "'slot' and 'choice', and a column for each feature: add or rename columns"
+            f"{', '.join(source.columns)[:200]}: give a column 'action', or the columns "
+            "'slot' and 'choice', and a column for each feature"
         )
     numeric = columns.numeric(features)
     wanted = {name: columns.text(name) for name in [*keys, *features]}
@@ -157,8 +158,7 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
             if slot is None or choice is None or choice in choices:
                 raise _bad_features(
                     f"row {rows.first + place} of the action features has the name {choice!r}, "
-                    "which is empty or that of an earlier row; a row for each choice is allowed: "
-                    "correct or remove the row"
+                    "which is empty or repeated: correct or remove the row"
                 )
             # Missing numbers are NaN, and missing texts None.
             known = {name: one for name, one in cells.items() if one is not None and one == one}
@@ -453,9 +453,9 @@ class ActionColumns:
                 known = self._sql.names(column, self._texts[slot], names_of_slot)
                 if len(known) > MOST_CHOICES:
                     raise InputError(
-                        f"column {column!r} has more than {MOST_CHOICES} different actions, which "
-                        "is the most that a slot may have: if they are real numbers, declare an "
-                        f"interval, {self._as_interval(column)}",
+                        f"column {column!r} has more than {MOST_CHOICES} different actions, the "
+                        "most that a slot may have: if they are real numbers, declare an interval, "
+                        f"{self._as_interval(column)}",
                         parameter=column,
                     )
                 self.slots[slot] = known

@@ -125,8 +125,7 @@ def check_report(path: Path) -> None:
     require_extra("report", "a report", "jinja2")
     if path.is_dir() or not path.resolve().parent.is_dir():
         raise InputError(
-            f"the report is {str(path)!r}; the path of a file in a folder that exists is allowed: "
-            "give a name such as report.html",
+            f"the report is {str(path)!r}: give a file in an existing folder, such as report.html",
             parameter="path",
         )
 
@@ -137,8 +136,7 @@ def write_report(path: Path, found: "Comparison", command: str | None = None) ->
     overview = found.overview
     if overview is None:
         raise InputError(
-            "this comparison has no overview of its log; one that compare() returned is allowed: "
-            "compare the policies again"
+            "only a comparison that compare() returned has a report: compare the policies again"
         )
     page = rendered(found, overview, command).encode()
     with atomic_write(path) as file:

@@ -476,8 +476,8 @@ class RewardTemplate:
             given = kind(**parameters)
         if inspect.isclass(given) or not callable(getattr(given, "fit", None)):
             raise InputError(
-                f"the reward model is {given!r:.60}; an object with the methods fit and predict "
-                f"(or predict_proba) is allowed, or a dotted name: give {EXAMPLE!r}",
+                f"the reward model is {given!r:.60}: give an object with the methods fit "
+                f"and predict (or predict_proba), or a dotted name such as {EXAMPLE!r}",
                 parameter="reward_model",
             )
         return cls(type(given).__name__, copied(given))
@@ -497,9 +497,9 @@ class RewardTemplate:
         classifies = hasattr(model, "predict_proba")
         if classifies and len(values) > MOST_CLASSES:
             raise InputError(
-                f"the reward model {self.name} is a classifier, and the log has {len(values)} "
-                f"different rewards; up to {MOST_CLASSES} are allowed: give a regressor, such as "
-                f"{EXAMPLE!r}",
+                f"the reward model {self.name} is a classifier, but the log has "
+                f"{len(values)} different rewards, and up to {MOST_CLASSES} are allowed: "
+                f"give a regressor, such as {EXAMPLE!r}",
                 parameter="reward_model",
             )
         try:
@@ -508,7 +508,7 @@ class RewardTemplate:
         except Exception as error:
             raise InputError(
                 f"the reward model {self.name} cannot be fitted to {len(reward)} rows "
-                f"({one_line(error)}); any that can be is allowed: change its parameters",
+                f"({one_line(error)}): change its parameters",
                 parameter="reward_model",
             ) from error
         return model, values if classifies else None
@@ -620,7 +620,7 @@ def chosen_models(log: Log, given: Any = None, seed: int = 0) -> ModelChoice:
         name, models = _fitted_template(log, fold, one, seed)
         if name in found:
             raise InputError(
-                f"two reward models are called {name}, and each needs its own name: leave one out",
+                f"two reward models are called {name}: leave one out, or rename it",
                 parameter="reward_model",
             )
         found[name] = models

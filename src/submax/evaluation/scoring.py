@@ -110,8 +110,8 @@ def _choices(cell: str | None, names: list[str]) -> ChoiceIndices | None:
     known = [names.index(one) for one in found[0] if one in names] if found else []
     if not known:
         raise InputError(
-            f"the eligible actions are {cell!r}; names of the policy's actions are allowed, such "
-            f"as {'|'.join(names[:2])}: correct the column",
+            f"the eligible actions are {cell!r}: name actions of the policy, such as "
+            f"{'|'.join(names[:2])}",
             parameter="eligible",
         )
     return (tuple(sorted(known)),)

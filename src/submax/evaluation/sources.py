@@ -37,13 +37,13 @@ class TextFormat(NamedTuple):
         """Return the format; refuse signs that cannot be told apart."""
         if len(self.separator) != 1 or self.separator in '"\n\r' or self.separator.isalnum():
             raise InputError(
-                f"the separator is {self.separator!r}; one sign such as ';' or a tab is allowed: "
-                "give the sign between the values of a line",
+                f"the separator is {self.separator!r}: give a single character, such as ';' "
+                "or a tab",
                 parameter="separator",
             )
         if self.decimal not in (".", ","):
             raise InputError(
-                f"the decimal sign is {self.decimal!r}; '.' and ',' are allowed: give one of them",
+                f"the decimal sign is {self.decimal!r}: give '.' or ','",
                 parameter="decimal",
             )
         return self
@@ -178,8 +178,7 @@ def _opened(path: Path, text: TextFormat, connection: Any) -> Part:
             return _from_parquet(path, connection)
         if path.suffix.lower() == ".parquet":
             raise InputError(
-                f"{str(path)!r} is called .parquet and is not a Parquet file: if it is a CSV file, "
-                "give it the ending .csv"
+                f"{str(path)!r} is not a Parquet file: if it is a CSV file, rename it to .csv"
             )
         if start.lstrip().startswith(b"{"):
             return _from_json(path, connection)
@@ -198,9 +197,9 @@ def _check_same(first: Part, other: Part) -> None:
     missing = sorted(set(first.columns) ^ set(other.columns))
     if missing:
         raise InputError(
-            f"{first.name} and {other.name} have different columns ({', '.join(missing[:5])}), and "
-            "all files of a log need the same: name only files of one kind, such as "
-            "'logs/*.parquet'"
+            f"{first.name} and {other.name} have different columns "
+            f"({', '.join(missing[:5])}): name only files with the same columns, such "
+            "as 'logs/*.parquet'"
         )
     if first.schema != other.schema:
         raise InputError(
@@ -365,8 +364,8 @@ def _header(path: Path, text: TextFormat) -> tuple[list[str], int]:
     found = next((sign for sign in OTHER_SEPARATORS if sign in columns[0]), None)
     if len(columns) == 1 and found is not None:
         raise InputError(
-            f"the values of {str(path)!r} are separated by {OTHER_SEPARATORS[found]}, and commas "
-            f"are expected: give --separator {found!r} (separator={found!r}), and --decimal ',' if "
+            f"the values of {str(path)!r} are separated by {OTHER_SEPARATORS[found]}: "
+            f"give --separator {found!r} (separator={found!r}), and --decimal ',' if "
             "numbers have decimal commas",
             parameter="separator",
         )
@@ -466,8 +465,8 @@ def _table_of(source: Any) -> tuple[str, tuple[Any, list[str]], Schema | None]:
             name, found = "the query", source.to_arrow_table()
     except Exception as error:
         raise InputError(
-            f"the query of the log cannot be run ({one_line(error)}); one that can be is "
-            "allowed: run it by itself, and give its result"
+            f"the query of the log cannot be run ({one_line(error)}): correct the "
+            "query, or give its result"
         ) from error
     table, as_text = arrow_table(found)
     return name, (table, as_text), _schema_in((table.schema.metadata or {}).get(METADATA.encode()))
@@ -546,8 +545,8 @@ def files_of(source: str | Path) -> Sequence[Path]:
         files = sorted(one for one in base.glob(str(path.relative_to(base))) if one.is_file())
         if not files:
             raise InputError(
-                f"no file matches {str(source)!r}: check the pattern, and put it into quotes so "
-                "that the shell does not replace it"
+                f"no file matches {str(source)!r}: check the pattern, and quote it, so the "
+                "shell does not expand it"
             )
         return files
     files = [

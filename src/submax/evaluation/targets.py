@@ -116,8 +116,8 @@ def checked_probabilities(given: Any, rows: int, schema: Schema, what: str) -> F
         row = int(np.argmax(bad))
         raise refused(
             f"{what}, row {row}: the probabilities are from {table[row].min():g} to "
-            f"{table[row].max():g} and add up to {sums[row]:g} ({int(bad.sum())} such rows); "
-            "numbers of at least 0 that add up to 1 are allowed: divide each row by its sum"
+            f"{table[row].max():g} and add up to {sums[row]:g} ({int(bad.sum())} such "
+            "rows): divide each row by its sum"
         )
     result: Floats = table / sums[:, None]
     return result
@@ -127,8 +127,8 @@ def action_names(schema: Schema, what: str) -> list[str]:
     """Return the names of plain actions; refuse slots and real-valued actions."""
     if len(schema.menu.slots) != 1 or schema.menu.ranges:
         raise refused(
-            f"{what} is for plain actions, and this log has several slots or real-valued actions; "
-            "a policy by name, or probabilities [rows, joint actions] are allowed: give one of them"
+            f"{what} is for plain actions, but this log has slots or real-valued "
+            "actions: name a policy, or give probabilities [rows, joint actions]"
         )
     return [choice.name for choice in schema.menu.slots[0].choices]
 
@@ -140,8 +140,8 @@ def _of_choices(chosen: Any, schema: Schema, what: str) -> Floats:
     if -1 in places:
         row = places.index(-1)
         raise refused(
-            f"{what}, row {row}: {str(chosen[row])!r} is not an action of the log; allowed: "
-            f"{listed(names)}: give one of them for each decision"
+            f"{what}, row {row}: {str(chosen[row])!r} is not an action of the log: give "
+            f"one of {listed(names)} for each decision"
         )
     return np.eye(len(names))[places]
 
@@ -253,8 +253,8 @@ class GivenProbabilities(TargetPolicy):
         """Refuse an array that has not one row for each row of the log."""
         if len(self._table) != rows:
             raise refused(
-                f"{self.name} has {len(self._table)} rows, and the log has {rows}; a row for each "
-                "row of the log is allowed: compute the probabilities for all rows, in their order"
+                f"{self.name} has {len(self._table)} rows, but the log has {rows}: compute the "
+                "probabilities for all rows, in their order"
             )
 
     def of_rows(self, numbers: Integers) -> "GivenProbabilities":
@@ -276,8 +276,8 @@ def check_pattern(pattern: str) -> None:
     """Refuse a pattern without exactly one star, which stands for the name of the action."""
     if pattern.count(ANY) != 1 or any(sign in pattern for sign in "?[]"):
         raise refused(
-            f"the policy is {COLUMNS}{pattern}; a pattern with one {ANY}, which stands for the "
-            f"name of the action, is allowed: write {COLUMNS}prob_{ANY}"
+            f"the policy is {COLUMNS}{pattern}: give a pattern with one {ANY}, which "
+            f"stands for the action, such as {COLUMNS}prob_{ANY}"
         )
 
 
@@ -302,8 +302,8 @@ class ColumnPolicy(TargetPolicy):
         if set(place) != set(names) or log.probability is None:
             found = f"columns for {listed(list(place))}" if place else "no such column was read"
             raise refused(
-                f"{self.name}: {found}, and the actions of the log are {listed(names)}; one "
-                "column for each action is allowed: declare all actions, and read the columns with "
+                f"{self.name}: {found}, and the actions of the log are {listed(names)}: "
+                "declare all actions, and read a column for each with "
                 f"columns={{'probability': {pattern!r}}}"
             )
         self._places, self._numbers = [place[one] for one in names], np.zeros(0, dtype=np.int64)
@@ -339,9 +339,9 @@ class ClassifierPolicy(TargetPolicy):
         self.name = type(classifier).__name__
         if not hasattr(classifier, "classes_"):
             raise refused(
-                f"the policy is a {self.name} that is not fitted; a fitted classifier whose "
-                "classes are actions is allowed: fit it before, or let a policy learn with it, "
-                '{"kind": "reward-conditioned", "estimator": {"kind": "classifier", …}}'
+                f"the policy is a {self.name} that is not fitted: fit it to the actions "
+                'first, or let a policy learn with it, {"kind": "reward-conditioned", '
+                '"estimator": {"kind": "classifier", …}}'
             )
 
     def probabilities(
@@ -352,15 +352,15 @@ class ClassifierPolicy(TargetPolicy):
         unknown = [one for one in classes if one not in names]
         if unknown:
             raise refused(
-                f"the classes of {self.name} are {listed(classes)}; the actions of the log, "
-                f"{listed(names)}, are allowed: fit it to the names of actions"
+                f"the classes of {self.name} are {listed(classes)}, but the actions of the "
+                f"log are {listed(names)}: fit it to the names of actions"
             )
         try:
             found = self._classifier.predict_proba(self._inputs(schema, context))
         except Exception as error:
             raise refused(
-                f"{self.name} cannot predict the rows of the log ({one_line(error)}); a classifier "
-                f"of the fields {listed(schema.context.names)} is allowed: fit it to these columns"
+                f"{self.name} cannot predict the rows of the log ({one_line(error)}): fit "
+                f"it to the columns {listed(schema.context.names)}"
             ) from error
         table = np.zeros((len(context), len(names)))
         table[:, [names.index(one) for one in classes]] = found
@@ -439,7 +439,7 @@ def training_warnings(policy: Any, rows: int) -> list[str]:
             found.append(
                 f"a network is trained for {most}{steps} steps of {training.batch} rows, "
                 f"{passes:.2g} passes over the {rows} rows of the log; at least "
-                f"{FEWEST_PASSES:g} are allowed without this warning: {advice}"
+                f"{FEWEST_PASSES:g} are recommended: {advice}"
             )
     return found
 
@@ -523,8 +523,8 @@ class Sharpened(TargetPolicy):
         self._policy, self._temperature, self.name = policy, temperature, name
         if not temperature >= 0 or not np.isfinite(temperature):
             raise refused(
-                f"the temperature of {name} is {temperature!r}; a number of at least 0 is allowed "
-                "(0 is greedy, 1 the policy itself): change it"
+                f"the temperature of {name} is {temperature!r}: give a number from 0 "
+                "(greedy) on; 1 is the policy itself"
             )
 
     @property

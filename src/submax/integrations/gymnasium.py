@@ -140,9 +140,9 @@ def play(
         over = terminated or truncated
         if not over and not bandit:
             raise InputError(
-                f"an episode of {env} goes on after its first step, and a bandit takes one "
-                "decision in each: give an environment whose episodes have one step, such as "
-                "gymnasium.wrappers.TimeLimit(env, 1) if only the first step matters",
+                f"an episode of {env} has more than one step: give an environment whose "
+                "episodes have one step, such as gymnasium.wrappers.TimeLimit(env, 1) if "
+                "only the first step matters",
                 parameter="env",
             )
         drawn = np.array([[float(reward)]])

@@ -91,8 +91,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         if first:
             if classes is None:
                 raise InputError(
-                    "the first call of partial_fit was given no classes; a list of all actions is "
-                    "allowed: pass classes=[...]",
+                    "the first call of partial_fit needs a list of all actions: pass classes=[...]",
                     parameter="classes",
                 )
             self.classes_ = unique_labels(classes)
@@ -170,9 +169,9 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         fits = scale.contains(reward)
         if not fits.all():
             raise InputError(
-                f"rewards has {reward[~fits][0]:g}, and the rewards so far were of {scale}; these "
-                "are allowed: pass scale=submax.Continuous() to BanditClassifier before the first "
-                "fit, or another scale that contains all rewards",
+                f"rewards has {reward[~fits][0]:g}, and the rewards so far were of {scale}: "
+                "pass scale=submax.Continuous(), or another scale that contains all "
+                "rewards, to BanditClassifier",
                 parameter="rewards",
             )
 
@@ -186,16 +185,15 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         if rewards is not None:
             if propensities is None and self.policy_.traits.needs_propensities:
                 raise InputError(
-                    f"no propensities were given, and the policy {self.policy!r:.80} learns from "
-                    "them; probabilities above 0 are allowed: pass propensities=[...], or take "
-                    "another policy, such as rcp-adaptive",
+                    f"the policy {self.policy!r:.80} learns from propensities: pass "
+                    "propensities=[...], or use another policy, such as rcp-adaptive",
                     parameter="propensities",
                 )
             return decisions_as_feedback(context, index, rewards, propensities)
         if propensities is not None:
             raise InputError(
-                "propensities were given without rewards; they are allowed with rewards alone: "
-                "pass rewards=[...], or leave propensities out to learn from labels",
+                "propensities need rewards: pass rewards=[...], or leave propensities out "
+                "to learn from labels",
                 parameter="propensities",
             )
         return labels_as_feedback(context, index, len(self.classes_))
@@ -206,8 +204,8 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         if not known.all():
             raise InputError(
                 f"y has the action {actions[~known][0]!r}, which is not among the classes "
-                f"{list(self.classes_)}; these are allowed: call fit again, or the first "
-                "partial_fit with all classes",
+                f"{list(self.classes_)}: call fit again, or the first partial_fit with all "
+                "classes",
                 parameter="y",
             )
         return np.searchsorted(self.classes_, actions)
@@ -251,8 +249,8 @@ def checked_propensities(given: ArrayLike, rows: int) -> Floats:
     wrong = (column <= 0) | (column > 1)
     if wrong.any():
         raise InputError(
-            f"propensities has {column[wrong][0]:g} in row {int(wrong.argmax())}; numbers above 0 "
-            "and at most 1 are allowed: give the probability with which the action was chosen",
+            f"propensities has {column[wrong][0]:g} in row {int(wrong.argmax())}: give "
+            "the probability with which the action was chosen, above 0 and at most 1",
             parameter="propensities",
         )
     return column
@@ -264,21 +262,19 @@ def checked_column(name: str, given: ArrayLike, rows: int) -> Floats:
         column = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{name} is {given!r:.60}, which holds no numbers; one number for each of {rows} rows "
-            "is allowed: convert it first",
+            f"{name} is {given!r:.60}: give a number for each of {rows} rows",
             parameter=name,
         ) from error
     if column.shape != (rows,):
         raise InputError(
-            f"{name} has shape {column.shape}; one number for each row of X is allowed: give it "
-            f"the shape ({rows},)",
+            f"{name} has shape {column.shape}: give one number for each row of X, of "
+            f"shape ({rows},)",
             parameter=name,
         )
     finite = np.isfinite(column)
     if not finite.all():
         raise InputError(
-            f"{name} has {column[~finite][0]} in row {int(finite.argmin())}; finite numbers are "
-            "allowed: leave such rows out",
+            f"{name} has {column[~finite][0]} in row {int(finite.argmin())}: leave such rows out",
             parameter=name,
         )
     return column

@@ -32,16 +32,15 @@ def class_by_name(name: str, role: str = "classifier", methods: str = "predict_p
     module_name, _, class_name = name.rpartition(".")
     if not module_name or not all(part.isidentifier() for part in name.split(".")):
         raise InputError(
-            f"{role} {name!r} is not a dotted name; a package, its modules and a class are "
-            f"allowed: write it as {EXAMPLE}",
+            f"{role} {name!r} is not the dotted name of a class: write it as {EXAMPLE}",
             parameter=role,
         )
     try:
         module = importlib.import_module(module_name)
     except Exception as error:
         raise InputError(
-            f"{role} {name!r} cannot be imported ({one_line(error)}); any installed package is "
-            f"allowed: check the name, or install {name.partition('.')[0]}",
+            f"{role} {name!r} cannot be imported ({one_line(error)}): check the name, "
+            f"or install {name.partition('.')[0]}",
             parameter=role,
         ) from error
     result = getattr(module, class_name, None)
@@ -53,8 +52,8 @@ def class_by_name(name: str, role: str = "classifier", methods: str = "predict_p
         else "it is not a class with a method fit"
     )
     raise InputError(
-        f"{role} {name!r} cannot be used: {what}; a class with the methods fit and "
-        f"{methods} is allowed: name one, such as {EXAMPLE}",
+        f"{role} {name!r} cannot be used: {what}: name a class with the methods fit "
+        f"and {methods}, such as {EXAMPLE}",
         parameter=role,
     )
 
@@ -212,8 +211,8 @@ class FittedClassifier(NamedTuple):
         except Exception as error:
             raise InputError(
                 f"the classifier {type(self.model).__name__} cannot predict among "
-                f"{len(self.seen)} actions ({one_line(error)}); any that can is allowed: change "
-                "its parameters, or set minimum_rows to wait for more rows"
+                f"{len(self.seen)} actions ({one_line(error)}): "
+                "change its parameters, or set minimum_rows to wait for more rows"
             ) from error
 
 
@@ -237,8 +236,7 @@ class ClassifierTemplate:
             return cls(_checked(_made(classifier, parameters)))
         if parameters:
             raise InputError(
-                f"parameters {sorted(parameters)} were given with an object; they are allowed "
-                "with a dotted name alone: set them on the object",
+                f"parameters {sorted(parameters)} belong to a dotted name: set them on the object",
                 parameter="parameters",
             )
         return cls(copied(_checked(classifier)))
@@ -277,7 +275,7 @@ class ClassifierTemplate:
         except Exception as error:
             raise InputError(
                 f"the classifier {self.name} cannot be fitted to {len(action)} rows with "
-                f"{len(seen)} actions ({one_line(error)}); any that can be is allowed: change its "
+                f"{len(seen)} actions ({one_line(error)}): change its "
                 "parameters, or set minimum_rows to wait for more rows"
             ) from error
         return FittedClassifier(model, seen)
@@ -328,8 +326,9 @@ def _made(name: str, parameters: Mapping[str, Any]) -> Any:
         return kind(**parameters)
     except Exception as error:
         raise InputError(
-            f"{name} cannot be made from parameters {dict(parameters)} ({one_line(error)}); "
-            f"allowed: {', '.join(known) or 'none'}: change the parameters",
+            f"{name} cannot be made from parameters {dict(parameters)} "
+            f"({one_line(error)}); its parameters are {', '.join(known) or 'none'}: "
+            "change the parameters",
             parameter="parameters",
         ) from error
 
@@ -338,16 +337,17 @@ def _checked(classifier: Any) -> Any:
     """Return the classifier, or raise an ``InputError`` if it lacks a method."""
     if inspect.isclass(classifier):
         raise InputError(
-            f"classifier is the class {classifier.__name__}; an object is allowed: write "
+            f"classifier is the class {classifier.__name__}: write "
             f"{classifier.__name__}() with its parameters",
             parameter="classifier",
         )
     missing = [method for method in METHODS if not callable(getattr(classifier, method, None))]
     if missing:
         raise InputError(
-            f"classifier is {classifier!r:.80}, without the method {' and '.join(missing)}; an "
-            f"object with fit and predict_proba is allowed, or a dotted name such as {EXAMPLE}: "
-            "take another one, or wrap this one in sklearn.calibration.CalibratedClassifierCV",
+            f"classifier is {classifier!r:.80}, without the method "
+            f"{' and '.join(missing)}: give an object with fit and predict_proba, or a "
+            f"dotted name such as {EXAMPLE}, or wrap this one in "
+            "sklearn.calibration.CalibratedClassifierCV",
             parameter="classifier",
         )
     return classifier

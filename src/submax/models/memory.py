@@ -39,7 +39,7 @@ class Memory(Checked):
                 whole_number(name, rows, at_least=1)
         if self.window is not None and self.reservoir is not None:
             raise InputError(
-                "window and reservoir were both given, and only one is allowed: leave one out",
+                "window and reservoir exclude each other: leave one out",
                 parameter="reservoir",
             )
         number = isinstance(self.discount, (int, float)) and not isinstance(self.discount, bool)
@@ -63,7 +63,7 @@ class Memory(Checked):
         """Raise an ``InputError`` if rows are dropped, for those ``who`` remember sums alone."""
         if self.drops_rows:
             raise InputError(
-                f"the {who} remembers sums, and cannot take single rows out of them again: use "
+                f"the {who} stores sums, from which single rows cannot be removed: use "
                 "memory = { discount = 0.999 } instead of a window or reservoir"
             )
 

@@ -49,8 +49,8 @@ class Training(Checked):
             whole_number("steps", self.steps, at_least=1)
         elif self.continued:
             raise InputError(
-                f"continued=True was given with steps={self.steps!r}, and is allowed with a number "
-                "of steps only: leave continued out, or give steps as a number"
+                f"continued=True does not work with steps={self.steps!r}: leave continued "
+                "out, or give steps as a number"
             )
 
     @property

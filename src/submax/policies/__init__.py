@@ -124,9 +124,9 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
         named = preset_tables()
         if specification in POLICIES.names() and specification not in named:
             raise InputError(
-                f"{specification!r} is a kind of policy, and not a name that includes its "
-                f"parameters: {did_you_mean(specification, named, count=3)}else give a table, "
-                f"{{'kind': {specification!r}, …}}"
+                f"{specification!r} is a kind of policy, not a name: "
+                f"{did_you_mean(specification, named, count=3)}else give a table, {{'kind': "
+                f"{specification!r}, …}}"
             )
         one_of("policy", specification, named, listed_by="see `submax policies`")
         return _built(named[specification])
@@ -141,7 +141,7 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
     kind = specification.get("kind")
     unknown = isinstance(kind, str) and ":" not in kind and not POLICIES.knows(kind)
     if unknown and kind in preset_tables():
-        raise InputError(f"{kind!r} is the name of a policy and not a kind: give the name alone")
+        raise InputError(f"{kind!r} is the name of a policy, not a kind: give the name alone")
     return _built(specification)
 
 

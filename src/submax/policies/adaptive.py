@@ -345,8 +345,9 @@ def _expected(policy: Policy[Any], member: Any, context: Floats) -> Floats:
     expected = expected_rewards(policy, member, context)
     if expected is None:
         raise InputError(
-            f"a predictive mixture weighs policies by the rewards that they expect, and {policy} "
-            "does not say: take policies with a belief, such as posterior-submax"
+            "a predictive mixture weights policies by the rewards that they expect, "
+            f"but {policy} expects none: take policies with a belief, such as "
+            "posterior-submax"
         )
     return expected
 

@@ -98,7 +98,7 @@ def _fitted(unfitted: Any, context: Floats, reward: Floats, weight: Floats, seed
     except Exception as error:
         raise InputError(
             f"the model {type(model).__name__} cannot be fitted to {len(reward)} rows "
-            f"({one_line(error)}); any that can be is allowed: change its parameters"
+            f"({one_line(error)}): change its parameters"
         ) from error
     return model
 
@@ -158,7 +158,7 @@ class GreedyRegression(ComparedByKey, TabularPolicy[RegressionState]):
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"{name} cannot be made from parameters {dict(self.parameters)} "
-                f"({one_line(error)}); its own parameters are allowed: change them"
+                f"({one_line(error)}): change them"
             ) from error
 
     @property

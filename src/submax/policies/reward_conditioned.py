@@ -383,9 +383,9 @@ class RewardConditioned(ConditionedPolicy):
         who = f"the {type(self.strategy).__name__} strategy"
         if space.reals:
             raise InputError(
-                f"{who} needs the probability of every action, and the actions of {space} cannot "
-                "be listed: take the strategy submax, advantage, clipped or target with the CVAE, "
-                "such as the policy rcp-cvae-submax"
+                f"{who} needs the probability of every action, but the actions of {space} "
+                "cannot be listed: take the strategy submax, advantage, clipped or target "
+                "with the CVAE, such as the policy rcp-cvae-submax"
             )
         space.check_listable(who, "take rcp-cvae-submax or rcp-cvae-submax-by-slot")
 

@@ -147,8 +147,8 @@ class PolicySpecification:
         if isinstance(policy, type):
             raise InputError(f"policy is the class {policy.__name__}: give {policy.__name__}(...)")
         raise InputError(
-            f"policy was given as {policy!r:.80}, and a name, a table with a 'kind' or a Policy is "
-            "allowed: give one of these, such as policy='rcp-adaptive'"
+            f"policy is {policy!r:.80}, but must be a name such as 'rcp-adaptive', a "
+            "table with a 'kind', or a Policy"
         )
 
     @property

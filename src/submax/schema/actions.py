@@ -67,7 +67,9 @@ def check_status_change(choices: list[Choice], index: int, change: Change) -> No
     """Raise a ``ConflictError`` if a choice is retired, or the last active one of its slot."""
     choice = choices[index]
     if choice.status == "retired":
-        raise ConflictError(f"{choice.name!r} is retired for good: add a choice with another name")
+        raise ConflictError(
+            f"{choice.name!r} is retired and cannot return: add a choice with another name"
+        )
     others = any(one.status == "active" for one in choices if one is not choice)
     if change.verb != "resume" and not others:
         raise ConflictError(
@@ -86,7 +88,7 @@ def slot_of(name: str, names: object) -> Slot:
         check_name(f"a choice{of_slot(name)}", one)
     if len(set(names)) < len(names):
         twice, _ = Counter(names).most_common(1)[0]
-        raise InputError(f"the choice {twice!r}{of_slot(name)} is named twice")
+        raise InputError(f"the choice {twice!r}{of_slot(name)} is repeated")
     return Slot(name, tuple(Choice(one) for one in names))
 
 
@@ -405,8 +407,8 @@ class ActionSpec(msgspec.Struct, frozen=True):
         for slot, left in zip(self.slots, eligible, strict=True):
             if not left:
                 raise InputError(
-                    f"no choice is eligible{of_slot(slot.name)}: of those asked for, none is "
-                    f"active; active: {', '.join(active_names(slot)) or 'none'}",
+                    f"no choice is eligible{of_slot(slot.name)}; active: "
+                    f"{', '.join(active_names(slot)) or 'none'}",
                     parameter="eligible",
                 )
         return eligible
@@ -439,7 +441,7 @@ class ActionSpec(msgspec.Struct, frozen=True):
         for name in names:
             if not isinstance(name, str) or name not in known:
                 one_of(f"choice{of_slot(slot.name)}", str(name)[:80], active_names(slot))
-                raise InputError(f"the name of a choice is a text, not {name!r:.60}")
+                raise InputError(f"the name of a choice must be a text, not {name!r:.60}")
         asked = {known[name] for name in names}
         return tuple(index for index in active if index in asked)
 
@@ -534,8 +536,9 @@ class ActionSpec(msgspec.Struct, frozen=True):
         if index is not None:
             status = slot.choices[index].status
             raise ConflictError(
-                f"{name!r} is {'retired' if status == 'retired' else 'there already'}"
-                f"{of_slot(slot.name)}: the name of a choice is used once, give another"
+                f"{name!r} is "
+                f"{('retired' if status == 'retired' else 'there already')}{of_slot(slot.name)}: "
+                "choose a new name"
             )
         if len(slot.choices) >= MOST_CHOICES:
             raise InputError(f"a slot has at most {MOST_CHOICES} choices, retired ones included")

@@ -56,8 +56,7 @@ class Number(msgspec.Struct, frozen=True, tag="number"):
         number = as_number(value)
         if number is None:
             raise InputError(
-                f"context {name!r} must be a number from {-LARGEST:g} to {LARGEST:g}, "
-                f"not {short_repr(value)}",
+                f"context {name!r} must be a number below {LARGEST:g}, not {short_repr(value)}",
                 parameter=name,
             )
         return number
@@ -107,7 +106,7 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
             check_name(f"a category of {name!r}", value)
         if len(set(self.values)) < len(self.values):
             raise InputError(
-                f"a category of {name!r} is named twice: give every category once", parameter=name
+                f"a category of {name!r} is repeated: give every category once", parameter=name
             )
         if self.default is not None and self.default not in (*self.values, OTHER):
             raise InputError(
@@ -235,8 +234,8 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
                 gone = [value for value in field.values if value not in now.values]
                 if gone:
                     raise InputError(
-                        f"the category {gone[0]!r} of {name!r} was declared, and cannot be "
-                        "removed: give all categories, and new ones behind them",
+                        f"the category {gone[0]!r} of {name!r} cannot be removed: give all "
+                        "categories, and new ones after them",
                         parameter="context",
                     )
                 new = [value for value in now.values if value not in field.values]
@@ -344,8 +343,8 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
             example = ", ".join(f"{name!r}: …" for name in needed[:MAX_FIELDS_NAMED])
             more = ", …" if len(needed) > MAX_FIELDS_NAMED else ""
             raise InputError(
-                f"no context was given, and {', '.join(needed[:MAX_FIELDS_NAMED])}{more} must have "
-                f"a value: pass the context, decide({{{example}{more}}}), or declare defaults",
+                f"the context is missing: {', '.join(needed[:MAX_FIELDS_NAMED])}{more} need "
+                f"a value; pass decide({{{example}{more}}}), or declare defaults",
                 parameter="context",
             )
 
@@ -419,8 +418,8 @@ def _field(name: str, given: object) -> Field:
     if isinstance(given, (list, tuple)):
         if given and all(as_number(one) is not None for one in given):
             raise InputError(
-                f"context {name!r} must be a list of names, not {given!r:.60}: of numbers, say "
-                "float (over HTTP and in TOML 'number')",
+                f"context {name!r} must be a list of names, not {given!r:.60}: for numbers "
+                "write float (over HTTP and in TOML 'number')",
                 parameter=name,
             )
         return Category(tuple(given))
@@ -438,9 +437,7 @@ def _from_table(name: str, table: Mapping[Any, Any]) -> Field:
     wanted: type[Field] = Category if "values" in table else Number
     plain = {key: value for key, value in table.items() if key != "type"}
     if table.get("type", wanted.__name__.lower()) != wanted.__name__.lower():
-        raise InputError(
-            f"context {name!r}: a category has 'values', and a number has none", parameter=name
-        )
+        raise InputError(f"context {name!r}: only a category has 'values'", parameter=name)
     for key in plain:
         one_of(f"key of context {name!r}:", str(key), wanted.__struct_fields__)
     try:

@@ -159,14 +159,15 @@ class RewardParts(msgspec.Struct, frozen=True):
         else:
             example = f"{word}={self.names[0]!r}"
             raise InputError(
-                f"the reward {short_repr(value)} was given without a {word}, and this bandit has "
-                f"a reward for each of {', '.join(self.names)}: give {example}, or a table",
+                f"the reward {short_repr(value)} was given without a {word}, but this "
+                f"bandit has a reward for each of {', '.join(self.names)}: give {example}, "
+                "or a table",
                 code=UNKNOWN_NAME,
             )
         for one in table:
             if not isinstance(one, str) or one not in self.weights:
                 raise InputError(
-                    f"the reward has the {word} {short_repr(one)}, and this bandit declares "
+                    f"the reward has the {word} {short_repr(one)}, but this bandit declares "
                     f"{', '.join(self.names)}: give one of these",
                     code=UNKNOWN_NAME,
                 )
@@ -175,8 +176,8 @@ class RewardParts(msgspec.Struct, frozen=True):
     def _listed(self, values: Sequence[object]) -> dict[str, object]:
         if len(values) != len(self.weights):
             raise InputError(
-                f"{len(values)} rewards were given, and this bandit has {len(self.weights)} slots, "
-                f"{', '.join(self.names)}: give a reward for each of them, or a table"
+                f"{len(values)} rewards were given, but this bandit has {len(self.weights)} "
+                f"slots, {', '.join(self.names)}: give a reward for each of them, or a table"
             )
         return dict(zip(self.weights, values, strict=True))
 
@@ -244,14 +245,14 @@ def _refuse_scale_without_kind(rewards: Mapping[Any, Any]) -> None:
 def _weights(given: object) -> dict[str, float]:
     if not isinstance(given, Mapping) or not 0 < len(given) <= MAX_PARTS:
         raise InputError(
-            f"the weights of named rewards are {short_repr(given)}, and a table of 1 to "
-            f"{MAX_PARTS} names is allowed: give weights = {{'click': 1, 'purchase': 20}}"
+            f"the weights of named rewards are {short_repr(given)}: give a table of 1 "
+            f"to {MAX_PARTS} names, such as weights = {{'click': 1, 'purchase': 20}}"
         )
     for name, weight in given.items():
         if not isinstance(name, str) or not name.isidentifier() or len(name) > 64:
             raise InputError(
-                f"a reward is named {short_repr(name)}, and a name has up to 64 letters, digits "
-                "and '_' and begins with no digit: give such a name"
+                f"a reward is named {short_repr(name)}: a name has up to 64 letters, digits "
+                "and '_', and does not begin with a digit"
             )
         finite(f"the weight of the reward {name!r}", weight)
     if not any(given.values()):

@@ -229,8 +229,8 @@ class TrainedPolicy(NamedTuple):
         """Return the contents of a safetensors file."""
         if self.specification is None:
             raise InputError(
-                "a policy that was given as an object cannot be written: give its name or file, "
-                "{'kind': 'my_policy.py:MyPolicy'}"
+                "a policy object cannot be written: give its name or file, {'kind': "
+                "'my_policy.py:MyPolicy'}"
             )
         facts = msgspec.to_builtins(
             {"schema": self.schema, "policy": self.specification, "origin": self.origin}
@@ -261,8 +261,7 @@ class TrainedPolicy(NamedTuple):
         facts = _state(data, name, facts_only=True)[1]
         if not isinstance(facts, dict) or "learned" not in facts:
             raise InputError(
-                f"{name!r} does not hold a policy that was learned from a log: write one with "
-                "Learned.write or submax learn"
+                f"{name!r} does not contain a learned policy: write one with submax learn"
             )
         try:
             schema = msgspec.convert(facts["learned"]["schema"], known_type(Schema))
@@ -297,7 +296,7 @@ def _state(data: bytes, name: str, *arguments: Any, **options: Any) -> tuple[Any
     try:
         return read_state(data, *arguments, **options)
     except InputError as error:
-        raise InputError(f"{name!r} is damaged or no policy: {error}") from error
+        raise InputError(f"{name!r} is damaged or not a policy: {error}") from error
 
 
 def _last(parts: Sequence[Columns], count: int, schema: Schema) -> Columns:

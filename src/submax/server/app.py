@@ -74,7 +74,7 @@ CODES = {
 """The error codes of answers that do not come from an error of the package, by status."""
 NO_ROUTE = {
     404: "there is nothing at this path: see /openapi.json",
-    405: "this path does not take this method: see /openapi.json",
+    405: "this path does not support the method: see /openapi.json",
 }
 
 
@@ -201,7 +201,7 @@ class App:
             if not operation.early and not self.service.ready:
                 raise RefusedError(
                     503,
-                    "the server is not ready, because it is opening its bandits: try again",
+                    "the server is still opening its bandits: try again",
                     {"Retry-After": "1"},
                 )
             query = self._query(operation, scope)
@@ -244,7 +244,7 @@ class App:
                 continue
             if not operation.query:
                 raise InputError(
-                    f"unknown query parameter {name[:60]!r}: this operation takes none, so leave "
+                    f"unknown query parameter {name[:60]!r}: this operation has none, so leave "
                     "it out"
                 )
             one_of("query parameter", name[:60], operation.query)

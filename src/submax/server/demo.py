@@ -223,8 +223,8 @@ def run_demo(port: int, seconds: float | None, rate: float, seed: int) -> None:
     """Run the demo for some seconds, or until Ctrl-C; nothing is left behind."""
     if not 0 < rate <= MOST_VISITORS:
         raise InputError(
-            f"--visitors was {rate:g}, and a number above 0 and at most {MOST_VISITORS:g} is "
-            "allowed: give for example 20"
+            f"--visitors was {rate:g}: give a number above 0 and at most "
+            f"{MOST_VISITORS:g}, such as 20"
         )
     if seconds is not None:
         positive("--for", seconds)
@@ -245,7 +245,7 @@ def run_demo(port: int, seconds: float | None, rate: float, seed: int) -> None:
                 runner.run(serve_until(App(service, pages=Pages), HOST, port, visits))
         finally:
             service.close()
-        click.echo("The demo ends, and its folder is deleted.")
+        click.echo("The demo has ended, and its folder is deleted.")
 
 
 async def _visits(

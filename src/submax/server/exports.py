@@ -40,8 +40,8 @@ class Exports:
         """
         if not self._slots.acquire(blocking=False):
             raise TooManyExportsError(
-                f"{MAX_EXPORTS} exports are being written, and no more are allowed at a time: try "
-                "again when one of them has ended"
+                f"{MAX_EXPORTS} exports are being written, the most at a time: try again "
+                "when one has ended"
             )
         try:
             # Its folder, which only this user can read, is deleted with all that is in it.
@@ -57,7 +57,7 @@ class Exports:
             ) from error
         except JobError as error:
             raise StoreError(
-                "the export was broken off on the server: try again, or see its log"
+                "the export was interrupted on the server: try again, or see its log"
             ) from error
         finally:
             self._slots.release()

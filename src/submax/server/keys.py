@@ -155,7 +155,7 @@ class Keys:
         self.follow()
         if number not in self._keys:
             raise NotFoundError(
-                f"there is no key with the id {number!r:.60}: submax keys list prints all ids"
+                f"there is no key with the id {number!r:.60}: submax keys list shows all ids"
             )
         values = {"id": number, "at": self._clock()}
         self._store.execute(
@@ -241,8 +241,8 @@ def checked_origin(origin: str) -> str:
     checked = origin.rstrip("/").lower()
     if not ORIGIN.fullmatch(checked):
         raise InputError(
-            f"the origin was {origin!r:.80}, and an origin has a scheme, a host and perhaps a "
-            "port: give one such as https://shop.example or http://localhost:3000",
+            f"an origin cannot be {origin!r:.80}: give a scheme, a host and perhaps a "
+            "port, such as https://shop.example or http://localhost:3000",
             parameter="origins",
         )
     return checked
@@ -263,8 +263,8 @@ def check_key(
     """
     if len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise InputError(
-            f"the name of a key was {name!r:.60}, and up to {MAX_NAME_LENGTH} printable characters "
-            "are allowed: give a shorter one",
+            f"the name of a key was {name!r:.60}: give up to {MAX_NAME_LENGTH} "
+            "printable characters",
             parameter="name",
         )
     for scope in scopes:
@@ -273,14 +273,14 @@ def check_key(
         raise InputError(f"a key needs a scope: one of {', '.join(SCOPES)}", parameter="scopes")
     if browser and not set(scopes) <= set(BROWSER_SCOPES):
         raise InputError(
-            f"a browser key was requested with the scopes {', '.join(scopes)}, and everybody can "
-            f"read it in the page: give only the scopes {' and '.join(BROWSER_SCOPES)}",
+            f"a browser key was requested with the scopes {', '.join(scopes)}, but "
+            "anyone can read it in the page: give only the scopes "
+            f"{' and '.join(BROWSER_SCOPES)}",
             parameter="scopes",
         )
     if origins is not None and not browser:
         raise InputError(
-            "origins were given for a key that is not for browsers, and pages cannot use it: make "
-            "a browser key, or leave origins out",
+            "only browser keys have origins: make a browser key, or leave origins out",
             parameter="origins",
         )
     for origin in origins or ():
@@ -304,8 +304,8 @@ def unix_time(word: str, text: str) -> float:
         return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError) as error:
         raise InputError(
-            f"{word} was {text!r:.60}, and a date or a time is allowed: give one such as "
-            "2030-01-31 or 2030-01-31T12:00:00Z",
+            f"{word} was {text!r:.60}: give a date or a time, such as 2030-01-31 or "
+            "2030-01-31T12:00:00Z",
             parameter=word,
         ) from error
 
@@ -315,7 +315,7 @@ def parsed_time(text: str, now: float) -> float:
     seconds = unix_time("expires", text)
     if seconds <= now:
         raise InputError(
-            f"expires was {text!r:.60}, which is over: give a date or a time in the future",
+            f"expires was {text!r:.60}, which has passed: give a date or a time in the future",
             parameter="expires",
         )
     return seconds

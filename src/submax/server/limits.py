@@ -85,9 +85,7 @@ class Bodies:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise RefusedError(
-                            400, "the request broke off before its end: send it again"
-                        )
+                        raise RefusedError(400, "the request ended too early: send it again")
                     part = message.get("body", b"")
                     # The end of a body of a known length need not be waited for.
                     ends = not message.get("more_body", False) or len(part) == known - size
@@ -161,7 +159,7 @@ def _count_keys(value: Any) -> int:
 def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
     if len(dict(pairs)) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise InputError(f"the body has the key {twice!r:.60} twice in one table: give it once")
+        raise InputError(f"the body has the key {twice!r:.60} twice: give it once")
 
 
 class RateLimit:
@@ -211,7 +209,7 @@ class Admission:
         if self._total >= KNOWN_SHARE * self._most or self._by_caller[caller] >= share * self._most:
             raise RefusedError(
                 503,
-                "the server has too many requests under way and does not begin this one: try again",
+                "the server has too many requests in progress: try again",
                 {"Retry-After": "1"},
             )
         self._total += 1
@@ -292,9 +290,9 @@ def check_parameters(declaration: Mapping[str, object]) -> None:
             limit = _limit(path)
             if limit is not None and abs(value) > limit:
                 raise InputError(
-                    f"{'.'.join(path)} is {value}, and over HTTP it may be at most {limit:,.10g}: "
-                    "give a smaller number, or declare the bandit on the server's machine, by "
-                    "submax.open"
+                    f"{'.'.join(path)} is {value}, and over HTTP it may be at most "
+                    f"{limit:,.10g}: give a smaller number, or declare the bandit on the "
+                    "server's machine with submax.open"
                 )
 
 

@@ -23,7 +23,7 @@ from submax.bandit.settings import (
     ChoiceFeatures,
     Name,
 )
-from submax.core.checks import one_of
+from submax.core.checks import one_of, wrong_type
 from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.schema.context import Field, Number
@@ -439,8 +439,10 @@ class Decoder:
                 fields = msgspec.json.decode(body, type=known_type(dict[str, msgspec.Raw]))
                 for word in fields:
                     one_of("field", word[:60], self._fields)
-            raise InputError(f"the body does not fit: {error}; see /openapi.json") from error
+            place, problem = wrong_type(error)
+            what = repr(place) if place else "the body"
+            raise InputError(f"{what} {problem}; see /openapi.json") from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InputError(f"the body is no JSON ({error}): send a JSON object") from error
+            raise InputError(f"the body is not JSON ({error}): send a JSON object") from error
         check_unique_keys(body)
         return message

@@ -224,8 +224,9 @@ def check_address(host: str, has_keys: bool) -> None:
     """Refuse to listen for other machines if there is no key."""
     if not has_keys and not is_loopback(host):
         raise InputError(
-            f"{host} can be reached from other machines, and there is no key: make one first, "
-            "submax keys add --store STORE --scope admin, or listen on 127.0.0.1",
+            f"{host} can be reached from other machines, but there is no key: make one "
+            "first (submax keys add --store STORE --scope admin), or listen on "
+            "127.0.0.1",
             parameter="host",
         )
 

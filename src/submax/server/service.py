@@ -117,7 +117,7 @@ class Service:
                 if len(self._opening) < left:
                     since, left = time.monotonic(), len(self._opening)
                 if left < OPENING_THREADS and time.monotonic() - since > SLOW_OPENING_SECONDS:
-                    LOG.warning("opened later, because it takes long: %s", ", ".join(self._opening))
+                    LOG.warning("still opening: %s", ", ".join(self._opening))
                     return
 
     def _follow_keys(self) -> None:
@@ -144,14 +144,14 @@ class Service:
         stopping.start()
         stopping.join(STOP_SECONDS)
         if stopping.is_alive():
-            LOG.warning("a fit did not end in time and is cut off: the next process fits again")
+            LOG.warning("a fit did not end in time and was stopped: the next process fits again")
         # The store must not be closed while a thread reads from it.
         if self._following.is_alive():
             self._following.join(STOP_SECONDS)
         try:
             self.keys.write_uses()
         except StoreError as error:
-            LOG.warning("the last uses of keys were not written: %s", error)
+            LOG.warning("when keys were last used was not written: %s", error)
         self._threads.shutdown(wait=False, cancel_futures=True)
         self.store.close()
 
@@ -186,9 +186,7 @@ class Service:
             return bandit
         check_bandit(name)
         if name in self._opening:
-            raise StoreError(
-                f"the bandit {name!r} is being opened, which takes long: try again later"
-            )
+            raise StoreError(f"the bandit {name!r} is still being opened: try again later")
         self._drop(name)
         if declaring.find_bandit(self.store, name) is None:
             raise NotFoundError(f"there is no bandit {name!r}: GET /bandits lists all names")
@@ -249,8 +247,8 @@ class Service:
         """Refuse code, and parameters that would occupy the server for long."""
         if references_user_code(declaration.get("policy")):
             raise InputError(
-                "a policy from a file is code, and over HTTP only built-in policies are allowed: "
-                "declare the bandit on the server's machine, by submax.open",
+                "a policy from a file is code, which is not allowed over HTTP: declare the "
+                "bandit on the server's machine with submax.open",
                 parameter="policy",
             )
         check_parameters(declaration)
@@ -274,8 +272,8 @@ class WriteProbe:
                 await asyncio.wait_for(asyncio.shield(self._running), PROBE_SECONDS)
             except TimeoutError as error:
                 raise StoreError(
-                    f"the store has not written anything within {PROBE_SECONDS:g} seconds: see "
-                    "that its disk or its database works; this is checked again at each request"
+                    f"the store has not written within {PROBE_SECONDS:g} seconds: check its "
+                    "disk or database"
                 ) from error
         if self._error is not None:
             raise StoreError(str(self._error), code=self._error.code)

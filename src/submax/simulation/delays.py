@@ -139,7 +139,7 @@ class RandomDelay(Delay):
         if self.means is not None:
             if index.max(initial=0) >= len(self.means):
                 raise InputError(
-                    f"means of the delay has {len(self.means)} numbers, and action "
+                    f"means of the delay has {len(self.means)} numbers, but action "
                     f"{index.max()} was taken: give a mean for every action",
                     parameter="means",
                 )
@@ -188,7 +188,7 @@ class Pareto(RandomDelay):
         super().__post_init__()
         if self.shape <= 1:
             raise InputError(
-                f"shape must be above 1, so that the mean delay exists, not {self.shape}: take a "
+                f"shape must be above 1, so the mean delay exists, not {self.shape}: take a "
                 "larger number, such as 1.5",
                 parameter="shape",
             )

@@ -276,8 +276,8 @@ def _combinations(table: Mapping[str, Any], registry: Registry[Any]) -> Iterator
     for key, value in table.items():
         if value == []:
             raise InputError(
-                f"{key} = [] has no value, and a list must have at least one; an empty list as "
-                "the value itself is written [[]]"
+                f"{key} = [] has no value: give at least one, or [[]] for an empty list as "
+                "the value"
             )
     kinds = table.get("kind")
     for kind in kinds if isinstance(kinds, list) else [kinds]:
@@ -373,10 +373,7 @@ def cells(
     for key in specification.reference:
         one_of("key of reference:", key, known)
     if len({str(cell.labels) for cell in found}) < len(chosen):
-        raise InputError(
-            "a list in [environment] or [delay] has the same value twice, and every configuration "
-            "must be there once: remove the repeated value"
-        )
+        raise InputError("a list in [environment] or [delay] has a repeated value: remove it")
     return found
 
 
@@ -439,8 +436,8 @@ def named_policies(specification: Specification) -> dict[str, PolicyData]:
             )
         if name in found:
             raise InputError(
-                f"two policies are called {name!r}, and names must be unique: give one of them "
-                'another name, such as { name = "mine", kind = ... }'
+                f"two policies are called {name!r}: give one of them another name, such as "
+                '{ name = "mine", kind = ... }'
             )
         found[name] = policy
     return found

@@ -325,8 +325,8 @@ def _from_folder(directory: Path, measure: str, configuration: Labels) -> list[P
     chosen = selected_configurations(directory, configuration)
     if len(chosen) > 1:
         raise InputError(
-            f"{directory} has {len(chosen)} configurations with {configuration}, and a figure "
-            f"shows one: give more labels, such as {chosen[0]}"
+            f"{directory} has {len(chosen)} configurations with {configuration}, but a "
+            f"figure shows one: give more labels, such as {chosen[0]}"
         )
     return panel_curves(ResultTable.read(directory, CURVE_TABLE), chosen[0], measure)
 

@@ -63,8 +63,7 @@ class ResultTable:
         path = cls.path(folder, name)
         if not path.exists():
             raise InputError(
-                f"{folder} has no {path.name}: give the command of the run again, which writes it "
-                "from the finished cells"
+                f"{folder} has no {path.name}: repeat the command of the run to write it"
             )
         require_extra("plots", f"reading {path}", "pyarrow")
         import pyarrow.parquet as pq
@@ -288,10 +287,7 @@ def check_directory(directory: Path, specification: Specification) -> None:
     if not directory.exists() or all(path.suffix == PARTIAL for path in directory.iterdir()):
         return
     if not (directory / MANIFEST).is_file():
-        raise InputError(
-            f"{directory} has files that are not results of submax, and results need a directory "
-            "of their own: choose another --out"
-        )
+        raise InputError(f"{directory} contains other files than results: choose another --out")
     held = read_manifest(directory)["specification"]
     # The title is compared last, because it often differs together with another value.
     for key, value in sorted(_plain(specification).items(), key=lambda item: item[0] == "title"):
@@ -328,8 +324,8 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         found = sorted(directory.glob(f"*/{MANIFEST}"))
         example = f"such as {found[0].parent}" if found else "which is inside the --out of a run"
         raise InputError(
-            f"{directory} is not a directory with results of submax, because {path} cannot be "
-            f"read: {reason}; give the folder of one experiment, {example}"
+            f"{directory} is not a directory with results: {path} cannot be read: "
+            f"{reason}; give the folder of one experiment, {example}"
         ) from error
     specification = manifest.get("specification") if isinstance(manifest, dict) else None
     if not isinstance(specification, dict):
@@ -342,14 +338,14 @@ def read_specification(directory: Path) -> Specification:
     manifest = read_manifest(directory)
     if not manifest.get("finished"):
         raise InputError(
-            f"the run in {directory} is not finished: give its command again, which continues it"
+            f"the run in {directory} is not finished: repeat its command to continue it"
         )
     try:
         return msgspec.convert(manifest["specification"], known_type(Specification))
     except msgspec.ValidationError as error:
         raise InputError(
-            f"the specification in {directory / MANIFEST} was changed and cannot be read: {error}; "
-            "run the experiment again with another --out"
+            f"the specification in {directory / MANIFEST} cannot be read: {error}; run "
+            "the experiment again with another --out"
         ) from error
 
 

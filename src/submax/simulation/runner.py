@@ -213,7 +213,7 @@ def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:
         raise
     except Exception as error:
         raise InputError(
-            f"policy {cell.policy_name!r} failed in a trial run in {environment}: "
+            f"policy {cell.policy_name!r} failed in a test run in {environment}: "
             f"{one_line(error)}; correct the policy, or leave it out of policies"
         ) from error
 
@@ -322,7 +322,7 @@ def run_study(
     specification = experiment.changed(replicas=replicas, seed=seed)
     if specification.experiment != "sweep":
         raise InputError(
-            f"{specification.name} is not a sweep: run it by the command submax reproduce "
+            f"{specification.name} is not a sweep: run it with submax reproduce "
             f"{specification.name}"
         )
     first, step = part

@@ -175,8 +175,8 @@ class Recording:
         self.complete()
         if not np.isfinite(self._trace.final_regret).all():
             raise InputError(
-                f"{self._environment} gave an expected reward that is not a finite number: let "
-                "mean_reward and best_reward of this environment return finite numbers",
+                f"{self._environment} gave an expected reward that is not a finite number: "
+                "correct mean_reward and best_reward",
                 parameter="environment",
             )
         return self._trace
@@ -381,8 +381,8 @@ def simulate(
         whole_number("seed", number, at_least=0)
     if ignores_context(environment, policy):
         warnings.warn(
-            f"the policy {policy} does not look at the context of {environment}: the default, "
-            "rcp-adaptive, does",
+            f"the policy {policy} ignores the context of {environment}: the default, "
+            "rcp-adaptive, uses it",
             ContextIgnoredWarning,
             stacklevel=2,
         )
@@ -477,8 +477,7 @@ def _check_parts(environment: object, policy: object, delay: object) -> None:
     instance_of("environment", environment, Environment, "Bernoulli(10)")
     if isinstance(policy, str):
         raise InputError(
-            f"policy must be a Policy, and the name {policy!r} was given: make a policy from a "
-            f"name with submax.make_policy({policy!r})",
+            f"policy must be a Policy, not the name {policy!r}: use submax.make_policy({policy!r})",
             parameter="policy",
         )
     instance_of("policy", policy, Policy, "make_policy('rcp-submax')")

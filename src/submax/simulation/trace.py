@@ -54,8 +54,8 @@ class Trace(NamedTuple):
                 return cls(*(file[name] for name in cls._fields))
         except (OSError, ValueError, KeyError) as error:
             raise InputError(
-                f"{str(path)!r} cannot be read as a trace: {error}; give a file that Trace.save "
-                "has written"
+                f"{str(path)!r} cannot be read as a trace: {error}; give a file written by "
+                "Trace.save"
             ) from error
 
     def to_pandas(self) -> Any:

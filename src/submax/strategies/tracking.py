@@ -120,8 +120,8 @@ class Tracking(Strategy):
     def probabilities(self, table: Table) -> Floats:
         if table.sample_sizes is None:
             raise InputError(
-                "the tracking strategy was given a table without sample_sizes, which it needs: "
-                "use it in a policy such as RewardConditioned, or set Table(sample_sizes=...)"
+                "the tracking strategy needs a table with sample_sizes: use it in a policy "
+                "such as RewardConditioned, or set Table(sample_sizes=...)"
             )
         estimates = _estimates(table, table.sample_sizes)
         decisions = np.maximum(table.sample_sizes.decisions, 1.0)[..., None]

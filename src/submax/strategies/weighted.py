@@ -64,8 +64,8 @@ def check_values(name: str, table: Table) -> None:
     """Raise an InputError if the table lacks the values that the strategy ``name`` needs."""
     if not np.all(np.isfinite(table.values)):
         raise InputError(
-            f"the {name} strategy needs the logged probability of every rewarded decision, and "
-            "some feedback has none: log propensities, or take another strategy, such as submax"
+            f"the {name} strategy needs the logged probability of every rewarded "
+            "decision: log propensities, or take another strategy, such as submax"
         )
 
 

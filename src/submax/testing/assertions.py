@@ -43,7 +43,7 @@ class Rules:
     def __init__(self, subject: Any, contract: type = object) -> None:
         if isinstance(subject, type):
             raise AssertionError(
-                f"the class {subject.__name__} was given, and the suite tests an instance: "
+                f"the class {subject.__name__} is a class, but the suite tests an instance: "
                 f"give {subject.__name__}(...), with the parameters to test"
             )
         if not isinstance(subject, contract):
@@ -51,8 +51,8 @@ class Rules:
             wanted = contract.__name__
             advice = suites[0] if suites else f"an instance of a class that derives from {wanted}"
             raise AssertionError(
-                f"{subject!r:.80} was given, and this suite tests instances of {wanted}: use "
-                f"{advice}"
+                f"{subject!r:.80} was given, but this suite tests instances of {wanted}: "
+                f"use {advice}"
             )
         self.subject = subject
 

@@ -39,8 +39,8 @@ def policy_table(text: str) -> str | dict[str, Any]:
         found = with_values(table_of(make_policy(name)), dict(map(_parameter, changes)))
     if isinstance(found, str) and found.endswith(SUFFIX):
         raise InputError(
-            f"--policy is {found!r}, the file of a policy that is already learned: give the name "
-            "of a policy (submax policies lists them)"
+            f"--policy is {found!r}, a policy that is already learned: give the name of "
+            "a policy (submax policies lists them)"
         )
     if isinstance(found, dict):
         found = {key: value for key, value in found.items() if key != "name"}
@@ -62,7 +62,7 @@ def _parameter(text: str) -> tuple[str, Any]:
     key, sign, value = text.partition("=")
     if not sign:
         raise InputError(
-            f"a parameter of --policy is {text!r}, and must have the form KEY=VALUE, such as "
+            f"a parameter of --policy is {text!r}: write KEY=VALUE, such as "
             "rcp-softmax-submax,estimator.hidden=64"
         )
     return key, read_value(value)
@@ -129,8 +129,8 @@ def combinations_of(texts: Sequence[str]) -> dict[str, dict[str, float]]:
             sign = ""
         if not sign or not name or "/" in name:
             raise InputError(
-                f"--combine is {text!r}, and must have the form NAME=REWARD:WEIGHT,REWARD:WEIGHT: "
-                "give, for example, profit=click:0.1,buy:20"
+                f"--combine is {text!r}: write NAME=REWARD:WEIGHT,REWARD:WEIGHT, such as "
+                "profit=click:0.1,buy:20"
             )
     return found
 
@@ -162,8 +162,8 @@ def common_schema(candidates: dict[str, Candidate]) -> Schema | None:
     schemas = [one.schema for one in learned.values()]
     if any(one != schemas[0] for one in schemas):
         raise InputError(
-            f"the learned policies {', '.join(learned)} have different actions or contexts, and "
-            "one log cannot have both: evaluate them one at a time"
+            f"the learned policies {', '.join(learned)} have different actions or "
+            "contexts: evaluate them one at a time"
         )
     return schemas[0] if schemas else None
 
@@ -199,8 +199,7 @@ def read_log(
     if action_features is not None:
         if "action_features" in options:
             raise InputError(
-                f"action features are given in {str(declare)!r} and by --action-features: leave "
-                "one of the two out"
+                f"action features are in {str(declare)!r} and in --action-features: leave one out"
             )
         options["action_features"] = action_features
     if (separator, decimal) != (",", "."):
@@ -212,7 +211,7 @@ def read_log(
             return log_of_store(path, bandit, options)
         if bandit is not None:
             raise InputError(
-                f"--bandit is given, and {str(path)!r} is not a store: leave --bandit out",
+                f"--bandit needs a store, and {str(path)!r} is none: leave --bandit out",
                 code="unused-option",
             )
         return Log.read(path, **options)
@@ -280,9 +279,7 @@ def column_of(text: str) -> tuple[str, Any]:
     """Return the role and the column, or columns, of an option --column."""
     role, sign, name = text.partition("=")
     if not sign:
-        raise InputError(
-            f"--column is {text!r}, and must have the form ROLE=NAME, such as reward=clicked"
-        )
+        raise InputError(f"--column is {text!r}: write ROLE=NAME, such as reward=clicked")
     if not name:
         return role, None
     return role, name.split(",") if "," in name or role in LISTS else name
@@ -305,14 +302,14 @@ def check_policy_file(path: Path) -> None:
     """Refuse a path to which no learned policy can be written: wrong ending, or no folder."""
     if path.suffix != SUFFIX:
         raise InputError(
-            f"--out is {path.name!r}, and the file of a learned policy must end in {SUFFIX}: "
-            f"give --out {path.with_suffix(SUFFIX).name}"
+            f"--out is {path.name!r}, and a learned policy must end in {SUFFIX}: give "
+            f"--out {path.with_suffix(SUFFIX).name}"
         )
     check_folder(path)
     if not path.parent.is_dir():
         raise InputError(
-            f"cannot write {str(path)!r}, because there is no folder {str(path.parent)!r}: make "
-            "the folder, or give another --out"
+            f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}: "
+            "create it, or give another --out"
         )
 
 
@@ -336,7 +333,7 @@ def refuse_unused_options(given: Mapping[str, Any], flags: Mapping[str, str]) ->
     def refuse(names: Sequence[str], other: str, reason: str, advice: str) -> None:
         for name in names:
             raise InputError(
-                f"{flags[name]} does not go with {other}, because {reason}: {advice}",
+                f"{flags[name]} does not work with {other}, because {reason}: {advice}",
                 code="unused-option",
             )
 

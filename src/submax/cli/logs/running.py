@@ -224,14 +224,14 @@ def run_learn(
     print_notes(log.notes)
     name = policies[0] if len(policies) == 1 else best.winner
     if log.schema.context.width and not learned.policy.traits.uses_context:
-        click.echo(f"Note: {name} does not look at the context")
+        click.echo(f"Note: {name} ignores the context")
     if learned.origin.estimated_propensities:
         click.echo(f"Note: {learned.origin.estimated_propensities} propensities were estimated")
     print_best(best, with_notes=len(policies) != 1)
     if log.reward.min() == log.reward.max():
         click.echo(
-            f"Warning: all rows have the reward {log.reward[0]:g}, from which no policy can learn "
-            "which action is better: check the column of rewards, or wait for other rewards"
+            f"Warning: all rows have the reward {log.reward[0]:g}, so no policy can "
+            "learn which action is better: check the column of rewards"
         )
     source = without_password(path)
     click.echo(f"{name} learned from {learned.origin.rows} rows of {source}; written to {out}")
@@ -287,8 +287,8 @@ def _print_tuned(best: "Tuned") -> None:
     """Print the best policy and what it is worth on rows that took no part in the choice."""
     click.echo(f"Best: {json.dumps(best.policy)}")
     click.echo(
-        f"Its value is {best.chosen_value:.4f} on the rows by which it was chosen. On rows that "
-        "took no part in the choice:"
+        f"Its value is {best.chosen_value:.4f} on the rows that chose it. On rows "
+        "that took no part in the choice:"
     )
     print_comparison(best.held_out)
 

@@ -86,9 +86,7 @@ def check_gpu() -> None:
     """Raise an ``InputError`` if JAX has no GPU."""
     if jax.default_backend() == "cpu":
         seen = ", ".join(str(device) for device in jax.devices())
-        raise InputError(
-            f"JAX sees no GPU here, only {seen}: leave --device out, or use --device cpu"
-        )
+        raise InputError(f"JAX finds no GPU, only {seen}: leave --device out, or use --device cpu")
 
 
 RowArray = NDArray[np.float32] | jax.Array

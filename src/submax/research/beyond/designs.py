@@ -76,8 +76,8 @@ def _choices(name: str, column: Any) -> tuple[NDArray[Any], Integers]:
     missing = np.asarray(column.is_null(nan_is_null=True))
     if missing.any():
         raise InputError(
-            f"column {name!r} has no choice in row {first_row(missing)}, and every row needs one: "
-            "fill it in or remove the row",
+            f"column {name!r} has no choice in row {first_row(missing)}: fill it in or "
+            "remove the row",
             parameter=name,
         )
     distinct, code = np.unique(np.asarray(column.to_numpy()), return_inverse=True)

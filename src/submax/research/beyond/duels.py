@@ -150,8 +150,7 @@ class Dueling(Successes[Floats]):
         given = [one for one in (self.utilities, self.preferences) if one is not None]
         if len(given) > 1:
             raise InputError(
-                "utilities and preferences were both given, and preferences follow from "
-                "utilities: give one of them",
+                "give utilities or preferences, not both",
                 parameter="preferences",
             )
         if not given:

@@ -158,8 +158,8 @@ def _role_columns(columns: list[str], named: Mapping[str, str]) -> dict[str, str
     for role in ROLES[:5]:
         if role not in found:
             raise InputError(
-                f"no column is called {role!r}, and slates need one. There are: "
-                f"{', '.join(columns)[:200]}. Say which column it is: columns={{{role!r}: NAME}}",
+                f"no column is called {role!r}. There are: {', '.join(columns)[:200]}. Say "
+                f"which column it is: columns={{{role!r}: NAME}}",
                 parameter=role,
             )
     return found
@@ -180,8 +180,8 @@ def _arranged(
     place = slate * positions + position
     if len(np.unique(place)) < len(place):
         raise InputError(
-            "two rows have the same slate and position, and each position of a slate has one row: "
-            f"check the columns {names['slate']!r} and {names['position']!r}",
+            "two rows have the same slate and position: check the columns "
+            f"{names['slate']!r} and {names['position']!r}",
             parameter="position",
         )
     shape = (int(slate.max()) + 1, positions)
@@ -254,8 +254,8 @@ class PlackettLuce(RankingPolicy):
         scores = np.atleast_2d(np.asarray(self.scores, dtype=np.float64))
         if scores.ndim != 2 or not np.isfinite(scores).all() or not scores.size:
             raise InputError(
-                f"the scores have the shape {scores.shape}; finite numbers [items] or "
-                "[slates, items] are allowed: give a score for each item",
+                f"the scores have the shape {scores.shape}: give finite numbers [items] or "
+                "[slates, items]",
                 parameter="scores",
             )
         object.__setattr__(self, "scores", scores)
@@ -392,9 +392,9 @@ class SlateEvidence:
             table, reason = np.empty(0), one_line(error)
         if table.shape != wanted:
             raise InputError(
-                f"the policy cannot rank these slates ({reason}); one for {wanted[0]} slates of "
-                f"{wanted[1]} positions and {wanted[2]} items is allowed: give a number for each "
-                f"of the items {', '.join(slates.items)[:80]}, in this order",
+                f"the policy cannot rank {wanted[0]} slates of {wanted[1]} positions and "
+                f"{wanted[2]} items ({reason}): give a number for each of the items "
+                f"{', '.join(slates.items)[:80]}, in this order",
                 parameter="policies",
             )
         return table
@@ -703,14 +703,14 @@ def _targets(
     for name, policy in policies.items():
         if name in targets or name == LOGGING_POLICY:
             raise InputError(
-                f"two policies are called {name!r}, and each needs its own name: rename one",
+                f"two policies are called {name!r}: rename one",
                 parameter="policies",
             )
         targets[name] = policy
     if not targets:
         raise InputError(
-            "no policy is given; columns (Slates.read(..., policies={'new': 'new_probability'})) "
-            "and objects (PlackettLuce) are allowed: give at least one",
+            "give at least one policy, as columns (Slates.read(..., policies={'new': "
+            "'new_probability'})) or objects (PlackettLuce)",
             parameter="policies",
         )
     return targets

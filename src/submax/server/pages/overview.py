@@ -245,8 +245,8 @@ def arm_sentences(
     ever = comparison(menu, bandit.read.tally().of_slot(0, len(arms)))
     if ever is not None and ever.low > 0 and ever.ahead != shown.name:
         found.append(
-            f"Over the whole time '{ever.ahead}' earned most, but that has changed: the bandit now "
-            f"shows '{shown.name}'."
+            f"Over the whole time '{ever.ahead}' earned most, but this has changed: the "
+            f"bandit now shows '{shown.name}'."
         )
     elif ever is not None and ever.low > 0:
         found.append(
@@ -328,5 +328,7 @@ def page_number(text: str | None) -> int:
     if text is None:
         return 1
     if not (text.isascii() and text.isdigit() and 0 < len(text) < 7 and int(text)):
-        raise InputError(f"page was {text!r:.60}: give a number from 1 on", parameter="page")
+        raise InputError(
+            f"page cannot be {text!r:.60}: give a number, at least 1", parameter="page"
+        )
     return int(text)
