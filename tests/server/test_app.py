@@ -33,7 +33,7 @@ def test_a_bandit_is_created_and_shown_with_what_was_declared(http):
     assert done(http.get("/bandits")) == {"bandits": ["page"]}
 
 
-@pytest.mark.filterwarnings("ignore:the policy 'rcp-submax' does not look")
+@pytest.mark.filterwarnings("ignore::submax.ContextIgnoredWarning")
 def test_a_bandit_whose_policy_ignores_the_context_says_so(http):
     assert created(http, {**PAGE, "policy": "rcp-submax"})["context_ignored"]
     # What has no context to ignore does not ignore it.

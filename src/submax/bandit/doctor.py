@@ -153,7 +153,7 @@ def _advice(store: Store, declared: DeclaredBandit) -> Iterator[Finding]:
     policy = settings.policy
     preset = isinstance(policy, str) and not declared.references_user_code
     if preset and settings.context.width and not make_policy(policy).traits.uses_context:
-        yield Finding("advice", f"{name}: the policy {policy!r} does not look at the context")
+        yield Finding("advice", f"{name}: the policy {policy!r} ignores the context")
     by_default = counts.get("by default", 0)
     if counts["matured"] >= MANY_DECISIONS and by_default == counts.get("learned", 0):
         yield Finding(

@@ -262,7 +262,7 @@ def _ignored_context(details: Table) -> list[str]:
     if not details.get("context_ignored"):
         return []
     return [
-        "Warning: the policy does not look at the context, so every visitor gets the same "
+        "Warning: the policy ignores the context, so every visitor gets the same "
         "probabilities; the default, rcp-adaptive, does."
     ]
 

@@ -81,7 +81,7 @@ def one_line(error: BaseException) -> str:
 
 
 class ContextIgnoredWarning(UserWarning):
-    """The policy does not look at the context that is given for every decision."""
+    """The policy ignores the context that is given for every decision."""
 
 
 @contextmanager

@@ -629,4 +629,4 @@ def policy_notes(name: str, candidate: Any, target: Any, rows: int) -> Iterator[
     if learned is None or learned.policy.traits.uses_context:
         return
     if learned.schema.context.width:
-        yield f"{name} does not look at the context"
+        yield f"{name} ignores the context"

@@ -498,22 +498,21 @@ export interface Set {
 /**
  * A version: what it was fitted to, and the hash of its model.
  *
- * ``rows`` is the number of decisions that it learned from, ``active`` are the indices of the
- * choices that were active, and ``ahead`` is how many decisions were expected before the next
- * version. ``base`` is the version that this one is an update of; 0 if it was fitted from scratch.
- * ``kept``: its model is still in the store.
+ * ``rows`` is the number of decisions that it learned from, those that matured up to the time
+ * ``cursor``. ``active`` are the indices of the choices that were active, and ``ahead`` is how
+ * many decisions were expected before the next version. ``kept``: its model is still in the store.
  */
 export interface StoredVersion {
   version: number;
   at: number;
   policy: string | Record<string, unknown>;
   rows: number;
+  cursor: number;
   seed: number;
   active: number[][];
   ahead: number;
-  base: number;
   model: string;
-  kept: boolean;
+  kept?: boolean;
 }
 
 /** All versions, and the one that decides. */
