@@ -147,7 +147,7 @@ ENVIRONMENTS: dict[str, dict[str, Any]] = {
     **{kind: {"arms": 4} for kind in ("poisson", "ratings", "drifting-bernoulli", "dueling")},
     "switching-bernoulli": {"arms": 4},
     "logistic-contextual": {},
-    **{kind: {} for kind in ("contextual", "drifting-contextual", "cascade", "position-clicks")},
+    **{kind: {} for kind in ("contextual", "drifting-contextual", "cascade")},
     "sleeping-bernoulli": {"arms": 4, "sets": [[0, 1], [1, 2, 3]]},
     "combinatorial": {"sizes": [2, 4]},
     **{kind: {} for kind in ("smooth-reward", "pricing")},

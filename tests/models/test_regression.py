@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from posteriors import variance_of
 from refusals import raises_code
 from scipy import optimize, stats
 from scipy.cluster.vq import kmeans2
@@ -49,7 +50,7 @@ from submax.models.regression.features import (
     new_map,
     standardization,
 )
-from submax.models.regression.slot_belief import JointRows, SlotBelief, SlotMap, SlotSettings
+from submax.models.regression.slot_belief import SlotBelief, SlotMap, SlotSettings
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 TWO_ACTIONS = BeliefSettings(actions=2, features=20, rows=1000, draws=4, width=1.0, discount=1.0)
@@ -171,7 +172,7 @@ def test_the_mean_and_the_draws_are_those_of_the_posterior(seed):
     expected = features @ posterior.coefficients.T + belief.centre
     np.testing.assert_allclose(belief.mean(belief.feature_map.raw(asked)), expected, rtol=1e-6)
     drawn = belief.drawn(asked)
-    variance = 0.25 * posterior.variance(features)
+    variance = 0.25 * variance_of(posterior, features)
     assert np.all(np.abs(drawn.mean(axis=1) - expected) < 7 * np.sqrt(variance / 4000))
     np.testing.assert_allclose(drawn.var(axis=1), variance, rtol=7 * (2 / 4000) ** 0.5)
 
@@ -470,7 +471,7 @@ def gradient(posterior):
     ratio = prior.variance / prior.variance[:, OWN, None]
     by_variance = ((moments.squares + moments.variances) / ratio - dimensions) / 2
     left = moments.residual / prior.noise + moments.used
-    return (left - posterior.weight) / 2, by_variance
+    return (left - posterior.sums.weight) / 2, by_variance
 
 
 def test_the_gradient_is_that_of_finite_differences(case):
@@ -616,7 +617,7 @@ def test_the_variance_is_that_of_the_dense_distribution(case, seed):
     asked = np.random.default_rng(seed).normal(size=(5, width))
     blocks = covariance.reshape(count, width, count, width)
     expected = [[row @ blocks[number, :, number] @ row for number in range(count)] for row in asked]
-    np.testing.assert_allclose(case.posterior.variance(asked), expected, atol=1e-10)
+    np.testing.assert_allclose(variance_of(case.posterior, asked), expected, atol=1e-10)
 
 
 def test_the_evidence_is_the_density_of_the_rewards(case):
@@ -625,10 +626,10 @@ def test_the_evidence_is_the_density_of_the_rewards(case):
 
 
 def test_roots_are_those_of_the_covariance_of_each_regression(case):
-    if len(case.posterior.coupling):
+    if case.posterior.coupled is not None:
         return
     _, covariance, _ = case.dense()
-    for number, root in enumerate(case.posterior.roots()):
+    for number, root in enumerate(covariance_of(case).roots()):
         mine = slice(6 * number, 6 * number + 6)
         np.testing.assert_allclose(root.T @ root, covariance[mine, mine], atol=1e-10)
 
@@ -657,7 +658,7 @@ def test_regressions_with_few_rows_have_the_same_posterior(case, share, monkeypa
     np.testing.assert_allclose(found.coefficients, mean, atol=1e-9)
     assert found.log_evidence == pytest.approx(evidence, abs=1e-8)
     variance = np.einsum("nf,kfkg,ng->nk", *_by_regression(case, covariance))
-    np.testing.assert_allclose(found.variance(case.features), variance, atol=1e-9)
+    np.testing.assert_allclose(variance_of(found, case.features), variance, atol=1e-9)
     for mine, theirs in zip(moments_of(found), moments_of(case.posterior), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-7, atol=1e-9)
 
@@ -674,7 +675,7 @@ def covariance_of(case):
 def dense_covariance(case):
     """The covariance of all coefficients, divided by the units of both."""
     _, covariance, _ = case.dense()
-    unit = np.tile(case.posterior.unit, case.structure.regressions)
+    unit = np.tile(case.posterior.covariance.unit, case.structure.regressions)
     return covariance / unit / unit[:, None]
 
 
@@ -698,7 +699,7 @@ def test_rows_that_come_later_give_the_covariance_of_all_rows(case, first):
         covariance = covariance.with_rows(
             case.features[later], case.number[later], case.weight[later]
         )
-    expected = case.posterior.inverse.dense()
+    expected = covariance_of(case).inverse.dense()
     np.testing.assert_allclose(covariance.inverse.dense(), expected, atol=1e-9)
 
 
@@ -792,7 +793,7 @@ def some_slot_rows(count, seed):
     rng = np.random.default_rng((seed, 7))
     context, action = rng.normal(size=(count, 1)), rng.integers(SIZES, size=(count, 2))
     reward = 1.0 * (action[:, 0] == 1) + context[:, 0] * action[:, 1] + 0.5 * rng.normal(size=count)
-    return JointRows(context, action, reward, np.ones(count))
+    return RegressionRows(context, action, reward, np.full(count, np.nan), np.ones(count))
 
 
 def learned_slots(rows, size, seed, settings=SLOT_SETTINGS):
@@ -800,13 +801,13 @@ def learned_slots(rows, size, seed, settings=SLOT_SETTINGS):
     belief = SlotBelief.unlearned(1, 2)
     for begin in range(0, len(rows.reward), size):
         part = slice(begin, begin + size)
-        belief = belief.learned(JointRows(*(column[part] for column in rows)), settings, rng)
+        belief = belief.learned(rows.taken(part), settings, rng)
     return belief
 
 
 def dense(belief, rows):
     """Mean and covariance of the effects, by one regression on all rows."""
-    features = belief.slot_map.rows(rows.context, rows.action).toarray()
+    features = belief.slot_map.rows(rows.context, rows.number).toarray()
     variance = belief.prior.variance[belief.slot_map.groups, 0]
     precision = features.T @ features / belief.prior.noise + np.diag(1 / variance)
     covariance = np.linalg.inv(precision)
@@ -827,7 +828,7 @@ def test_the_draws_have_the_posterior_covariance(seed):
     rows = some_slot_rows(150, seed)
     belief = learned_slots(rows, 50, seed)
     mean, covariance = dense(belief, rows)
-    asked = belief.slot_map.rows(rows.context[:6], rows.action[:6]).toarray()
+    asked = belief.slot_map.rows(rows.context[:6], rows.number[:6]).toarray()
     drawn, draws = belief.pool @ asked.T, SLOT_SETTINGS.draws
     variance = SLOT_SETTINGS.width**2 * np.einsum("nf,fg,ng->n", asked, covariance, asked)
     assert np.all(np.abs(drawn.mean(axis=0) - asked @ mean) < 6 * np.sqrt(variance / draws))

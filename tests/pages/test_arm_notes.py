@@ -2,9 +2,9 @@
 
 import pytest
 
-from submax.server.pages.arms import arms_page
 from submax.server.pages.operating import health
 from submax.server.pages.overview import overview
+from submax.server.pages.segments import arms_page
 
 pytestmark = pytest.mark.filterwarnings("ignore::submax.LateRewardWarning")
 ARMS = ["A", "B", "C"]

@@ -1,6 +1,7 @@
 """Pages over HTTP: what browsers and programs get, what they load, and every link and form."""
 
 import html
+import json
 import re
 from html.parser import HTMLParser
 from urllib.parse import parse_qsl, urljoin, urlsplit
@@ -10,6 +11,7 @@ from waiting import wait_until
 
 from submax.bandit.declaring import declare
 from submax.bandit.durable import DurableBandit
+from submax.bandit.settings import FIXED, SETTING_TYPES
 from submax.server.pages.routes import PAGES
 
 pytestmark = pytest.mark.filterwarnings("ignore::submax.core.errors.ContextIgnoredWarning")
@@ -211,6 +213,40 @@ def test_a_bandit_is_created_changed_and_erased_as_the_forms_do_it(http):
     assert all(word in text for word in ("refit_rows", "declare", "erase"))
     assert http.request("DELETE", "/bandits/made").status_code == 200
     assert http.page("/bandits/made/overview").status_code == 404
+
+
+def fields_of(page):
+    """The text in every field of the form of settings, by name; None for a list of arms."""
+    form = re.search(r"<form[^>]*data-changes.*?</form>", page, re.DOTALL)[0]
+    texts = {
+        name: html.unescape(value)
+        for name, value in re.findall(r'<input[^>]* name="([\w.]+)"[^>]* value="([^"]*)"', form)
+    }
+    return texts | dict.fromkeys(re.findall(r'<select[^>]* name="([\w.]+)"', form))
+
+
+def test_every_setting_that_may_change_has_a_field_with_its_value(http):
+    rails = {"holdout": 0.1, "baseline": "A", "minimum": 0.05}
+    body = {"name": "form", "actions": ["A", "B"], "guard_rails": rails, "refit_rows": 70}
+    made = http.post("/bandits", json={**body, "context": {"device": ["phone"]}}).json()
+    fields = fields_of(http.page("/bandits/form/settings").text)
+    assert (fields["refit_rows"], fields["reward_wait"]) == ("70", "3600")
+    assert fields["guard_rails.holdout"] == "0.1"
+    assert fields["guard_rails.baseline"] is None
+    assert json.loads(fields["context"]) == {"device": ["phone"]}
+    assert {name.partition(".")[0] for name in fields} >= set(made) & set(SETTING_TYPES) - {
+        *FIXED,
+        "status",
+    }
+    # What a page shows can be sent back, and changes nothing.
+    sent = {}
+    for name, text in fields.items():
+        table, _, key = name.partition(".")
+        if text is not None:
+            known = None if text == "" else text
+            value = json.loads(text) if re.match(r"[\d{[]", text) else known
+            sent.setdefault(table, {}).update({key: value}) if key else sent.update({table: value})
+    assert http.request("PATCH", "/bandits/form", json=sent).json() == made
 
 
 def test_a_page_is_shown_while_the_server_opens_its_bandits(http):

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from posteriors import variance_of
 from refusals import raises_code
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import betaln
@@ -401,7 +402,7 @@ def test_the_pool_has_the_moments_of_the_posterior(seed):
     np.testing.assert_allclose(belief.coefficients, posterior.coefficients[0], atol=1e-9)
     asked = belief.slot_map.rows(np.zeros((24, 0)), np.array(list(np.ndindex(SIZES)))).toarray()
     drawn = (belief.pool - belief.coefficients) @ asked.T
-    variance = posterior.variance(asked)[:, 0]
+    variance = variance_of(posterior, asked)[:, 0]
     # The relative error of a variance from n normal numbers is √(2 / n); 24 comparisons, 5 errors.
     assert np.abs(drawn.var(axis=0) / variance - 1).max() < 5 * np.sqrt(2 / 4000)
     assert np.abs(drawn.mean(axis=0) / np.sqrt(variance)).max() < 5 / np.sqrt(4000)

@@ -38,7 +38,7 @@ def test_the_regressions_are_those_of_their_rows(seed):
         beliefs = policy.update(beliefs, Feedback(*taken), rng)
     settings = policy.settings(CONTEXTUAL)
     for replica, belief in enumerate(beliefs.beliefs):
-        roots = belief.posterior(settings).roots()
+        roots = belief.posterior_covariance(settings).roots()
         for action in range(4):
             mean, covariance = regression(feedback, replica, action, belief, CONTEXTUAL.space)
             raw = belief.feature_map.for_raw(mean)
@@ -114,10 +114,11 @@ def test_shares_of_draws_are_the_chances_to_be_the_largest(problem, width, seed)
     state = taught(policy, problem, seed)
     context = some_contexts(problem, 1, 1, seed)
     (belief,) = state.beliefs
-    posterior = belief.posterior(policy.settings(problem))
+    roots = belief.posterior_covariance(policy.settings(problem)).roots()
     features = belief.feature_map.rows(context[0])
-    deviation = width * np.sqrt(posterior.variance(features)[0])
-    expected = largest_normal(features[0] @ posterior.coefficients.T, deviation)
+    deviation = width * np.linalg.norm(roots @ features[0], axis=1)
+    raw = belief.feature_map.raw(context[0])
+    expected = largest_normal(raw[0] @ belief.coefficients.T, deviation)
     found = policy.probabilities(state, context)[0, 0]
     drawn = np.repeat(np.arange(problem.space.size), np.rint(found * 4096).astype(int))
     assert drawn.size == 4096
@@ -128,10 +129,10 @@ def upper_bounds(state, context, alpha):
     """The posterior means and deviations of the regressions: ``[R, n, K]``."""
     found = []
     for belief, asked in zip(state.beliefs, context, strict=True):
-        posterior = belief.posterior(LinUCB().settings(CONTEXTUAL))
-        features = belief.feature_map.rows(asked)
-        mean = features @ posterior.coefficients.T
-        found.append(mean + alpha * np.sqrt(posterior.variance(features)))
+        roots = belief.posterior_covariance(LinUCB().settings(CONTEXTUAL)).roots()
+        deviation = np.linalg.norm(roots @ belief.feature_map.rows(asked).T, axis=1).T
+        mean = belief.feature_map.raw(asked) @ belief.coefficients.T
+        found.append(mean + alpha * deviation)
     return np.array(found)
 
 

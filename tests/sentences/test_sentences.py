@@ -111,7 +111,7 @@ class User:
 
     def _command(self, typed: str, command: str) -> str:
         # On a busy machine a command would say that it is still reading.
-        with patch("submax.cli.logs.printing.SILENT_SECONDS", 3600.0):
+        with patch("submax.cli.logs.running.SILENT_SECONDS", 3600.0):
             done = CliRunner().invoke(main, shlex.split(command)[1:], env={"COLUMNS": "1000"})
         return f"{done.exit_code}: {done.stderr or done.stdout}"
 

@@ -10,13 +10,7 @@ from refusals import raises_code
 from submax.estimators import ESTIMATORS
 from submax.policies import POLICIES
 from submax.schema.rewards import SCALES
-from submax.server.limits import (
-    CLASSIFIER,
-    FREE,
-    LIMITS,
-    OTHERS,
-    check_parameters,
-)
+from submax.server.limits import FREE, LIMITS, OTHERS, check_parameters
 from submax.strategies import STRATEGIES
 
 ARMS = {"actions": ["A", "B"]}
@@ -81,7 +75,7 @@ def nested(path, value):
     [
         ("policy.strategy.depth", LIMITS["depth"]),
         ("policy.policy.estimator.training.steps", LIMITS["steps"]),
-        ("policy.estimator.parameters.n_estimators", CLASSIFIER),
+        ("policy.estimator.parameters.n_estimators", OTHERS),
         ("policy.a_parameter_of_a_plugin", OTHERS),
         ("rewards.bin_edges", LIMITS["bin_edges"]),
     ],

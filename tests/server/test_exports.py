@@ -11,8 +11,7 @@ import pytest
 from waiting import wait_until
 
 from submax.bandit.jobs import JobError
-from submax.server.exports import write_export
-from submax.server.service import Service
+from submax.server.service import Service, write_export
 
 from .conftest import created, decided
 
@@ -86,4 +85,4 @@ def test_a_few_exports_are_written_at_a_time_and_decisions_go_on(serving, store,
 
 
 def test_the_function_that_is_run_elsewhere_can_be_named():
-    assert write_export.__module__ == "submax.server.exports"
+    assert write_export.__module__ == "submax.server.service"

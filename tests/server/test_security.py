@@ -12,7 +12,6 @@ from submax.bandit.declaring import declare
 from submax.bandit.durable import open_bandit
 from submax.bandit.store import open_store
 from submax.core.errors import StoreError
-from submax.server import limits
 from submax.server.access import FORWARDED, local_path, read_headers
 from submax.server.limits import Admission, RefusedError
 from submax.server.service import THREADS
@@ -93,17 +92,16 @@ def test_a_refused_site_is_in_the_log(page, caplog):
 
 def test_strangers_and_each_key_leave_room_for_others():
     admission = Admission(20)
-    admission_of = lambda caller, share: sum(_enters(admission, caller, share) for _ in range(30))  # noqa: E731
-    assert admission_of("", limits.STRANGERS_SHARE) == 10
-    assert admission_of("key", limits.KEY_SHARE) == 9
+    assert sum(_enters(admission, "") for _ in range(30)) == 10
+    assert sum(_enters(admission, "key") for _ in range(30)) == 9
     admission.leave("")
-    assert _enters(admission, "another", limits.KEY_SHARE)
-    assert not _enters(admission, "another", limits.KEY_SHARE)
+    assert _enters(admission, "another")
+    assert not _enters(admission, "another")
 
 
-def _enters(admission, caller, share):
+def _enters(admission, caller):
     try:
-        admission.enter(caller, share)
+        admission.enter(caller)
     except RefusedError:
         return False
     return True
@@ -115,7 +113,7 @@ def test_browser_keys_share_the_room_of_strangers(page, key, store):
     page.app.service.keys.follow()
     admission = page.app._admission = Admission(8)
     for _ in range(4):
-        admission.enter("", limits.STRANGERS_SHARE)
+        admission.enter("")
     for headers in (page.browser, *others):
         refused = page.post(DECIDE, json={}, headers=headers)
         assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")

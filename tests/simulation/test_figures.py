@@ -11,7 +11,7 @@ from refusals import raises_code
 
 from submax import Bernoulli, make_policy, simulate
 from submax.cli import main
-from submax.cli.logs.printing import write_estimates
+from submax.cli.logs.running import write_estimates
 from submax.evaluation.comparison import Comparison, Estimate
 from submax.evaluation.diagnostics import Diagnostics
 from submax.evaluation.forest import ESTIMATES, draw_forest

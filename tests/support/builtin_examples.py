@@ -29,7 +29,6 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
         "bayes-reparameterized": [{"estimator": {"kind": "softmax", **SMALL}, **SMALL}],
         "bayes-ucb": [{}, {"beta": 9.0}, {"pending": True}],
         "cascade-kl-ucb": [{}, {"exploration": 0.0}],
-        "cascade-ucb": [{}, {"exploration": 0.0}],
         "climbing-dropout-thompson": [{"masks": 3, "climbs": 1, "sweeps": 2, **SMALL}],
         "climbing-epsilon-greedy": [
             {
@@ -41,11 +40,9 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
                 "training": BRIEF,
             }
         ],
-        "double-thompson": [{"draws": 40}, {"exploration": 2.0, "draws": 1}],
         "doubly-robust-gradient": [{**SMALL, "largest_weight": 1.0}],
         "dropout-thompson": [{"masks": 10, **SMALL}],
         "epsilon-greedy": [{"epsilon": 0.0}, {}, {"epsilon": 1.0}],
-        "exp3": [{}, {"exploration": 1.0}],
         "exp3-ix": [{}, {"learning_rate": 0.1}],
         "fitted-thompson": [{"sharpness": 4.0}],
         "fourier-thompson": [{"points": 3, "features": 8, "draws": 5}],
@@ -276,11 +273,6 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
             {"arms": 3, "dimension": 1, "shift": -4.0},
         ],
         "poisson": [{"arms": 4}, {"arms": 3, "shape": 20.0, "mean": 50.0}],
-        "position-clicks": [
-            {},
-            {"items": 4, "positions": 2, "decay": 1.0},
-            {"items": 3, "positions": 2, "decay": 0.0},
-        ],
         "pricing": [{}, {"context": 0}, {"low": 0.0, "high": 1.0, "context": 5}],
         "ratings": [
             {"arms": 4},
@@ -308,9 +300,9 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
         ],
     },
     "off-policy estimator": {
-        "clipped-inverse-propensity": [{"threshold": 2.0}, {}, {"tuning": "slope"}],
-        "shrunk-doubly-robust": [{"shrinkage": 4.0}, {}, {"tuning": "slope"}],
-        "switch-doubly-robust": [{"threshold": 2.0}, {}, {"tuning": "slope"}],
+        "clipped-inverse-propensity": [{"threshold": 2.0}, {}],
+        "shrunk-doubly-robust": [{"shrinkage": 4.0}, {}],
+        "switch-doubly-robust": [{"threshold": 2.0}, {}],
     },
 }
 

@@ -133,7 +133,7 @@ def plot(directory: Path, policies: tuple[str, ...], listed: str, **options: Any
     require_extra("plots", "a figure", "matplotlib")
     names = (*policies, *(name.strip() for name in listed.split(",") if name.strip()))
     if not listed and not any(options.values()):
-        from submax.cli.logs.printing import is_evaluation, redraw_evaluation
+        from submax.cli.logs.running import is_evaluation, redraw_evaluation
         from submax.cli.running import redraw
 
         (redraw_evaluation if is_evaluation(directory) else redraw)(directory, names)

@@ -38,7 +38,6 @@ class Space(Checked, ABC):
 
     @property
     def reals(self) -> int:
-        """Number of real-valued parts of an action."""
         return 0
 
     @property
@@ -48,12 +47,10 @@ class Space(Checked, ABC):
 
     @property
     def size(self) -> int:
-        """Number of joint actions."""
         return math.prod(self.choices)
 
     @property
     def dtype(self) -> type[np.int64] | type[np.float64]:
-        """The dtype of arrays of actions."""
         return np.float64 if self.reals else np.int64
 
     @property
@@ -210,6 +207,28 @@ class RealSpace(Space):
     low: tuple[float, ...]
     high: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        low, high = self.low, self.high
+        tuples = isinstance(low, tuple) and isinstance(high, tuple)
+        if not (tuples and low and len(low) == len(high)):
+            raise InputError(
+                f"low and high must be tuples, one number for each dimension, not {low} and {high}",
+                parameter="low",
+            )
+        for below, above in zip(low, high, strict=True):
+            finite("each of low", below)
+            finite("each of high", above)
+            if not below < above:
+                raise InputError(
+                    f"low must be below high, not {below} and {above}", parameter="low"
+                )
+        if not abs(self.log_volume) <= LARGEST_LOG_VOLUME:
+            raise InputError(
+                f"the volume between low {low} and high {high} must lie between e^-500 and e^500: "
+                "use other units",
+                parameter="high",
+            )
+
     @property
     def reals(self) -> int:
         return len(self.low)
@@ -217,7 +236,7 @@ class RealSpace(Space):
     @property
     def log_volume(self) -> float:
         """Logarithm of the volume of the real-valued parts."""
-        return _log_volume(self.low, self.high)
+        return sum(math.log(above - low) for low, above in zip(self.low, self.high, strict=True))
 
     @property
     def log_measure(self) -> float:
@@ -252,43 +271,19 @@ class RealSpace(Space):
 
     @property
     def size(self) -> NoReturn:
-        self._refuse()
+        raise self._unlisted
 
     def index(self, action: Integers) -> NoReturn:
-        self._refuse()
+        raise self._unlisted
 
     def action(self, index: Integers) -> NoReturn:
-        self._refuse()
+        raise self._unlisted
 
-    def _refuse(self) -> NoReturn:
-        raise InputError(
+    @property
+    def _unlisted(self) -> InputError:
+        return InputError(
             f"the actions of {self} cannot be listed or counted: use a space of arms or slots"
         )
-
-
-def check_bounds(low: tuple[float, ...], high: tuple[float, ...]) -> None:
-    """Raise an ``InputError`` unless ``low`` and ``high`` are finite tuples with low < high."""
-    tuples = isinstance(low, tuple) and isinstance(high, tuple)
-    if not (tuples and low and len(low) == len(high)):
-        raise InputError(
-            f"low and high must be tuples, one number for each dimension, not {low} and {high}",
-            parameter="low",
-        )
-    for below, above in zip(low, high, strict=True):
-        finite("each of low", below)
-        finite("each of high", above)
-        if not below < above:
-            raise InputError(f"low must be below high, not {below} and {above}", parameter="low")
-    if not abs(_log_volume(low, high)) <= LARGEST_LOG_VOLUME:
-        raise InputError(
-            f"the volume between low {low} and high {high} must lie between e^-500 and e^500: "
-            "use other units",
-            parameter="high",
-        )
-
-
-def _log_volume(low: tuple[float, ...], high: tuple[float, ...]) -> float:
-    return sum(math.log(above - below) for below, above in zip(low, high, strict=True))
 
 
 @serializable("box")
@@ -302,9 +297,6 @@ class Box(RealSpace):
 
     low: tuple[float, ...]
     high: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        check_bounds(self.low, self.high)
 
     choices = ()
 
@@ -324,7 +316,7 @@ class Mixed(RealSpace):
 
     def __post_init__(self) -> None:
         Slots(self.sizes)
-        check_bounds(self.low, self.high)
+        super().__post_init__()
 
     @property
     def choices(self) -> tuple[int, ...]:

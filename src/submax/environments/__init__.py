@@ -26,7 +26,6 @@ ENVIRONMENTS: Registry[Environment[Any]] = Registry(
         "gaussian": "submax.environments.arms:Gaussian",
         "logistic-contextual": "submax.environments.contextual:LogisticContextual",
         "poisson": "submax.environments.arms:Poisson",
-        "position-clicks": "submax.research.beyond.slates:PositionClicks",
         "pricing": "submax.research.beyond.real_valued:Pricing",
         "ratings": "submax.environments.arms:Ratings",
         "sleeping-bernoulli": "submax.environments.changing:SleepingBernoulli",

@@ -157,7 +157,6 @@ class Bernoulli(BinaryArmEnvironment[Floats]):
 
     @classmethod
     def of(cls, means: Iterable[float]) -> Self:
-        """Arms with these success probabilities."""
         return cls(means=tuple(map(float, means)))
 
     @property
@@ -221,7 +220,6 @@ class Gaussian(WithNoise[Floats], ArmEnvironment[Floats]):
 
     @classmethod
     def of(cls, means: Iterable[float], noise: float = 1.0) -> Self:
-        """Arms with these means."""
         return cls(noise=noise, means=tuple(map(float, means)))
 
     @property

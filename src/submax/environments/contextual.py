@@ -79,8 +79,8 @@ MINIMUM_LEAVES = 32
 """The least number of leaves of a branch. If the largest slot has fewer choices, the next largest
 slots are joined to it."""
 BRANCHES_TRIED_FIRST = 4
-"""The number of branches of every context whose leaves are evaluated before the tighter bounds are
-computed: their best leaf excludes most other branches."""
+"""The number of branches of every context whose leaves are evaluated first: their best leaf
+excludes most other branches."""
 CHUNK_ENTRIES = 2**19
 """Most entries of an intermediate array, 2 MiB of float32; limits memory for any number of rows."""
 
@@ -189,26 +189,20 @@ def _margin(tree: Tree, from_context: Floats) -> Reals:
     size = np.abs(tree.branch).max(axis=1) + np.abs(tree.leaf).max(axis=1)
     largest = np.abs(tree.output) @ (np.abs(from_context) + 2 * size[:, None])
     # The rounding error of a sum of H terms is at most H ε / 2 times the sum of their absolute
-    # values. The first bound has four such sums; 32 ε allows for the rounding of the terms.
+    # values. The bound has four such sums; 32 ε allows for the rounding of the terms.
     margin = (2 * len(size) + 32) * np.finfo(np.float32).eps * largest
     return np.asarray(margin, dtype=np.float32)
 
 
 def _search(tree: Tree, narrow: Tree, from_context: Floats, bound: Reals, margin: Reals) -> Floats:
-    """The highest logit, given the first bounds of all branches: ``[n, P] -> [n]``."""
+    """The highest logit, given the bounds of all branches: ``[n, P] -> [n]``."""
     short = from_context.astype(np.float32)
     lower_bound = _first_lower_bound(narrow, short, bound) - margin
     row, branch = np.nonzero(bound >= lower_bound[:, None])
-    bound = _close_bound(narrow, short, row, branch) + margin[row]
-    highest_bound = np.full_like(lower_bound, -np.inf)
-    np.maximum.at(highest_bound, row, bound)
-    # The branch with the highest bound is evaluated first: its best leaf excludes most others.
-    for wanted in (bound >= highest_bound[row], bound < highest_bound[row]):
-        left = np.flatnonzero(wanted & (bound >= lower_bound[row]))
-        value = _best_leaf(narrow, short, row[left], branch[left])
-        np.maximum.at(lower_bound, row[left], value - margin[row[left]])
-        bound[left] = value + margin[row[left]]
-    left = np.flatnonzero(bound >= lower_bound[row])
+    value = _best_leaf(narrow, short, row, branch)
+    np.maximum.at(lower_bound, row, value - margin[row])
+    # The branches whose best leaf may be the highest are computed again in float64.
+    left = np.flatnonzero(value + margin[row] >= lower_bound[row])
     highest = np.full(len(lower_bound), -np.inf)
     np.maximum.at(highest, row[left], _best_leaf(tree, from_context, row[left], branch[left]))
     return highest
@@ -225,35 +219,27 @@ def _first_lower_bound(tree: Tree, from_context: Reals, bound: Reals) -> Reals:
     return lower_bound
 
 
-def _slopes(tree: Tree, before: Reals) -> Reals:
-    """The slope α of ReLU's chord from low to high, rounded to 0 or 1 if v is not above 0."""
-    slope: Reals = before + np.maximum(tree.near, tree.far)
-    slope *= 1 / np.maximum(np.abs(tree.near - tree.far), 1e-6)
-    np.maximum(slope, 0, out=slope)
-    np.minimum(slope, 1, out=slope)
-    np.rint(slope[tree.positive :], out=slope[tree.positive :])
-    return slope
-
-
-def _leaf_term(tree: Tree, slope: Reals) -> Reals:
-    """max_t Σ_h v_h α_h W_th: ``[H, m] -> [m]``."""
-    return ((tree.leaf.T * tree.output) @ slope).max(axis=0)
-
-
 def _first_terms(tree: Tree) -> tuple[Reals, Reals]:
-    """The parts of the first bound that do not depend on the context: ``[H, P]`` and ``[P]``.
+    """The parts of the bound that do not depend on the context: ``[H, P]`` and ``[P]``.
 
-    Let y = branch + from_context and base = branch + (1 − α) near + α far. Then
+    α is the slope of ReLU's chord from the lowest to the highest leaf, rounded to 0 or 1 if v is
+    not above 0. Let y = branch + from_context and base = branch + (1 − α) near + α far. Then
 
-        v max(y + (1 − α) near, −α far) = v (max(base, −from_context) + from_context − α far).
+        v max(y + (1 − α) near, −α far) = v (max(base, −from_context) + from_context − α far),
+
+    and max_t Σ_h v_h α_h W_th is the term of the leaves.
     """
-    slope = _slopes(tree, tree.branch)
+    slope: Reals = tree.branch + np.maximum(tree.near, tree.far)
+    slope *= 1 / np.maximum(np.abs(tree.near - tree.far), 1e-6)
+    np.clip(slope, 0, 1, out=slope)
+    np.rint(slope[tree.positive :], out=slope[tree.positive :])
     base = tree.branch + (1 - slope) * tree.near + slope * tree.far
-    return base, _leaf_term(tree, slope) - tree.output @ (slope * tree.far)
+    leaf_term = ((tree.leaf.T * tree.output) @ slope).max(axis=0)
+    return base, leaf_term - tree.output @ (slope * tree.far)
 
 
 def _first_bound(tree: Tree, base: Reals, constant: Reals, from_context: Reals) -> Reals:
-    """The first bound, with slopes that do not depend on the context: ``[H, n] -> [n, P]``."""
+    """The bound of every branch, with slopes that do not depend on the context: ``[n, P]``."""
     # max(a + b, 0) = max(a, −b) + b needs one pass over the branches; the left side needs two.
     bound = np.empty((from_context.shape[1], len(constant)), dtype=np.float32)
     negative = -from_context
@@ -262,20 +248,6 @@ def _first_bound(tree: Tree, base: Reals, constant: Reals, from_context: Reals) 
         bound[rows] = (tree.output @ active.reshape(len(base), -1)).reshape(-1, len(constant))
     bound += constant
     bound += (tree.output @ from_context)[:, None]
-    return bound
-
-
-def _close_bound(tree: Tree, from_context: Reals, row: Integers, branch: Integers) -> Reals:
-    """The tighter bound, with slopes for each pair of context and branch: ``[m] -> [m]``."""
-    bound = np.empty(len(row), dtype=np.float32)
-    for pairs in _slices(len(row), 2 * len(from_context)):
-        active = from_context.take(row[pairs], axis=1)
-        active += tree.branch.take(branch[pairs], axis=1)
-        slope = _slopes(tree, active)
-        active += tree.near
-        active -= slope * tree.near
-        np.maximum(active, slope * -tree.far, out=active)
-        bound[pairs] = tree.output @ active + _leaf_term(tree, slope)
     return bound
 
 

@@ -413,7 +413,6 @@ class Classification(Successes[int | RowOrders]):
 
     @property
     def classes(self) -> NDArray[Any]:
-        """The label of each arm."""
         return self.rows.classes
 
     @property

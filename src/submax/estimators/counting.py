@@ -169,7 +169,6 @@ class MemoryCounts(NamedTuple):
 
     @classmethod
     def empty(cls, replicas: int, levels: int, arms: int) -> Self:
-        """Return the counts before any feedback."""
         sums = np.zeros((replicas, len(RATES), levels + 1, arms))
         return cls(sums, np.tile(FIRST_WEIGHTS, (replicas, 1)))
 

@@ -1,10 +1,9 @@
 """Conditioned probabilities by networks: a softmax in each slot, and the paper's CVAE."""
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,65 +57,48 @@ class NetworkParams(NamedTuple):
     level_share: Floats
     scaling: ContextScaling | None = None
 
-    @classmethod
-    def of(
-        cls,
-        problem: Problem,
-        buffer: Buffer,
-        parameters: Parameters,
-        network: Any,
-        encoding: RewardEncoding,
-        latent: Floats,
-        scaling: ContextScaling | None = None,
-    ) -> Self:
-        """Return the parameters with the share of each level among the rows."""
-        share = buffer.level_share(encoding)[:, None]
-        return cls(problem, buffer, parameters, network, encoding, latent, share, scaling)
 
-
+@dataclass
 class NetworkBelief(Belief):
     """The belief that the network of ``params`` gives in ``context [R, n, D]``.
 
     π(a | c, l) = (1/Z) Σ_z Π_s p(a_s | c, l, z), averaged over Z draws z of the network's latent
     variable; s runs over slots. If actions have real-valued parts, the product has one more factor:
-    a mixture density of these parts with this number of ``components``, see `MixtureDensity`. The
-    network is evaluated when a probability is first asked for, not when the belief is made.
-
-    ``values`` computes `Belief.values`. It is called only if a strategy asks for the values, since
-    it evaluates the network in the contexts of stored rows.
+    a mixture density of these parts, see `MixtureDensity`. The network is evaluated when a
+    probability is first asked for, not when the belief is made.
     """
 
-    def __init__(
-        self,
-        params: NetworkParams,
-        context: Floats,
-        components: int,
-        values: Callable[[], Floats],
-    ) -> None:
-        self._params = params
-        self._context = context
-        self._components = components
-        self._compute_values = values
+    estimator: Any
+    params: NetworkParams
+    context: Floats
 
     @property
     def space(self) -> Space:
-        return self._params.problem.space
+        return self.params.problem.space
 
     def levels(self) -> Floats:
-        return self._params.reward_encoding.levels
+        return self.params.reward_encoding.levels
 
     def level_prior(self) -> Floats:
         # The shares [R, 1, L] are those among all stored rows, whatever their contexts.
-        share = self._params.level_share
-        if self._context.shape[1] == 1:
+        share = self.params.level_share
+        if self.context.shape[1] == 1:
             return share
-        return np.broadcast_to(share, (*self._context.shape[:2], share.shape[2]))
+        return np.broadcast_to(share, (*self.context.shape[:2], share.shape[2]))
 
     def values(self) -> Floats:
-        return self._compute_values()
+        """Return V_l, summed over the rows whose reward is not 0, some rows at a time."""
+        params = self.params
+        levels = params.reward_encoding.levels.shape[1]
+        numbers = len(params.level_share) * levels * self.estimator.draws * self.estimator.hidden
+
+        def prob(context: Floats, action: Actions) -> Floats:
+            return self.estimator.belief(params, context).prob(action)
+
+        return importance_values(params.buffer, params.problem, prob, levels, numbers)
 
     def prob(self, action: Actions) -> Floats:
-        shape = (*self._context.shape[:2], *action.shape[2:])
+        shape = (*self.context.shape[:2], *action.shape[2:])
         return self._decoded.prob(np.broadcast_to(action, shape))
 
     def prob_of_all(self) -> Floats:
@@ -139,13 +121,13 @@ class NetworkBelief(Belief):
         If all rows have the same weight, this is the number of stored rows at each level. Rows of
         all contexts are counted, because the network learns about each context from all of them.
         """
-        return self.level_prior() * self._params.buffer.filled[:, None, None]
+        return self.level_prior() * self.params.buffer.filled[:, None, None]
 
     @cached_property
     def _decoded(self) -> ConditionalDistribution:
         space = self.space
         if isinstance(space, RealSpace):
-            shape = (space.choices, space.reals, self._components)
+            shape = (space.choices, space.reals, self.estimator.components)
             return DecodedDensity(MixtureDensity.of(self._outputs(), *shape), space)
         return DecodedChoices(self._choice_probabilities, space.choices)
 
@@ -156,17 +138,14 @@ class NetworkBelief(Belief):
 
     def _outputs(self) -> NDArray[np.float32]:
         """Return the outputs of the network, ``[R, L, n, Z, O]``."""
-        network = self._params.network
-        assert isinstance(network, SlotNetwork), "other networks have a belief of their own"
-        return network.logits(self._scaled_context)
+        return self.params.network.logits(self._scaled_context)
 
     @property
     def _scaled_context(self) -> Floats:
         """The contexts as inputs of the network, standardized if it was trained so."""
-        scaling = self._params.scaling
-        return (self._context if scaling is None else scaling.scaled(self._context)).astype(
-            np.float64
-        )
+        scaling = self.params.scaling
+        context = self.context if scaling is None else scaling.scaled(self.context)
+        return context.astype(np.float64)
 
 
 class NetworkEstimator(Estimator[NetworkParams]):
@@ -217,11 +196,11 @@ class NetworkEstimator(Estimator[NetworkParams]):
         require_extra("neural", who, "jax", "equinox", "optax")
         nothing = np.zeros((replicas, 0))
         encoding = problem.scale.reward_encoding(nothing, nothing)
+        buffer = Buffer.empty(problem, replicas)
         latent = np.zeros((replicas, 1, self.draws, 0))
         network = self.silent_network(problem, replicas, problem.scale.levels)
-        return NetworkParams.of(
-            problem, Buffer.empty(problem, replicas), {}, network, encoding, latent
-        )
+        share = buffer.level_share(encoding)[:, None]
+        return NetworkParams(problem, buffer, {}, network, encoding, latent, share)
 
     def fit(
         self, params: NetworkParams, feedback: Feedback, rng: np.random.Generator
@@ -231,26 +210,26 @@ class NetworkEstimator(Estimator[NetworkParams]):
         news = np.any(feedback.weight > 0, axis=1)
         if not news.any():
             return params
-        if params.reward_encoding.levels.shape[1] != problem.scale.levels:
-            params = self.at_levels(params, _encoding(problem, params.buffer).levels)
         buffer = params.buffer.add(feedback, self.memory, rng)
-        encoding = _encoding(problem, buffer)
+        encoding = problem.scale.reward_encoding(buffer.reward, buffer.weight)
         scaling = self.scaling(params, buffer)
         trained = self.trained(params, buffer, feedback, encoding, scaling, rng)
         latent = self.drawn(problem, len(news), rng)
-        network = self._written(problem, trained.parameters, encoding, latent)
+        network = self.written(problem, trained.parameters, encoding, latent)
         warn_of_divergence(trained.diverged)
         # A replica without new rows, or whose training diverged, keeps its network.
         learned = news & ((trained.diverged < 0) | (params.buffer.filled == 0))
         if params.parameters:
             latent = np.where(learned[:, None, None, None], latent, params.latent)
-        return NetworkParams.of(
+        encoding = encoding.where(learned, params.reward_encoding)
+        return NetworkParams(
             problem,
             buffer,
             parameters_where(learned, trained.parameters, params.parameters),
             network.where(learned, params.network),
-            encoding.where(learned, params.reward_encoding),
+            encoding,
             latent,
+            buffer.level_share(encoding)[:, None],
             scaling if scaling is None else scaling.where(learned, params.scaling),
         )
 
@@ -272,37 +251,11 @@ class NetworkEstimator(Estimator[NetworkParams]):
         """Train on all rows of the ``buffer``, the new ones of ``feedback`` among them."""
         from submax.models.nn.training import train
 
-        space = params.problem.space
+        space, design = params.problem.space, self.design(params.problem)
         action, reward = space.scaled(buffer.action), encoding.encoded(buffer.reward)
         rows = Minibatches.of(buffer, action, reward, scaling)
-        start, rows_before = self._start(params, encoding), params.buffer.filled
-        design = self.design(params.problem)
-        return train(design, self.training, rows, rng, start, rows_before)
-
-    def at_levels(self, params: NetworkParams, levels: Floats) -> NetworkParams:
-        """Return the parameters conditioned on other rewards: ``levels [R, L]``, rising."""
-        self._check_levels(params, levels)
-        problem, encoding = params.problem, params.reward_encoding._replace(levels=levels)
-        network = self.silent_network(problem, *levels.shape)
-        if params.parameters:
-            written = self._written(problem, params.parameters, encoding, params.latent)
-            network = written.where(params.buffer.filled > 0, network)
-        share = params.buffer.level_share(encoding)[:, None]
-        return params._replace(network=network, reward_encoding=encoding, level_share=share)
-
-    def _check_levels(self, params: NetworkParams, levels: Floats) -> None:
-        replicas, drawn = len(params.latent), params.latent.shape[1]
-        rising = levels.ndim == 2 and np.isfinite(levels).all() and np.all(np.diff(levels) >= 0)
-        if not rising or len(levels) != replicas or levels.shape[1] == 0:
-            raise InputError(
-                f"levels must be finite, rise and have the shape [{replicas}, L], not {levels}",
-                parameter="levels",
-            )
-        if drawn not in (1, levels.shape[1]):
-            raise InputError(
-                f"with draws of their own for each level, {drawn} rewards can be asked for, not "
-                f"{levels.shape[1]}"
-            )
+        start = self._start(params, encoding)
+        return train(design, self.training, rows, rng, start, params.buffer.filled)
 
     def _start(self, params: NetworkParams, encoding: RewardEncoding) -> Parameters | None:
         """Return the parameters to continue training from, for bin edges that may have moved."""
@@ -319,12 +272,8 @@ class NetworkEstimator(Estimator[NetworkParams]):
         encoded_edges = params.reward_encoding.encoded(encoding.bin_edges).astype(np.float32)
         return moved(self.design(params.problem), params.parameters, encoded_edges)
 
-    def _written(
-        self,
-        problem: Problem,
-        parameters: Parameters,
-        encoding: RewardEncoding,
-        latent: Floats,
+    def written(
+        self, problem: Problem, parameters: Parameters, encoding: RewardEncoding, latent: Floats
     ) -> Any:
         """Return the trained network as plain arrays, evaluated at the levels."""
         from submax.models.nn.training import restored
@@ -342,23 +291,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         )
 
     def belief(self, params: NetworkParams, context: Floats) -> NetworkBelief:
-        return NetworkBelief(
-            params, context, self.components, lambda: self.importance_values(params)
-        )
-
-    def importance_values(self, params: NetworkParams) -> Floats:
-        """Return V_l, summed over the rows whose reward is not 0, some rows at a time."""
-        levels = params.reward_encoding.levels.shape[1]
-        numbers = len(params.level_share) * levels * self.draws * self.hidden
-
-        def prob(context: Floats, action: Actions) -> Floats:
-            return self.belief(params, context).prob(action)
-
-        return importance_values(params.buffer, params.problem, prob, levels, numbers)
-
-
-def _encoding(problem: Problem, buffer: Buffer) -> RewardEncoding:
-    return problem.scale.reward_encoding(buffer.reward, buffer.weight)
+        return NetworkBelief(self, params, context)
 
 
 @dataclass(frozen=True)

@@ -5,441 +5,211 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from submax.core.arrays import Booleans, Integers
-from submax.core.checks import one_of
+from submax.core.arrays import Booleans, Floats
+from submax.core.checks import one_of, positive
 from submax.core.errors import InputError, NotFoundError
-from submax.core.policy import Policy
-from submax.core.summary import Summary, counted, listed, number, percentage
-from submax.evaluation.diagnostics import ChoiceFacts, LogSums, Overlap, log_cautions
-from submax.evaluation.estimates import (
-    DECISION,
-    MOST_NAMED,
-    Difference,
-    Estimate,
-    Options,
-    SliceEstimate,
-    applicable_estimators,
-    chosen_estimators,
-    some_names,
+from submax.core.summary import counted, number
+from submax.evaluation.diagnostics import (
+    FEWEST_REWARDS,
+    FEWEST_TAKEN,
+    UNIFORM_TOLERANCE,
+    Caution,
+    ChoiceFacts,
+    Diagnostics,
+    LogSums,
+    PolicySums,
+    rare_reward_cautions,
+    spread_cautions,
+)
+from submax.evaluation.disk import IN_MEMORY
+from submax.evaluation.estimators import (
+    OffPolicyEstimator,
+    ThresholdEstimator,
+    make_off_policy,
 )
 from submax.evaluation.evaluator import (
-    LOGGING_POLICY,
+    MEAN,
     MOST_CLUSTERS,
     SAMPLE_ROWS,
-    EvaluatedRows,
+    Evaluator,
     Progress,
     Setup,
+    Slice,
     check_slices,
     slices_of,
 )
-from submax.evaluation.intervals import INTERVALS
-from submax.evaluation.log import By, Log, Reward, data_frame, order_notes
-from submax.evaluation.sums import mean
-from submax.evaluation.targets import (
-    ALWAYS,
-    COLUMNS,
-    REWARD_MODEL,
-    ClassifierPolicy,
-    ColumnPolicy,
-    FixedAction,
-    FunctionPolicy,
-    GivenProbabilities,
-    RewardModelPolicy,
-    Sharpened,
-    TargetPolicy,
-    check_same_schema,
-    learned_target,
-    learns,
-    parsed_variant,
-    policy_notes,
-    split_of,
-    with_every_action,
+from submax.evaluation.intervals import (
+    EQUAL_TERMS,
+    INTERVALS,
+    NEED_BLOCKS,
+    ConfidenceInterval,
+    Summed,
+    normal_quantile,
 )
-from submax.policies import make_policy
-from submax.schema.context import Category
-from submax.schema.rows import Columns
+from submax.evaluation.log import By, Log, Reward, data_frame, divided, order_notes
+from submax.evaluation.policies import (
+    LOGGING_POLICY,
+    Candidate,
+    Target,
+    candidates_of,
+    of_some_rows,
+    unseen_rows,
+)
+from submax.evaluation.propensities import group_index, random_rows
+from submax.evaluation.reward_models import MOST_LISTED
+from submax.evaluation.sums import mean
+from submax.schema.schema import Schema
 from submax.schema.trained_policy import TrainedPolicy
 
-SUFFIX = ".safetensors"
-"""The ending of files that hold a learned policy."""
-DISTINCT_SHARE = 0.9
-"""The rows stored with a policy are looked for in a log only if at least this share of them differ
-from each other: equal rows could be other rows with the same content."""
-FEWEST_STORED = 10_000
-"""A policy that stores fewer rows than this, and not all it learned from, is not looked for."""
-Candidate = str | Path | Mapping[str, Any] | Policy[Any] | TrainedPolicy | TargetPolicy | Any
-"""A policy by name (also with a variant, ``linucb@greedy``, ``reward-model``, ``always=A`` or
-``columns=prob_*``), file, table or object, a learned policy, an array of probabilities, a function,
-or a fitted classifier."""
-
-
-def named(policies: Sequence[Candidate] | Mapping[str, Candidate]) -> dict[str, Candidate]:
-    """Return the policies by name; refuse two policies of the same name."""
-    if isinstance(policies, (str, Path, TrainedPolicy, Policy, TargetPolicy, np.ndarray)):
-        raise InputError(
-            f"policies is one {type(policies).__name__}: give a list of policies, or a "
-            "table from names to policies",
-            parameter="policies",
-        )
-    pairs = (
-        policies.items()
-        if isinstance(policies, Mapping)
-        else [(_name(policy), policy) for policy in policies]
-    )
-    named: dict[str, Candidate] = {}
-    for name, policy in pairs:
-        if name in named or name == LOGGING_POLICY:
-            raise InputError(
-                f"two policies are called {name!r}: give them as a table with a name for each, "
-                "{'first': ..., 'second': ...}",
-                parameter="policies",
-            )
-        named[name] = policy
-    return named
-
-
-def _name(policy: Candidate) -> str:
-    if isinstance(policy, TrainedPolicy):
-        return _name(policy.specification or policy.policy)
-    if isinstance(policy, Mapping):
-        return str(policy.get("name", policy.get("kind")))
-    if isinstance(policy, (Policy, str, Path)):
-        return repr(policy) if isinstance(policy, Policy) else str(policy)
-    return as_target(policy).name
-
-
-def _already_learned(candidate: Candidate) -> TrainedPolicy | None:
-    """Return the learned policy, read from its file if necessary; None if there is none yet."""
-    if isinstance(candidate, TrainedPolicy):
-        return candidate
-    if isinstance(candidate, Path) or (isinstance(candidate, str) and candidate.endswith(SUFFIX)):
-        return TrainedPolicy.read(str(candidate))
-    return None
-
-
-def as_target(given: Any) -> TargetPolicy:
-    """Return a policy from an array of probabilities, a fitted classifier or a function."""
-    if isinstance(given, TargetPolicy):
-        return given
-    if hasattr(given, "predict_proba"):
-        return ClassifierPolicy(given)
-    if callable(given) and not isinstance(given, type):
-        return FunctionPolicy(given)
-    if isinstance(given, (np.ndarray, list, tuple)) or hasattr(given, "to_numpy"):
-        return GivenProbabilities(given)
-    raise InputError(
-        f"the policy is a {type(given).__name__}: give a name, a file, a table, a "
-        "policy, an array of probabilities, a function or a fitted classifier",
-        parameter="policies",
-    )
-
-
-def _variant(candidate: Any, log: Log) -> TargetPolicy | None:
-    """Return the policy of a text such as ``linucb@greedy`` or ``reward-model``; else None."""
-    if not isinstance(candidate, str):
-        return None
-    if candidate == REWARD_MODEL:
-        return RewardModelPolicy()
-    if candidate.startswith(ALWAYS):
-        return FixedAction(candidate.removeprefix(ALWAYS), log.schema)
-    if candidate.startswith(COLUMNS):
-        return ColumnPolicy(candidate.removeprefix(COLUMNS), log)
-    parsed = parsed_variant(candidate)
-    if parsed is None:
-        return None
-    return Sharpened(checked(parsed[0], log), parsed[1], candidate)
-
-
-def checked(
-    candidate: Any, log: Log
-) -> TrainedPolicy | TargetPolicy | Policy[Any] | str | dict[str, Any]:
-    """Return a candidate after checking that it suits the log; read a learned one from its file.
-
-    The check takes place before any policy learns, so a long run does not fail at its end.
-    """
-    learned = _already_learned(candidate)
-    if learned is not None:
-        check_same_schema(learned, log)
-        return learned
-    variant = _variant(candidate, log)
-    if variant is not None:
-        return variant
-    if not isinstance(candidate, (str, Mapping, Policy)):
-        target = as_target(candidate)
-        if isinstance(target, GivenProbabilities):
-            target.check_rows(len(log))
-        return target
-    if isinstance(candidate, Mapping):
-        candidate = {key: value for key, value in candidate.items() if key != "name"}
-    made = candidate if isinstance(candidate, Policy) else make_policy(candidate)
-    made.init(log.problem, 1, np.random.default_rng(0))
-    return candidate
-
-
-def unseen_rows(log: Log, learned: TrainedPolicy) -> Booleans | None:
-    """Return which rows of the log a policy did not learn from; None if that is not known.
-
-    If the log has only grown since the policy learned, it still begins with the same rows.
-    Otherwise the rows that are stored with the policy are looked for in the log, if they differ
-    enough from each other to be recognized.
-    """
-    origin = learned.origin
-    if not 0 < origin.log_rows <= len(log) or origin.log != log.fingerprint_of(origin.log_rows):
-        return _unlike_stored(log, learned)
-    if log.count is not None and origin.share < 1:
-        # The decisions of a row were divided: no row is wholly unseen.
-        return None
-    unseen = np.ones(len(log), dtype=bool)
-    before = log.rows(np.arange(origin.log_rows))
-    unseen[: origin.log_rows] = False
-    if origin.share < 1:
-        unseen[: origin.log_rows] = ~before.chosen(origin.share, origin.by, origin.seed)
-    return unseen
-
-
-def _unlike_stored(log: Log, learned: TrainedPolicy) -> Booleans | None:
-    """Return which rows differ from all rows stored with a policy.
-
-    None if the policy stores too few rows, or too many equal ones.
-    """
-    stored = _rows_as_bytes([learned.rows])
-    if len(stored) < min(learned.origin.rows, FEWEST_STORED) or len(stored) == 0:
-        return None
-    distinct = np.unique(stored)
-    if len(distinct) < DISTINCT_SHARE * len(stored):
-        return None
-    return ~np.isin(_rows_as_bytes(log.parts), distinct)
-
-
-def _rows_as_bytes(parts: Sequence[Columns]) -> NDArray[Any]:
-    """Return the context, action and reward of each row as one value to compare."""
-    found = []
-    for part in parts:
-        columns = [part.context.astype(np.float64), part.action, part.reward[:, None]]
-        table = np.ascontiguousarray(np.concatenate(columns, axis=1))
-        found.append(table.view(f"V{table.shape[1] * table.itemsize}").ravel())
-    return np.concatenate(found)
-
-
-class Evaluation:
-    """A log that is split into rows to learn from (``first``) and rows to evaluate on."""
-
-    def __init__(
-        self,
-        log: Log,
-        candidates: Mapping[str, Any],
-        options: Options,
-        progress: Progress | None,
-    ) -> None:
-        self._candidates, self.options, self._progress = candidates, options, progress
-        self.log, self.first, self._numbers = split_of(
-            log, candidates, options.share, options.by, options.seed
-        )
-        self.main = self._evaluated(~self.first)
-        rest, logged = self.main.log, self.main.logged
-        estimators = options.estimators or applicable_estimators(logged.log)
-        self.options = msgspec.structs.replace(options, estimators=estimators)
-        self.notes = [*(rest if self.main.is_long else logged.log).notes]
-        self.notes += logged.model_choice.notes()
-        if rest.cluster is not None:
-            clusters = int(rest.cluster.max()) + 1
-            grouped = self.main.is_long and clusters > MOST_CLUSTERS
-            groups = f", in {MOST_CLUSTERS} random groups" * grouped
-            self.notes.append(f"intervals are by cluster: {clusters} clusters{groups}")
-        if rest.covariates is not None:
-            self.notes.append("estimates that rely on weights are adjusted by covariates")
-        if self.main.is_long and len(logged.log) < len(rest):
-            self.notes.append(
-                f"reward models and thresholds were fitted to a random sample of "
-                f"{len(logged.log)} rows"
-            )
-        if self.first.any():
-            count = self.log.count
-            learned = round(float(self.first.sum() if count is None else count @ self.first))
-            if log.disk is not None and learned > SAMPLE_ROWS:
-                learned = SAMPLE_ROWS
-            self.notes.append(f"evaluated on {rest.decisions} rows, learned from {learned}")
-            self.notes.extend(order_notes(self.log, self.first, options.by))
-        self._targets: dict[str, Any] = {LOGGING_POLICY: None}
-
-    def _evaluated(self, which: Booleans) -> EvaluatedRows:
-        options, rows = self.options, self.log.rows(which)
-        numbers: Integers | int = int(which.argmax())
-        if self._numbers is not None or not which[numbers : numbers + len(rows)].all():
-            numbers = np.flatnonzero(which)
-            numbers = numbers if self._numbers is None else self._numbers[numbers]
-        whole = rows.session is not None or not all(
-            one.adds_up for one in options.estimators.values()
-        )
-        return EvaluatedRows(
-            rows, numbers, options.seed, options.reward_model, whole, self._progress
-        )
-
-    def target(self, name: str) -> Any:
-        """Return a policy after it has learned; notes say what it learned from."""
-        if name not in self._targets:
-            if self._progress is not None:
-                self._progress(name, len(self._targets) - 1, len(self._candidates))
-            seed = self.options.seed
-            self._targets[name] = learned_target(self._candidates[name], self.log, self.first, seed)
-            rows = int(self.first.sum())
-            self.notes += policy_notes(name, self._candidates[name], self._targets[name], rows)
-        return self._targets[name]
-
-    def own_rows(self, name: str) -> tuple[EvaluatedRows, bool]:
-        """Return the rows on which to evaluate a policy, and whether it learned from all rows.
-
-        These are the rows used for all policies, unless it learned before from some of them.
-        """
-        candidate = self._candidates[name]
-        if learns(candidate) or self.options.apart:
-            return self.main, False
-        learned = candidate.base if isinstance(candidate, TargetPolicy) else candidate
-        unseen = None if learned is None else unseen_rows(self.log, learned)
-        if unseen is None and learned is not None:
-            self.notes.append(NOT_KNOWN.format(name))
-        if unseen is None or np.array_equal(unseen, ~self.first):
-            return self.main, False
-        if not unseen.any():
-            return self.main, True
-        own = self._evaluated(unseen)
-        self.notes.append(
-            f"{name} is evaluated on the {len(own.logged.log)} rows that it did not learn from"
-        )
-        return own, False
-
-
+DECISION, SLATE = "decision", "slate"
+"""What rewards are counted per. A slate is a ranked list; its reward is the sum over positions."""
+MOST_NAMED = 10
+"""Policies that a sentence names, and that a table or page shows before the rest is folded."""
+MOST_NAMES = 5
+"""Names of choices that a sentence lists."""
+BEST = "best"
+"""The baseline that is chosen from the estimates: the policy with the highest recommended one."""
 NOT_KNOWN = (
     "{} was learned from another log: whether it learned from some of these rows is not known"
 )
 """The note about a policy whose rows cannot be recognized."""
-BEST = "best"
-"""The baseline that is chosen from the estimates: the policy with the highest recommended one."""
 
 
-def check_several(policies: Sequence[str]) -> None:
-    """Refuse fewer than two policies, of which none would be better than another."""
-    if len(policies) < 2:
-        raise InputError(
-            f"the baseline is {BEST!r}, but the policies that can be evaluated are "
-            f"{', '.join(policies) or 'none'}: give at least two, such as always=* for "
-            "every action of the log",
-            parameter="baseline",
-        )
+def some_names(names: Sequence[str]) -> str:
+    """Return the first names, and how many there are beside them."""
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def best_baseline(estimates: Sequence[Estimate]) -> str:
-    """Return the name of the policy that comes first ``in_order``."""
-    order = in_order(one for one in estimates if one.recommended and one.policy != LOGGING_POLICY)
-    names = [one.policy for one in order if not math.isnan(one.value)]
-    check_several(names)
-    return names[0]
+# Results ------------------------------------------------------------------------------------------
 
 
-def in_order(estimates: Iterable[Estimate]) -> list[Estimate]:
-    """Return the highest value first; then those that cannot be judged, and last what is nan."""
-    return sorted(estimates, key=lambda one: (math.isnan(one.value), not one.judged, -one.value))
+class Estimate(NamedTuple):
+    """The reward that a policy would have earned per decision (or slate), by one estimator.
 
-
-def answer_of(found: "Comparison") -> str:
-    """Return what a comparison says in one or two sentences.
-
-    The highest of several estimates is too high on average (the winner's curse). So with several
-    policies all intervals are ``joint`` ones, which hold together whichever policy is chosen: a
-    policy can be the best one if the upper end of its interval is above the lower ends of all. With
-    ``baseline="best"`` the paired differences from the best policy decide.
+    ``threshold`` is the one that the estimator used, if it has one. ``cautions`` are sentences
+    about reasons not to trust the ``value`` or its ``interval``. One estimate of each policy is
+    ``recommended``. The ``joint`` intervals of all recommended estimates hold together: only they
+    can say which of several policies is best. None if there is one policy alone. A policy is
+    ``judged`` if the log has enough rows to rank it: the highest of many estimates often stands on
+    a few rows, or on a few rewards.
     """
-    logged, *others = found.recommended()
-    computed = in_order(one for one in others if not math.isnan(one.value))
-    # The best of those for which the log has enough rows; the others are counted.
-    known = [one for one in computed if one.judged] or computed
-    log_earned = f"The log earned {logged} per {found.unit}"
-    if not known:
-        return f"{log_earned}; no other value could be computed."
-    best = known[0]
-    ends = {one.policy: one.joint or one.interval for one in known}
-    floor = max(one.low for one in ends.values())
-    possible = [one.policy for one in known if ends[one.policy].high >= floor]
-    paired = [
-        one
-        for one in found.differences
-        if one.recommended and one.baseline == best.policy and one.policy in ends
-    ]
-    if len(paired) == len(known) - 1 and all(
-        (1 - one.level) * len(paired) <= (1 - found.level) * (1 + 1e-9) for one in paired
-    ):
-        # Paired differences from the best policy, which hold together, say more.
-        not_worse = {one.policy for one in paired if one.interval.high >= 0} | {best.policy}
-        possible = [one.policy for one in known if one.policy in not_worse]
-    value = best.within(ends[best.policy])
-    if len(known) == 1:
-        first = f"{best.policy} would have earned {value}"
-    elif len(possible) == 1:
-        first = f"{best.policy} is the best of {len(known)} policies: it would have earned {value}"
-    else:
-        first = f"This log cannot tell which of the {len(known)} policies is best"
-        if len(possible) <= min(MOST_NAMED, len(known) - 1):
-            first = f"The best policy is one of {some_names(possible)}"
-        first += f"; {best.policy} has the highest estimate, {value}"
-    if len(known) > 1:
-        first += f" (intervals of all policies hold together at {100 * found.level:g} %)"
-    if ends[best.policy].low > logged.interval.high:
-        log_earned = f"That is more than the log earned, {logged}"
-    if len(known) < len(computed):
-        left_out = counted(len(computed) - len(known), "more policy").replace("policys", "policies")
-        log_earned += f". For {left_out} the log has too few rows"
-    warned = " See the warnings." if best.cautions else ""
-    return f"{first}. {log_earned}.{warned}"
+
+    policy: str
+    estimator: str
+    value: float
+    interval: ConfidenceInterval
+    threshold: float | None
+    diagnostics: Diagnostics
+    cautions: tuple[str, ...]
+    recommended: bool = False
+    joint: ConfidenceInterval | None = None
+    judged: bool = True
+
+    def __str__(self) -> str:
+        return self.within(self.interval)
+
+    def within(self, interval: ConfidenceInterval) -> str:
+        """Return the value with an interval, in words."""
+        return f"{number(self.value)} [{number(interval.low)}, {number(interval.high)}]"
+
+    def rows_needed(self, half_width: float) -> float:
+        """Return how many rows a log like this one needs for an interval of this half-width.
+
+        n' = n (h / h')², where h is half of the width of this interval with n rows. If rewards are
+        rare, this is an upper bound, because the interval allows for what was not observed.
+        """
+        positive("the half-width", half_width)
+        half = (self.interval.high - self.interval.low) / 2
+        return self.diagnostics.rows * (half / half_width) ** 2
+
+    def row(self) -> dict[str, Any]:
+        """Return all numbers as a row of a table."""
+        return {
+            "policy": self.policy,
+            "estimator": self.estimator,
+            "recommended": self.recommended,
+            "value": self.value,
+            "low": self.interval.low,
+            "high": self.interval.high,
+            "threshold": self.threshold,
+            **self.diagnostics._asdict(),
+            "warnings": " | ".join(self.cautions),
+        }
 
 
-MOST_NOTES = 3
-"""Notes that are part of the text; the others are in the ``notes`` of the comparison."""
+class SliceEstimate(NamedTuple):
+    """The recommended estimate of a policy for the rows of a slice."""
+
+    column: str
+    value: str
+    estimate: Estimate
 
 
-def summary_of(
-    comparisons: Mapping[str, "Comparison"], sentences: Sequence[str], first: Sequence[str] = ()
-) -> Summary:
-    """Return a table of the recommended estimates, the logging policy first, then by value."""
-    cells = []
-    for label, found in comparisons.items():
-        by_policy = {one.policy: one for one in found.recommended()}
-        for one in (by_policy[name] for name in (found.policies()[0], *found.ranked())):
-            numbers = [number(value) for value in (one.value, *one.interval)]
-            mark = "!" if one.cautions else ""
-            cells.append([*[label] * len(first), one.policy, one.estimator, *numbers, mark])
-    columns = [*first, "policy", "estimator", "value", "low", "high", "!"]
-    return Summary(sentences, columns, cells, texts=2 + len(first))
+class Difference(NamedTuple):
+    """How much more a policy would have earned per decision than a ``baseline``.
 
+    Both are estimated from the same rows, so that the interval is that of the paired difference. It
+    is shorter than the intervals of the two values suggest if both policies often agree.
+    ``error`` is the standard error, ``rows`` the number of rows and ``level`` that of the interval.
+    """
 
-class FieldFacts(NamedTuple):
-    """A field of the context: its ``kind`` (number or category), and its values in words."""
+    policy: str
+    baseline: str
+    estimator: str
+    value: float
+    interval: ConfidenceInterval
+    error: float
+    rows: int
+    level: float
+    recommended: bool
 
-    name: str
-    kind: str
-    values: str
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval does not contain 0."""
+        return self.interval.low > 0 or self.interval.high < 0
 
+    def rows_needed(self, effect: float | None = None, power: float = 0.8) -> float:
+        """Return how many rows a log needs so that a difference is found with this probability.
 
-def field_facts(log: Log) -> list[FieldFacts]:
-    """Return a line about each field of the context."""
-    found = []
-    schema = log.schema.context
-    for name, field, column in zip(schema.names, schema.fields, log.context.T, strict=True):
-        if isinstance(field, Category):
-            counts = np.bincount(column.astype(np.int64), log.count, minlength=len(field.values))
-            order = np.argsort(-counts, kind="stable")
-            shares = [
-                f"{field.values[one]} {percentage(counts[one] / log.decisions)}" for one in order
-            ]
-            found.append(FieldFacts(name, "category", listed(shares)))
-        else:
-            low, middle, high = np.quantile(column, [0, 0.5, 1])
-            values = f"{number(low)} to {number(high)}, median {number(middle)}"
-            found.append(FieldFacts(name, "number", values))
-    return found
+        n' = n ((1 + z_power / z_level) h / d)², where h is the distance from the difference to the
+        end of the interval that is closer to 0, with n rows, and d is the ``effect``, by default
+        the difference that was estimated. So a difference whose sign is not clear always needs
+        more than n rows. The number is as uncertain as the estimate if no effect is given.
+
+        >>> interval = ConfidenceInterval(-0.01, 0.03)
+        >>> one = Difference("p", "q", "dr", 0.01, interval, 0.01, 1000, 0.95, True)
+        >>> round(one.rows_needed())
+        8173
+        """
+        if not 0 < power < 1:
+            raise InputError(
+                f"the power is {power!r}; a number between 0 and 1 is allowed: give 0.8",
+                parameter="power",
+            )
+        size = abs(self.value if effect is None else effect)
+        if size == 0:
+            return math.inf
+        half = self.value - self.interval.low if self.value > 0 else self.interval.high - self.value
+        times = 1 + normal_quantile(2 * power - 1) / normal_quantile(self.level)
+        return self.rows * (times * half / size) ** 2
+
+    def row(self) -> dict[str, Any]:
+        """Return the numbers as a row of a table."""
+        return {
+            "policy": self.policy,
+            "baseline": self.baseline,
+            "estimator": self.estimator,
+            "recommended": self.recommended,
+            "difference": self.value,
+            "low": self.interval.low,
+            "high": self.interval.high,
+            "standard_error": self.error,
+            "rows": self.rows,
+            "rows_needed": self.rows_needed(),
+        }
 
 
 class Overview(NamedTuple):
@@ -447,9 +217,9 @@ class Overview(NamedTuple):
 
     ``rows`` were evaluated and ``learned_rows`` were learned from. ``rewards`` and
     ``propensities`` are the lowest, the mean and the highest one; ``estimated`` propensities are
-    those that a model estimated. ``overlap`` has the weights of each policy. ``settings`` are the
-    arguments of the comparison, and ``digest`` identifies the log: it is a SHA-256 hash of the
-    contexts, actions and rewards of all rows.
+    those that a model estimated. ``overlap`` has for each policy the rows and the sum of weights in
+    each interval of weights. ``settings`` are the arguments of the comparison, and ``digest``
+    identifies the log: it is a SHA-256 hash of the contexts, actions and rewards of all rows.
     """
 
     rows: int
@@ -459,10 +229,9 @@ class Overview(NamedTuple):
     propensities: tuple[float, float, float]
     estimated: int
     choices: Sequence[ChoiceFacts]
-    fields: Sequence[FieldFacts]
     settings: Mapping[str, Any]
     digest: str
-    overlap: Mapping[str, Overlap] = {}
+    overlap: Mapping[str, Floats] = {}
     slices: Sequence[SliceEstimate] = ()
 
 
@@ -549,36 +318,13 @@ class Comparison(NamedTuple):
         if not mine:
             known = ", ".join(dict.fromkeys(one.policy for one in self.differences)) or "none here"
             raise NotFoundError(
-                f"there is no difference of {policy!r}: only policies evaluated on the same "
-                f"rows as the baseline have one ({known}): name one of them"
+                f"there is no difference of {policy!r}; policies other than the baseline that were "
+                f"evaluated on the same rows have one ({known}): name one of them"
             )
         if estimator is None:
             return next(one for one in mine.values() if one.recommended)
         one_of(f"estimator of {policy!r}:", estimator, mine)
         return mine[estimator]
-
-    def __repr__(self) -> str:
-        return str(self._summary())
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
-
-    def _summary(self) -> Summary:
-        policies = counted(len(self.policies()) - 1, "policy").replace("policys", "policies")
-        sentences = [
-            f"Comparison of {policies} with the logging policy: reward per {self.unit}, "
-            f"{100 * self.level:g} % intervals",
-            *self.notes[:MOST_NOTES],
-        ]
-        chosen = self.recommended()
-        if len(chosen) < len(self.estimates):
-            sentences.append(
-                "the recommended estimate of each policy; all "
-                f"{len(self.estimates)} estimates: see rows()"
-            )
-        if any(one.cautions for one in chosen):
-            sentences.append("! marks a value with warnings: see rows()")
-        return summary_of({"": self}, sentences)
 
     def recommended(self) -> list[Estimate]:
         """Return the recommended estimate of each policy, the logging policy first."""
@@ -591,10 +337,570 @@ class Comparison(NamedTuple):
         one_of(f"estimator of {policy!r}:", estimator, mine)
         return mine[estimator]
 
+    def __repr__(self) -> str:
+        from submax.evaluation.report import text_of
+
+        return text_of(self)
+
+
+# What is recommended, and the answer --------------------------------------------------------------
+
+SESSIONS = "per-decision"
+"""The estimator for logs with sessions. All others, except `trajectory`, have a warning there: they
+assume that a decision does not change what comes later in its session. So this one is recommended,
+unless its weights, which are products over a session, are spread so widely that it has more
+warnings than the others."""
+ORDER = (
+    *("dr", "dr-shrinkage", "snips", "switch-dr", SESSIONS),
+    *("pseudo-inverse", "clipped", "ips", "replay", "mips"),
+)
+"""Estimators in the order of preference. ``dr`` is first because it needs only the propensities or
+the model of rewards to be right, and both reduce its error. Estimators with parameters of their
+own come after those by name."""
+RANKING_ORDER = ("cascade-dr", "rips", "sips", "pbm", "iips")
+"""The same for estimators of rankings."""
+MODEL_ONLY = "dm"
+"""The estimator that is recommended only if there is no other, because nothing corrects the error
+of its model."""
+USUAL = ("ips", "snips", "clipped", "dm", "dr", "switch-dr", "dr-shrinkage")
+"""Estimators that apply to every log; they are used if the caller names none."""
+SAME_PROPENSITY = 1e-9
+"""If propensities differ by less than this, the log is uniform and replay applies."""
+
+
+def rule_of(estimators: Sequence[str]) -> str:
+    """Return the rule as a reader is told it, about the estimators that were used."""
+    preferred = [name for name in (*ORDER, *RANKING_ORDER) if name in estimators]
+    rule = "the recommended estimate of a policy is the one with the fewest warnings"
+    if len(preferred) > 1:
+        rule += f"; among equals the first of {', '.join(preferred)}"
+    if SESSIONS in estimators:
+        rule += (
+            f"; with sessions this is {SESSIONS}, unless its weights are spread too widely, "
+            "because others assume that decisions do not change what comes later"
+        )
+    return f"{rule}; {MODEL_ONLY} only if there is no other" if MODEL_ONLY in estimators else rule
+
+
+def recommended(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the estimate, among those of one policy, that the rule recommends.
+
+    An estimate without a value is recommended only if there is no other.
+    """
+
+    def rank(one: Estimate) -> tuple[bool, bool, int, int, str]:
+        kind = one.estimator
+        place = ORDER.index(kind) if kind in ORDER else len(ORDER)
+        return math.isnan(one.value), kind == MODEL_ONLY, len(one.cautions), place, kind
+
+    return min(estimates, key=rank)
+
+
+def chosen_estimators(
+    given: Sequence[str | Mapping[str, Any]], schema: Schema, has_sessions: bool
+) -> dict[str, OffPolicyEstimator]:
+    """Return the estimators that the caller named, by label.
+
+    The label is the short name; if several are of one kind, it contains their parameters.
+    """
+    if isinstance(given, (str, Mapping)):
+        raise InputError(
+            f"estimators is {given!r}, and must be a list of estimators: put it into a list, [...]",
+            parameter="estimators",
+        )
+    made = [make_off_policy(one) for one in given]
+    kinds = [one.short for one in made]
+    labelled: dict[str, OffPolicyEstimator] = {}
+    for one in made:
+        applies = (
+            (has_slots(schema) or not one.uses_slots)
+            and (group_index(schema) is not None or not one.uses_groups)
+            and (has_sessions or not one.uses_sessions)
+        )
+        one.required(np.zeros(0) if applies else None)
+        label = one.short if kinds.count(one.short) == 1 else repr(one)
+        if label in labelled:
+            raise InputError(
+                f"the estimator {label} is asked for twice: leave one of the two out",
+                parameter="estimators",
+            )
+        labelled[label] = one
+    return labelled
+
+
+def has_slots(schema: Schema) -> bool:
+    """Return whether actions have several slots and no real-valued parts."""
+    return len(schema.menu.slots) > 1 and not schema.menu.ranges
+
+
+def applicable_estimators(log: Log) -> dict[str, OffPolicyEstimator]:
+    """Return all estimators that apply to the log."""
+    groups = group_index(log.schema) is not None
+    more = {
+        "pseudo-inverse": has_slots(log.schema),
+        "mips": groups and len(log.schema.menu.slots[0].choices) <= MOST_LISTED,
+        "per-decision": log.session is not None,
+        "trajectory": log.session is not None,
+        "replay": float(np.ptp(log.propensity)) < SAME_PROPENSITY,
+    }
+    names = (*USUAL, *(name for name, applies in more.items() if applies))
+    return {name: make_off_policy(name) for name in names}
+
+
+def in_order(estimates: Iterable[Estimate]) -> list[Estimate]:
+    """Return the highest value first; then those that cannot be judged, and last what is nan."""
+    return sorted(estimates, key=lambda one: (math.isnan(one.value), not one.judged, -one.value))
+
+
+def answer_of(found: Comparison) -> str:
+    """Return what a comparison says in one or two sentences.
+
+    The highest of several estimates is too high on average (the winner's curse). So with several
+    policies all intervals are ``joint`` ones, which hold together whichever policy is chosen: a
+    policy can be the best one if the upper end of its interval is above the lower ends of all. With
+    ``baseline="best"`` the paired differences from the best policy decide.
+    """
+    logged, *others = found.recommended()
+    computed = in_order(one for one in others if not math.isnan(one.value))
+    # The best of those for which the log has enough rows; the others are counted.
+    known = [one for one in computed if one.judged] or computed
+    log_earned = f"The log earned {logged} per {found.unit}"
+    if not known:
+        return f"{log_earned}; no other value could be computed."
+    best = known[0]
+    ends = {one.policy: one.joint or one.interval for one in known}
+    floor = max(one.low for one in ends.values())
+    possible = [one.policy for one in known if ends[one.policy].high >= floor]
+    paired = [
+        one
+        for one in found.differences
+        if one.recommended and one.baseline == best.policy and one.policy in ends
+    ]
+    if len(paired) == len(known) - 1 and all(
+        (1 - one.level) * len(paired) <= (1 - found.level) * (1 + 1e-9) for one in paired
+    ):
+        # Paired differences from the best policy, which hold together, say more.
+        not_worse = {one.policy for one in paired if one.interval.high >= 0} | {best.policy}
+        possible = [one.policy for one in known if one.policy in not_worse]
+    value = best.within(ends[best.policy])
+    if len(known) == 1:
+        first = f"{best.policy} would have earned {value}"
+    elif len(possible) == 1:
+        first = f"{best.policy} is the best of {len(known)} policies: it would have earned {value}"
+    else:
+        first = f"This log cannot tell which of the {len(known)} policies is best"
+        if len(possible) <= min(MOST_NAMED, len(known) - 1):
+            first = f"The best policy is one of {some_names(possible)}"
+        first += f"; {best.policy} has the highest estimate, {value}"
+    if len(known) > 1:
+        first += f" (intervals of all policies hold together at {100 * found.level:g} %)"
+    if ends[best.policy].low > logged.interval.high:
+        log_earned = f"That is more than the log earned, {logged}"
+    if len(known) < len(computed):
+        left_out = counted(len(computed) - len(known), "more policy").replace("policys", "policies")
+        log_earned += f". For {left_out} the log has too few rows"
+    return f"{first}. {log_earned}.{' See the warnings.' if best.cautions else ''}"
+
+
+# Computing a comparison ---------------------------------------------------------------------------
+
+
+class Options(NamedTuple):
+    """The arguments of ``compare`` after they were checked, but for the log and the policies.
+
+    ``estimators`` are those that the caller named, by label; ``bounds`` are those of a reward.
+    """
+
+    estimators: dict[str, OffPolicyEstimator]
+    interval: str
+    level: float
+    share: float
+    by: By
+    seed: int
+    apart: bool
+    reward_model: Any
+    slices: Sequence[str]
+    bounds: tuple[float, float] | None
+
+
+def split_of(
+    log: Log, candidates: Iterable[Candidate], share: float, by: By, seed: int
+) -> tuple[Log, Booleans, Any]:
+    """Return the log, which of its rows policies learn from, and their numbers for the caller.
+
+    The rows are those of the caller's log and need no numbers (None), unless they stand for several
+    decisions: then they may be divided.
+    """
+    if not any(one.target is None for one in candidates):
+        return log, np.zeros(len(log), dtype=bool), None
+    found = divided(log, [share, 1 - share], by, seed)
+    return found.log, found.part == 0, found.number
+
+
+def learning_rows(log: Log, first: Booleans, seed: int) -> Log:
+    """Return the rows to learn from; a sample of them if the log may be larger than memory."""
+    rows = np.flatnonzero(first)
+    if log.disk is not None:
+        rows = rows[random_rows(len(rows), IN_MEMORY, seed)]
+    return log.rows(rows)
+
+
+class Evaluation:
+    """A log that is split into rows to learn from (``first``) and rows to evaluate on."""
+
+    def __init__(
+        self,
+        log: Log,
+        candidates: Mapping[str, Candidate],
+        options: Options,
+        progress: Progress | None,
+    ) -> None:
+        self._candidates, self.options, self._progress = candidates, options, progress
+        self.digest = log.fingerprint
+        self.log, self.first, self._numbers = split_of(
+            log, candidates.values(), options.share, options.by, options.seed
+        )
+        self.main = self._evaluated(~self.first)
+        self.estimators = options.estimators or applicable_estimators(self.main.sample.log)
+        # An estimator with a threshold needs the interval of the one without the threshold, too.
+        without = [one for one in self.estimators.values() if isinstance(one, ThresholdEstimator)]
+        self._all = self.estimators | {
+            one.plain.short: one.plain for one in without if one.plain.short not in self.estimators
+        }
+        self.notes = list(self._notes(log))
+        self._targets: dict[str, Target] = {}
+        for name, one in candidates.items():
+            self._learn(name, one)
+        self._rows = {name: self._own_rows(name) for name in candidates}
+
+    def _notes(self, log: Log) -> Iterator[str]:
+        main, first = self.main, self.first
+        rest, sample = main.log, main.sample.log
+        yield from (rest if main.is_long else sample).notes
+        yield from main.models.notes()
+        if rest.cluster is not None:
+            grouped = main.is_long and main.clusters > MOST_CLUSTERS
+            groups = f", in {MOST_CLUSTERS} random groups" * grouped
+            yield f"intervals are by cluster: {main.clusters} clusters{groups}"
+        if rest.covariates is not None:
+            yield "estimates that rely on weights are adjusted by covariates"
+        if main.is_long and len(sample) < len(rest):
+            yield (
+                f"reward models and thresholds were fitted to a random sample of {len(sample)} rows"
+            )
+        if first.any():
+            count = self.log.count
+            learned = round(float(first.sum() if count is None else count @ first))
+            if log.disk is not None:
+                learned = min(learned, SAMPLE_ROWS)
+            yield f"evaluated on {rest.decisions} rows, learned from {learned}"
+            yield from order_notes(self.log, first, self.options.by)
+
+    def _evaluated(self, which: Booleans) -> Evaluator:
+        options, rows = self.options, self.log.rows(which)
+        numbers: Any = int(which.argmax())
+        if self._numbers is not None or not which[numbers : numbers + len(rows)].all():
+            numbers = np.flatnonzero(which)
+            numbers = numbers if self._numbers is None else self._numbers[numbers]
+        adds_up = all(one.adds_up for one in options.estimators.values())
+        return Evaluator(
+            rows,
+            options.seed,
+            options.reward_model,
+            numbers,
+            rows.session is not None or not adds_up,
+            options.interval in NEED_BLOCKS,
+            self._progress,
+        )
+
+    def _learn(self, name: str, candidate: Candidate) -> None:
+        if self._progress is not None:
+            self._progress(name, len(self._targets), len(self._candidates))
+        if candidate.target is None and not hasattr(self, "_learning"):
+            self._learning = learning_rows(self.log, self.first, self.options.seed)
+        log = self._learning if candidate.target is None else self.log
+        self._targets[name] = candidate.learned(log, self.options.seed)
+        self.notes += candidate.notes(self._targets[name], int(self.first.sum()))
+
+    def _own_rows(self, name: str) -> tuple[Evaluator, bool]:
+        """Return the rows on which to evaluate a policy, and whether it learned from all rows.
+
+        These are the rows used for all policies, unless it learned before from some of them.
+        """
+        learned = self._candidates[name].target
+        if not isinstance(learned, TrainedPolicy) or self.options.apart:
+            return self.main, False
+        unseen = unseen_rows(self.log, learned)
+        if unseen is None:
+            self.notes.append(NOT_KNOWN.format(name))
+        if unseen is None or np.array_equal(unseen, ~self.first):
+            return self.main, False
+        if not unseen.any():
+            return self.main, True
+        own = self._evaluated(unseen)
+        self.notes.append(
+            f"{name} is evaluated on the {len(own.sample.log)} rows that it did not learn from"
+        )
+        return own, False
+
+    def compared(self, baseline: str, together: int = 1) -> Comparison:
+        """Return the comparison with a baseline; so many differences hold ``together``."""
+        notes, main = [*self.notes], self.main
+        of_baseline = main if baseline == LOGGING_POLICY else self._rows[baseline][0]
+        estimates: dict[str, list[Estimate]] = {}
+        differences: dict[str, list[Difference]] = {}
+        slices: dict[str, list[SliceEstimate]] = {}
+        overlap: dict[str, Floats] = {}
+        overview: Overview | None = None
+        # Policies that learned before from some rows may be evaluated on others.
+        for rows in dict.fromkeys([main, *(one for one, _ in self._rows.values())]):
+            names = [name for name in self._candidates if self._rows[name][0] is rows]
+            sample = rows.sample.log
+            rewards = np.unique(sample.reward)
+            setup = Setup(
+                self._all,
+                baseline if rows is of_baseline else LOGGING_POLICY,
+                slices_of(sample, self.options.slices),
+                mean(sample.reward, sample.count),
+                rewards,
+            )
+            asked = [LOGGING_POLICY, *names]
+            targets = {name: self._targets.get(name) for name in asked}
+            found = rows.evaluated(targets, setup)
+            choices = found.log.facts(sample)
+            ranges = bool(sample.schema.menu.ranges)
+            cautions = [*found.log.cautions(choices, ranges, len(rewards)), *model_cautions(rows)]
+            largest = None if ranges else 1 / found.log.propensities[0]
+            untaken = ", ".join(rows.never_taken()[:MOST_NAMES])
+            for name in asked if rows is main else names:
+                sums = found.policies[name]
+                whole, own = sums[None], [*cautions]
+                if name == LOGGING_POLICY:
+                    of_log = found.log.large_reward_cautions(len(rewards))
+                    own = [*rare_reward_cautions(whole.diagnostics), *of_log]
+                else:
+                    own = [*whole.cautions(found.log, largest, untaken), *cautions]
+                    own = [LEARNED_FROM_ALL, *own] if self._rows[name][1] else own
+                    overlap[name] = whole.overlap
+                    notes += self._eligibility(name, found.log, sample)
+                estimates[name] = self._estimates(name, whole, own, found.log.mean_reward)
+                best = next(one for one in estimates[name] if one.recommended)
+                slices[name] = [
+                    self._of_slice(best, cut, one) for cut, one in sums.items() if cut is not None
+                ]
+                if rows is of_baseline and name not in (baseline, LOGGING_POLICY):
+                    differences[name] = self._differences(
+                        estimates[name], whole, baseline, 1 - (1 - self.options.level) / together
+                    )
+            if rows is main:
+                overview = self._overview(found.log, choices, baseline)
+        order = [LOGGING_POLICY, *self._candidates]
+        assert overview is not None
+        return Comparison(
+            [one for name in order for one in estimates[name]],
+            notes,
+            self.options.level,
+            [one for name in order for one in differences.get(name, ())],
+            overview._replace(
+                overlap={name: overlap[name] for name in self._candidates},
+                slices=[one for name in order for one in slices[name]],
+            ),
+        )
+
+    def _overview(self, sums: LogSums, choices: Sequence[ChoiceFacts], baseline: str) -> Overview:
+        options = self.options
+        return Overview(
+            rows=sums.decisions,
+            learned_rows=int(self.first.sum()),
+            reward_kind=str(self.log.schema.rewards["kind"]),
+            rewards=(sums.ends.low, sums.mean_reward, sums.ends.high),
+            propensities=sums.propensities,
+            estimated=round(sums.estimated),
+            choices=choices,
+            settings={
+                "policies": some_names([*self._candidates]),
+                "estimators": ", ".join(self.estimators),
+                "reward model": self.main.models.name,
+                **{name: getattr(options, name) for name in ("interval", "level", "share")},
+                **{name: getattr(options, name) for name in ("by", "seed")},
+                "baseline": baseline,
+            },
+            digest=self.digest,
+        )
+
+    def _eligibility(self, name: str, log: LogSums, sample: Log) -> Iterator[str]:
+        """Yield a sentence if the one action of a policy was not eligible in some rows."""
+        only = self._candidates[name].only
+        if only is not None:
+            rows = round(float(log.eligible_decisions(sample, 0)[only]))
+            if rows < log.decisions:
+                yield (
+                    f"{name} is eligible in {rows} of {log.decisions} rows, and uniform in the "
+                    "others"
+                )
+
+    def _estimates(
+        self, name: str, sums: PolicySums, cautions: Sequence[Caution], logged: float
+    ) -> list[Estimate]:
+        """Return the value of one policy by each estimator; one of them is recommended.
+
+        ``logged`` is the mean reward of the log.
+        """
+        diagnostics, of_log = sums.diagnostics, name == LOGGING_POLICY
+        summed = {label: one.estimate() for label, one in sums.estimates.items()}
+        bounded, found = self._bounded(summed, self.options.level), []
+        for label in [MEAN] if of_log else self.estimators:
+            value, ends, beyond = bounded[label]
+            sentences = [
+                one.sentence for one in cautions if of_log or one.concerns(self.estimators[label])
+            ]
+            threshold = summed[label].threshold
+            every = (*sentences, *beyond)
+            found.append(Estimate(name, label, value, ends, threshold, diagnostics, every))
+        best, joint, policies = recommended(found), None, len(self._candidates)
+        if policies > 1 and not of_log:
+            needed = {best.estimator, self._without_threshold(best.estimator)}
+            some = {label: one for label, one in summed.items() if label in needed}
+            level = 1 - (1 - self.options.level) / policies
+            joint = self._bounded(some, level)[best.estimator][1]
+        # Few rewards are enough for a policy that clearly earns less than the log.
+        enough = diagnostics.effective_rewards >= FEWEST_REWARDS or diagnostics.usual >= logged
+        judged = diagnostics.effective >= FEWEST_TAKEN and (enough or best.interval.high < logged)
+        marked = best._replace(recommended=True, joint=joint)
+        return [(marked if one is best else one)._replace(judged=judged or of_log) for one in found]
+
+    def _of_slice(self, whole: Estimate, cut: Slice, sums: PolicySums) -> SliceEstimate:
+        """Return the estimate for the rows of a slice, by the estimator of the ``whole``."""
+        summed = {label: one.estimate() for label, one in sums.estimates.items()}
+        value, ends, beyond = self._bounded(summed, self.options.level)[whole.estimator]
+        diagnostics = sums.diagnostics
+        cautions = [*rare_reward_cautions(diagnostics), *spread_cautions(diagnostics)]
+        estimate = whole._replace(
+            value=value,
+            interval=ends,
+            threshold=summed[whole.estimator].threshold,
+            diagnostics=diagnostics,
+            cautions=(*(one.sentence for one in cautions), *beyond),
+            joint=None,
+        )
+        return SliceEstimate(cut.column, cut.value, estimate)
+
+    def _differences(
+        self, estimates: Sequence[Estimate], sums: PolicySums, baseline: str, level: float
+    ) -> list[Difference]:
+        """Return the difference of a policy from the baseline by each estimator.
+
+        Both were evaluated on the same rows. The logging policy has one estimate, its mean, from
+        which all estimates of a policy are subtracted. If the bounds of rewards are known, no
+        difference is larger than the one between them.
+        """
+        bounds, rows = self.options.bounds, round(sums.moments.decisions)
+        most = np.inf if bounds is None else bounds[1] - bounds[0]
+        summed = {label: one.difference() for label, one in sums.estimates.items()}
+        intervals, found = self._intervals(summed, level), []
+        for one in estimates:
+            difference = summed[one.estimator]
+            ends = np.clip(intervals[one.estimator], -most, most).tolist()
+            found.append(
+                Difference(
+                    one.policy,
+                    baseline,
+                    one.estimator,
+                    float(np.clip(difference.value, -most, most)),
+                    ConfidenceInterval(*ends),
+                    difference.error,
+                    rows,
+                    level,
+                    one.recommended,
+                )
+            )
+        return found
+
+    def _without_threshold(self, label: str) -> str:
+        """Return the label of the estimator without a threshold, if there is another one."""
+        estimator = self._all.get(label)
+        return estimator.plain.short if isinstance(estimator, ThresholdEstimator) else label
+
+    def _intervals(
+        self, summed: Mapping[str, Summed], level: float
+    ) -> dict[str, ConfidenceInterval]:
+        """Return the interval of each estimate, which allows for the bias of a threshold."""
+        rng = np.random.default_rng(self.options.seed)
+        intervals = INTERVALS[self.options.interval](list(summed.values()), level, rng)
+        found = dict(zip(summed, intervals, strict=True))
+        return {one: found[one].joined(found[self._without_threshold(one)]) for one in found}
+
+    def _bounded(
+        self, summed: Mapping[str, Summed], level: float
+    ) -> dict[str, tuple[float, ConfidenceInterval, list[str]]]:
+        """Return value and interval of each estimate, and a sentence if the value was cut off.
+
+        Both are cut off at the bounds of rewards if these are known, because no policy can earn
+        more or less. The value is always inside of its interval.
+        """
+        low, high = self.options.bounds or (-np.inf, np.inf)
+        found = {}
+        for label, ends in self._intervals(summed, level).items():
+            exact = summed[label].value
+            value = float(np.clip(exact, low, high))
+            # The percentiles of a bootstrap can lie on one side of the value.
+            around = ends.joined(ConfidenceInterval(exact, exact))
+            beyond = []
+            if abs(exact - value) > EQUAL_TERMS * (high - low):
+                beyond = [
+                    f"the estimate is {exact:.4g} and was cut off at {value:g}, because rewards "
+                    f"are from {low:g} to {high:g}"
+                ]
+            ends = ConfidenceInterval(*np.clip(around, low, high).tolist())
+            found[label] = value, ends, beyond
+        return found
+
+
+LEARNED_FROM_ALL = Caution(
+    "all",
+    "the policy was learned from the rows on which it is evaluated, so it looks too good: learn it "
+    "from a share of the rows",
+)
+
+
+def model_cautions(rows: Evaluator) -> Iterator[Caution]:
+    """Yield cautions about the propensities of groups and of slots."""
+    if rows.groups is not None and rows.groups.model is not None:
+        yield Caution(
+            "groups",
+            "the propensities of groups of actions are estimated, because the log has only those "
+            "of the actions that were taken",
+        )
+    slots = rows.slots.of(rows.sample.log)
+    if slots is None:
+        return
+    if rows.slots.estimated:
+        yield Caution(
+            "slots",
+            "the propensities of single slots are estimated: log them in columns propensity_SLOT",
+        )
+    elif np.abs(np.log(slots.prod(axis=1) / rows.sample.log.propensity)).mean() > UNIFORM_TOLERANCE:
+        yield Caution(
+            "slots",
+            "the log did not choose its slots independently of each other, which the "
+            "pseudo-inverse assumes",
+        )
+
+
+def check_several(policies: Sequence[str]) -> None:
+    """Refuse fewer than two policies, of which none would be better than another."""
+    if len(policies) < 2:
+        raise InputError(
+            f"the baseline is {BEST!r}, and the policies that can be evaluated are "
+            f"{', '.join(policies) or 'none'}: give at least two, such as always=* for every "
+            "action of the log",
+            parameter="baseline",
+        )
+
 
 def compare(
     log: Log,
-    policies: Sequence[Candidate] | Mapping[str, Candidate],
+    policies: Sequence[Any] | Mapping[str, Any],
     *,
     estimators: Sequence[str | Mapping[str, Any]] = (),
     interval: str = "gamma",
@@ -623,7 +929,8 @@ def compare(
     ``linucb@temperature=0.5`` one that is sharper, ``reward-model`` takes the action with the
     highest predicted reward, ``always=A`` takes the action A, and ``always=*`` stands for one such
     policy for each action. A policy can also be an array of its probabilities ``[N, M]`` in all
-    rows, a function from columns of context to actions or probabilities, or a fitted classifier.
+    rows, a function from columns of context to actions or probabilities, a fitted classifier, or
+    another log: a model of the policy that wrote it.
 
     ``reward_model`` is the model on which ``dm`` and ``dr`` rely: `bayesian` (the default), `auto`
     (the better of it and boosted trees), a dotted name or an object of scikit-learn, or a list from
@@ -644,10 +951,9 @@ def compare(
 
     Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `gamma`
     (which also holds for rare rewards), `normal`, `bootstrap`, `bernstein`, or `sequential` (which
-    holds at all looks at a growing log together). One estimate of each
-    policy is recommended, by the rule of ``recommendation.py``.
+    holds at all looks at a growing log together). One estimate of each policy is recommended: the
+    one with the fewest warnings.
 
-    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> action = rng.integers(2, size=2000)
     >>> log = Log.from_arrays(action, rng.random(2000) < 0.2 + 0.3 * action,
@@ -659,118 +965,25 @@ def compare(
     one_of("interval", interval, INTERVALS)
     if not 0 < level < 1:
         raise InputError(
-            f"the level of an interval is {level!r}: give a number between 0 and 1, such as 0.95",
+            f"the level of an interval is {level!r}, and must be between 0 and 1: "
+            "give 0.95 for intervals of 95 %",
             parameter="level",
         )
     check_slices(slices, log.schema.context.names)
-    given = with_every_action(named(policies), log.schema)
-    candidates = {name: checked(one, log) for name, one in given.items()}
+    candidates = candidates_of(policies, log)
     one_of("baseline", baseline, [LOGGING_POLICY, BEST, *candidates])
     chosen = chosen_estimators(estimators, log.schema, log.session is not None)
-    options = Options(
-        estimators=chosen,
-        interval=interval,
-        level=level,
-        share=share,
-        by=by,
-        seed=seed,
-        apart=apart,
-        reward_model=reward_model,
-        baseline=baseline,
-        slices=slices,
-        bounds=log.problem.scale.bounds,
-        policies=len(candidates),
-    )
-    if baseline == BEST and BEST not in candidates:
+    bounds, best = log.problem.scale.bounds, baseline == BEST and BEST not in candidates
+    options = Options(chosen, interval, level, share, by, seed, apart, reward_model, slices, bounds)
+    if best:
         check_several([*candidates])
-        of_log = msgspec.structs.replace(options, baseline=LOGGING_POLICY)
-        best = best_baseline(_compared(log, candidates, of_log, progress).estimates)
-        together = len(candidates) - 1
-        options = msgspec.structs.replace(options, baseline=best, together=together)
-    return _compared(log, candidates, options, progress)
-
-
-def _compared(
-    log: Log, candidates: Mapping[str, Any], options: Options, progress: Progress | None
-) -> Comparison:
-    """Return the comparison with one baseline."""
     evaluation = Evaluation(log, candidates, options, progress)
-    options, main, baseline = evaluation.options, evaluation.main, options.baseline
-    rows = {name: evaluation.own_rows(name) for name in candidates}
-    of_baseline = main if baseline == LOGGING_POLICY else rows[baseline][0]
-    estimates: dict[str, list[Estimate]] = {}
-    differences: dict[str, list[Difference]] = {}
-    slices: dict[str, list[SliceEstimate]] = {}
-    overlap: dict[str, Overlap] = {}
-    overview: Overview | None = None
-    # Policies that learned before from some rows may be evaluated on others.
-    for batches in dict.fromkeys([main, *(one for one, _ in rows.values())]):
-        names = [name for name in candidates if rows[name][0] is batches]
-        sample = batches.logged.log
-        setup = Setup(
-            options.estimators,
-            baseline if batches is of_baseline else LOGGING_POLICY,
-            slices_of(sample, options.slices),
-            options.interval,
-            mean(sample.reward, sample.count),
-            np.unique(sample.reward),
-        )
-        asked = [LOGGING_POLICY, *names] if batches is main else names
-        sums, found = batches.evaluated(asked, evaluation.target, setup)
-        choices = sums.facts(sample)
-        cautions = list(log_cautions(sums, choices, batches.logged))
-        if batches is main:
-            overview = Overview(
-                rows=sums.decisions,
-                learned_rows=int(evaluation.first.sum()),
-                reward_kind=str(sample.schema.rewards["kind"]),
-                rewards=(float(sums.ends[0]), sums.mean_reward, float(sums.ends[-1])),
-                propensities=sums.propensities,
-                estimated=round(sums.estimated),
-                choices=choices,
-                fields=field_facts(sample),
-                settings=options.settings(candidates, main.logged.model_choice.name),
-                digest=log.fingerprint,
-            )
-        for name, of_policy in found:
-            if name == LOGGING_POLICY:
-                estimates[name] = [options.logging_policy(of_policy, sums)]
-            else:
-                untaken = batches.logged.never_taken()
-                own = of_policy.cautions(sums, batches.logged, untaken, rows[name][1])
-                estimates[name] = options.estimates(
-                    name, of_policy, [*own, *cautions], sums.mean_reward
-                )
-                evaluation.notes += eligibility_notes(name, evaluation.target(name), sums)
-                overlap[name] = of_policy.overlap
-            best = next(one for one in estimates[name] if one.recommended)
-            slices[name] = options.slice_estimates(best, of_policy)
-            if batches is of_baseline and name not in (baseline, LOGGING_POLICY):
-                differences[name] = options.differences(estimates[name], of_policy)
-    order = [LOGGING_POLICY, *candidates]
-    if overview is not None:
-        overview = overview._replace(
-            overlap={name: overlap[name] for name in candidates},
-            slices=[one for name in order for one in slices[name]],
-        )
-    return Comparison(
-        [one for name in order for one in estimates[name]],
-        evaluation.notes,
-        options.level,
-        [one for name in order for one in differences.get(name, ())],
-        overview,
-    )
-
-
-def eligibility_notes(name: str, target: Any, log: LogSums) -> Iterator[str]:
-    """Yield a sentence if the one action of a policy was not eligible in some rows."""
-    if isinstance(target, FixedAction):
-        sets = log.by_set.items()
-        rows = round(sum(one.decisions for key, one in sets if target.place in key[0]))
-        if rows < log.decisions:
-            yield (
-                f"{name} is eligible in {rows} of {log.decisions} rows, and uniform in the others"
-            )
+    if best:
+        first = evaluation.compared(LOGGING_POLICY).recommended()[1:]
+        names = [one.policy for one in in_order(first) if not math.isnan(one.value)]
+        check_several(names)
+        baseline = names[0]
+    return evaluation.compared(baseline, len(candidates) - 1 if best else 1)
 
 
 class RewardComparisons(NamedTuple):
@@ -795,20 +1008,13 @@ class RewardComparisons(NamedTuple):
         return data_frame(self.rows())
 
     def __repr__(self) -> str:
-        return str(self._summary())
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
-
-    def _summary(self) -> Summary:
-        level = next(iter(self.comparisons.values())).level
-        sentences = [f"Comparison by {len(self.comparisons)} rewards, {100 * level:g} % intervals"]
-        return summary_of(self.comparisons, [*sentences, *self.notes[:MOST_NOTES]], ["reward"])
+        each = [f"Reward {name}\n{found!r}" for name, found in self.comparisons.items()]
+        return "\n".join([*each, *(f"Note: {note}" for note in self.notes)])
 
 
 def compare_rewards(
     log: Log,
-    policies: Sequence[Candidate] | Mapping[str, Candidate],
+    policies: Sequence[Any] | Mapping[str, Any],
     *,
     combinations: Mapping[str, Mapping[str, float]] | None = None,
     learn_from: str | None = None,
@@ -824,7 +1030,6 @@ def compare_rewards(
     so from one reward, ``learn_from`` (by default the first column), on a ``share`` of the rows,
     and are evaluated by all rewards on the other rows. ``options`` are those of ``compare``.
 
-    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> table = {"action": rng.choice(["A", "B"], 500), "click": rng.integers(2, size=500),
     ...          "buy": rng.integers(2, size=500), "propensity": np.full(500, 0.5)}
@@ -838,8 +1043,8 @@ def compare_rewards(
     for name, weights in (combinations or {}).items():
         if name in rewards:
             raise InputError(
-                f"the combination {name!r} has the name of a column of rewards: give it "
-                "another name",
+                f"the combination {name!r} has the name of a column of rewards, and needs one of "
+                "its own: give it another name",
                 parameter="combinations",
             )
         rewards[name] = weights
@@ -851,26 +1056,26 @@ def compare_rewards(
             "allowed: read the log with several columns of rewards, and name one of them",
             parameter="learn_from",
         )
-    given = with_every_action(named(policies), log.schema)
-    candidates = {name: checked(one, logs[learning]) for name, one in given.items()}
-    part, first, numbers = split_of(logs[learning], candidates, share, by, seed)
-    targets = {name: learned_target(one, part, first, seed) for name, one in candidates.items()}
+    candidates = candidates_of(policies, logs[learning])
+    part, first, numbers = split_of(logs[learning], candidates.values(), share, by, seed)
+    to_learn = learning_rows(part, first, seed) if first.any() else part
     unseen, notes = ~first, list[str]()
-    for name, candidate in candidates.items():
-        if isinstance(candidate, TrainedPolicy):
-            known = unseen_rows(part, candidate)
+    for name, one in candidates.items():
+        if isinstance(one.target, TrainedPolicy):
+            known = unseen_rows(part, one.target)
             unseen &= True if known is None else known
             notes += [NOT_KNOWN.format(name)] * (known is None)
     if not unseen.any():
         raise InputError(
-            "the policies have learned from all rows of this log: learn them from a "
-            "share of the rows, and evaluate them on the others",
+            "the policies have learned from all rows of this log, and rows that none of them has "
+            "learned from are needed: learn them from a share of the rows",
             parameter="policies",
         )
     kept = np.flatnonzero(unseen) if numbers is None else numbers[unseen]
-    for name, one in targets.items():
-        if isinstance(one, GivenProbabilities):
-            targets[name] = one.of_rows(kept)
+    targets = {
+        name: one._replace(target=of_some_rows(one.learned(to_learn, seed), kept))
+        for name, one in candidates.items()
+    }
     if first.any():
         notes.append(
             f"policies learned from the reward {learning!r} of {part.rows(first).decisions} rows, "

@@ -12,7 +12,15 @@ from submax.core.arrays import Booleans, Floats
 from submax.core.checks import one_of, positive
 from submax.core.errors import InputError
 from submax.core.registry import Registry
-from submax.evaluation.sums import Terms, error_of_mean, mean, quantiles, some, total, variance
+from submax.evaluation.sums import (
+    Adjustment,
+    Terms,
+    mean,
+    quantiles,
+    sampled,
+    total,
+    variance,
+)
 
 
 class Evidence(NamedTuple):
@@ -133,17 +141,33 @@ class OffPolicyEstimator(ABC):
         """Return the terms whose mean, or ratio of means, is the estimate."""
 
 
+def terms_of(
+    estimator: OffPolicyEstimator, adjustment: Adjustment | None, evidence: Evidence
+) -> Terms:
+    """Return the terms of some rows; those of the whole log if the rows are a sample of it."""
+    found, sampling = estimator.terms(evidence), evidence.sampling_weight
+    if sampling is not None:
+        found = sampled(found, sampling)
+    if adjustment is None or evidence.covariates is None:
+        return found
+    return adjustment.adjusted(found, evidence.weight, evidence.covariates, sampling)
+
+
+def tuned(estimator: OffPolicyEstimator, evidence: Evidence) -> Callable[[Evidence], Terms]:
+    """Return the function from rows to terms, with all that is chosen from this evidence."""
+    estimator, covariates, adjustment = estimator.tuned(evidence), evidence.covariates, None
+    if covariates is not None and estimator.uses_weights and estimator.short != "replay":
+        terms = terms_of(estimator, None, evidence)
+        adjustment = Adjustment.of(terms, evidence.weight, covariates, evidence.sampling_weight)
+    return partial(terms_of, estimator, adjustment)
+
+
 CANDIDATES = 24
 """Thresholds that are tried: with 24, neighbouring ones differ little in their error."""
 LARGEST_TAIL = 0.5
 """A threshold exceeded by more than this share of the weights is not tried."""
 LOWEST_THRESHOLD = 2.0
 """Weights average 1, so that a weight up to 2 is not large, and no lower threshold is tried."""
-
-AGREEMENT_ERRORS = 1.96
-"""Half-width, in standard errors, of the intervals that SLOPE compares."""
-SLOPE_CONSTANT = float(np.sqrt(6)) - 1
-"""Factor of the wider interval in SLOPE, from its analysis."""
 
 
 def candidate_thresholds(weight: Floats, count: Floats | None = None) -> Floats:
@@ -154,7 +178,7 @@ def candidate_thresholds(weight: Floats, count: Floats | None = None) -> Floats:
     positive = weight[weight > 0]
     if positive.size == 0:
         return np.ones(1)
-    counted = some(count, weight > 0)
+    counted = None if count is None else count[weight > 0]
     rarest = 1 / total(positive, counted)
     tail = np.geomspace(LARGEST_TAIL, min(LARGEST_TAIL, rarest), CANDIDATES - 1)
     tried = quantiles(positive, np.append(1 - tail, 1.0), counted)
@@ -182,41 +206,6 @@ def least_error_threshold(
     return float(thresholds[int(np.argmin(errors))])
 
 
-def slope_threshold(
-    thresholds: Floats,
-    terms_and_lost: Callable[[float], tuple[Floats, Floats]],
-    count: Floats | None = None,
-) -> float:
-    """Return the smallest threshold whose estimate agrees with those of all larger thresholds.
-
-    The smaller the threshold, the smaller the variance and the larger the bias. Going from the
-    largest threshold j to smaller ones k, estimate k agrees with j if |V_j − V_k| is at most
-    c_k + (√6 − 1) c_j, where c is the half-width of the 95 % interval. The bias itself is never
-    estimated, so that the choice is stable if few rows have large weights.
-
-    Reference: Su, Srinath and Krishnamurthy (2020), Adaptive estimator selection for off-policy
-    evaluation; the constant is that of Tucker and Lee (2021).
-    """
-    values: list[float] = []
-    halves: list[float] = []
-    chosen = float(thresholds.max())
-    for threshold in np.sort(thresholds)[::-1]:
-        terms, _ = terms_and_lost(float(threshold))
-        value = mean(terms, count)
-        half = AGREEMENT_ERRORS * error_of_mean(terms, count)
-        differences = np.abs(np.array(values) - value)
-        if np.any(differences > half + SLOPE_CONSTANT * np.array(halves)):
-            break
-        chosen = float(threshold)
-        values.append(value)
-        halves.append(half)
-    return chosen
-
-
-TUNINGS = {"error": least_error_threshold, "slope": slope_threshold}
-"""How a threshold is chosen: by the least estimated error, or by SLOPE."""
-
-
 def weighted_mean(evidence: Evidence, weight: Floats) -> Terms:
     """Return the terms of Σ_i w_i r_i / Σ_i w_i."""
     return Terms(weight * evidence.reward, weight, evidence.reward_range, counts=evidence.counts)
@@ -225,19 +214,17 @@ def weighted_mean(evidence: Evidence, weight: Floats) -> Terms:
 class ThresholdEstimator(OffPolicyEstimator):
     """An estimator with a threshold of the weights, which is chosen from the data if it is None.
 
-    The threshold is the field named ``parameter``, and the field ``tuning`` says how it is chosen:
-    the one with the least estimated error ("error"), or the smallest one that agrees with larger
-    ones ("slope"). A threshold reduces the variance and adds a bias, for which the confidence
-    interval allows. ``plain`` is the estimator without a threshold.
+    The threshold is the field named ``parameter``; the one with the least estimated error is
+    chosen. A threshold reduces the variance and moves the estimate by an unknown amount. The
+    estimate of ``plain``, the estimator without a threshold, does not have this bias, so the
+    interval is the shortest one that contains both intervals.
     """
 
     parameter: ClassVar[str] = "threshold"
     plain: ClassVar[OffPolicyEstimator]
-    tuning: str
     adds_up: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        one_of("tuning", self.tuning, TUNINGS)
         if self._threshold is not None:
             positive(self.parameter, self._threshold)
 
@@ -249,16 +236,15 @@ class ThresholdEstimator(OffPolicyEstimator):
     def tuned(self, evidence: Evidence) -> Self:
         if self._threshold is not None:
             return self
-        kept_and_lost = partial(self.kept_and_lost, evidence)
         tried = self.candidates(candidate_thresholds(evidence.weight, evidence.counts))
-        chosen = TUNINGS[self.tuning](tried, kept_and_lost, evidence.counts)
+        kept_and_lost = partial(self.kept_and_lost, evidence)
+        chosen = least_error_threshold(tried, kept_and_lost, evidence.counts)
         return replace(self, **{self.parameter: chosen})  # type: ignore[type-var]  # a dataclass
 
     def terms(self, evidence: Evidence) -> Terms:
         used = self._threshold or self.tuned(evidence)._threshold or 0.0
         kept, _ = self.kept_and_lost(evidence, used)
-        plain = self.plain.terms(evidence)
-        return Terms(kept, None, self.reach(evidence, used), used, plain, evidence.counts)
+        return Terms(kept, None, self.reach(evidence, used), used, evidence.counts)
 
     def candidates(self, thresholds: Floats) -> Floats:
         """Return the values of the parameter that are tried, from thresholds of the weights."""
@@ -320,7 +306,6 @@ class ClippedInversePropensity(ThresholdEstimator):
     """
 
     threshold: float | None = None
-    tuning: str = "error"
     short: ClassVar[str] = "clipped"
     plain: ClassVar[OffPolicyEstimator] = InversePropensity()
 
@@ -435,7 +420,6 @@ class ShrunkDoublyRobust(ThresholdEstimator):
     """
 
     shrinkage: float | None = None
-    tuning: str = "error"
     short: ClassVar[str] = "dr-shrinkage"
     parameter: ClassVar[str] = "shrinkage"
     plain: ClassVar[OffPolicyEstimator] = DoublyRobust()
@@ -468,7 +452,6 @@ class SwitchDoublyRobust(ThresholdEstimator):
     """
 
     threshold: float | None = None
-    tuning: str = "error"
     short: ClassVar[str] = "switch-dr"
     plain: ClassVar[OffPolicyEstimator] = DoublyRobust()
     uses_model: ClassVar[bool] = True
@@ -605,7 +588,7 @@ def make_off_policy(specification: str | Mapping[str, Any]) -> OffPolicyEstimato
     >>> make_off_policy("snips")
     SelfNormalized()
     >>> make_off_policy({"kind": "clipped", "threshold": 10})
-    ClippedInversePropensity(threshold=10.0, tuning='error')
+    ClippedInversePropensity(threshold=10.0)
     """
     table = {"kind": specification} if isinstance(specification, str) else specification
     if not isinstance(table, Mapping):

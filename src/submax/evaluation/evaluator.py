@@ -1,15 +1,17 @@
-"""Evaluates policies batch by batch: what is chosen on a sample, and sums over all rows.
+"""What a log says about policies, batch by batch, and the sums of all batches.
 
-A short log is one batch. A long one, in memory or on disk, is evaluated in batches, by several
-processes or by a cluster if it is on disk. Sums of batches add up, and every number of a comparison
-follows from them.
+Reward models, propensities and thresholds are fitted to a sample. A short log is one batch, which
+is also the sample. A long one, in memory or on disk, is evaluated in batches, by several processes
+or by a cluster if it is on disk. Sums of batches add up, and every number of a comparison follows
+from them.
 """
 
 import pickle
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -20,24 +22,42 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError, one_line
 from submax.core.summary import listed, number
 from submax.evaluation.diagnostics import LogSums, PolicySums
-from submax.evaluation.disk import pieces
-from submax.evaluation.estimators import Evidence, OffPolicyEstimator, make_off_policy
-from submax.evaluation.evidence import LogFacts, LoggedEvidence, TunedEstimator
-from submax.evaluation.intervals import BLOCKS, NEED_BLOCKS
-from submax.evaluation.log import FOLD_SEED, Log, renumbered, uniform_of
+from submax.evaluation.estimators import Evidence, OffPolicyEstimator, make_off_policy, tuned
+from submax.evaluation.intervals import BLOCKS
+from submax.evaluation.log import (
+    FOLD_SEED,
+    Log,
+    divided_by_fold,
+    trajectory_weights,
+    uniform_of,
+)
+from submax.evaluation.policies import (
+    Rows,
+    Target,
+    among_eligible,
+    check_same_schema,
+)
 from submax.evaluation.propensities import (
+    ActionGroups,
     PropensityModel,
+    SlotPropensities,
     random_rows,
     with_estimated_propensities,
     with_products_of_slots,
 )
-from submax.evaluation.reward_models import FOLDS
+from submax.evaluation.reward_models import (
+    FOLDS,
+    MOST_LISTED,
+    chosen_models,
+    folds_of,
+    polynomial_features,
+)
 from submax.evaluation.sums import NO_UNITS, Additive, Terms, TermSums, Units
 from submax.schema.context import Category
+from submax.schema.model import reindexed
+from submax.schema.trained_policy import TrainedPolicy
 from submax.simulation.runner import dask_executor, local_executor
 
-LOGGING_POLICY = "logging policy"
-"""The name, in every comparison, of the policy that wrote the log."""
 MEAN = "mean"
 """The estimator of the logging policy: the mean reward."""
 WHOLE_ROWS = 1 << 19
@@ -55,7 +75,6 @@ FEWEST_PARALLEL = 1_500_000
 """With fewer rows the work is done in this process: starting others would take longer."""
 MOST_CLUSTERS = BLOCKS
 """In a longer log, more clusters are put together at random into as many independent groups."""
-
 MOST_SLICES = 12
 """Values of a category that are slices of their own, the most frequent ones. The rows of the
 others are one slice together."""
@@ -116,373 +135,484 @@ def slices_of(log: Log, columns: Sequence[str]) -> list[Slice]:
                 found.append(Slice(column, f"{len(rest)} other values", place, tuple(rest)))
         else:
             edges = np.unique(np.quantile(values, QUANTILES).astype(values.dtype))
-            ends = [-np.inf, *map(float, edges), np.inf]
             words = [f"up to {number(edges[0])}"]
             words += [f"above {number(low)}, up to {number(high)}" for low, high in pairwise(edges)]
             words.append(f"above {number(edges[-1])}")
+            ends = pairwise([-np.inf, *map(float, edges), np.inf])
             found += [
-                Slice(column, word, place, None, *range_of)
-                for word, range_of in zip(words, pairwise(ends), strict=True)
+                Slice(column, word, place, None, low, high)
+                for word, (low, high) in zip(words, ends, strict=True)
             ]
     return [one for one in found if one.mask(log).any()]
 
 
 class Setup(NamedTuple):
-    """The estimators by label, the baseline of differences, the slices, and the kind of interval.
+    """What is computed of every policy.
 
-    ``cuts`` are the slices; ``centre`` is a number near the rewards, and ``rewards`` are those to
-    distinguish, sorted.
+    ``estimators`` are by label, ``baseline`` is the policy from which differences are taken,
+    ``slices`` are parts of the rows, ``centre`` is a number near the rewards, and ``rewards`` are
+    those to distinguish, sorted.
     """
 
-    estimators: dict[str, OffPolicyEstimator]
+    estimators: Mapping[str, OffPolicyEstimator]
     baseline: str
-    cuts: Sequence[Slice]
-    interval: str
+    slices: Sequence[Slice]
     centre: float
     rewards: Floats
 
 
-class PolicyPlan(NamedTuple):
-    """A policy that has learned, and the estimators tuned for it, of all rows and of each slice.
-
-    The ``target`` is None for the logging policy.
-    """
-
-    target: Any
-    tuned: dict[str, TunedEstimator]
-    slices: dict[Slice, dict[str, TunedEstimator]]
-
-    @classmethod
-    def of(
-        cls, target: Any, rows: LoggedEvidence, decisions: float, setup: Setup
-    ) -> tuple["PolicyPlan", Evidence]:
-        """Return the plan that is chosen on some ``rows``, and what they say about the policy.
-
-        Thresholds are chosen as for ``decisions`` such decisions.
-        """
-        about = evidence_about(rows, target)
-        estimators = setup.estimators if target is not None else {MEAN: make_off_policy("ips")}
-        scaled = _scaled(about, decisions)
-        tuned = {label: TunedEstimator.of(one, scaled) for label, one in estimators.items()}
-        slices = {}
-        for cut in setup.cuts:
-            mask = cut.mask(rows.log)
-            some = scaled.rows(mask) if mask.any() else scaled
-            slices[cut] = {label: TunedEstimator.of(one, some) for label, one in estimators.items()}
-        return cls(target, tuned, slices), about
-
-
-def _scaled(evidence: Evidence, decisions: float) -> Evidence:
-    """Return the evidence of a sample with counts that add up to those of all rows."""
-    rows = len(evidence.reward)
-    known = rows if evidence.counts is None else float(evidence.counts.sum())
-    if decisions <= known:
-        return evidence
-    counts = np.ones(rows) if evidence.counts is None else evidence.counts
-    return evidence._replace(counts=counts * (decisions / known))
-
-
-def evidence_about(rows: LoggedEvidence, target: Any) -> Evidence:
-    """Return what rows say about a policy that has learned, or about the logging policy (None)."""
-    return rows.about_logging_policy() if target is None else rows.about(target)
-
-
-class Batch(NamedTuple):
-    """Rows that are evaluated together, and which of their units are independent."""
-
-    rows: LoggedEvidence
-    units: Units
-
-    def sums(
-        self,
-        plan: PolicyPlan,
-        base: Mapping[str, Terms],
-        setup: Setup,
-        about: Evidence | None = None,
-    ) -> PolicySums:
-        """Return the sums about a policy; ``base`` are the terms of the baseline."""
-        about = about or evidence_about(self.rows, plan.target)
-        estimates = {
-            label: TermSums.of(
-                one.terms(about), base.get(label, base.get(MEAN)), setup.centre, self.units
-            )
-            for label, one in plan.tuned.items()
-        }
-        slices = {}
-        for cut, tuned in plan.slices.items():
-            mask = cut.mask(self.rows.log)
-            if mask.any():
-                slices[cut] = self._of_slice(about.rows(mask), mask, tuned, setup)
-        return PolicySums.of(about, setup.rewards, estimates, slices, self.rows.log)
-
-    def terms(self, plan: PolicyPlan, about: Evidence | None = None) -> dict[str, Terms]:
-        """Return the terms of a policy by each estimator."""
-        about = about or evidence_about(self.rows, plan.target)
-        return {label: one.terms(about) for label, one in plan.tuned.items()}
-
-    def _of_slice(
-        self,
-        about: Evidence,
-        mask: Booleans,
-        tuned: Mapping[str, TunedEstimator],
-        setup: Setup,
-    ) -> PolicySums:
-        units = self.units
-        if units.number is not None:
-            units = units._replace(number=units.number[mask])
-        estimates = {
-            label: TermSums.of(one.terms(about), None, setup.centre, units)
-            for label, one in tuned.items()
-        }
-        return PolicySums.of(about, setup.rewards, estimates, {})
-
-
-Targets = Callable[[str], Any]
-"""Returns the policy of a name after it has learned; None for the logging policy."""
+Plan = dict[Slice | None, dict[str, Callable[[Evidence], Terms]]]
+"""The estimators that were tuned for a policy, of all rows (None) and of each slice."""
 Progress = Callable[[str, int, int], None]
 """Called before each step with what is done, how many steps are done, and how many there are."""
 
 
+def tuned_plan(
+    about: Evidence, log: Log, logging: bool, setup: Setup, decisions: float = 0.0
+) -> Plan:
+    """Return the estimators tuned to some rows, as if they stood for so many ``decisions``."""
+    rows = len(about.reward)
+    known = rows if about.counts is None else float(about.counts.sum())
+    if decisions > known:
+        counts = np.ones(rows) if about.counts is None else about.counts
+        about = about._replace(counts=counts * (decisions / known))
+    plan: Plan = {}
+    for cut in (None, *setup.slices):
+        mask = None if cut is None else cut.mask(log)
+        some = about if mask is None or not mask.any() else about.rows(mask)
+        estimators = {MEAN: make_off_policy("ips")} if logging else setup.estimators
+        plan[cut] = {label: tuned(one, some) for label, one in estimators.items()}
+    return plan
+
+
 class BatchSums(Additive, frozen=True):
-    """The sums about the log, and about each policy."""
+    """The sums about the log, and about each policy: of all rows (None) and of each slice."""
 
     log: LogSums
-    policies: dict[str, PolicySums]
+    policies: dict[str, dict[Slice | None, PolicySums]]
 
 
-class Groups(NamedTuple):
-    """Which rows are independent: clusters, put together if there are very many.
+PROBABILITIES_PER_PART = 1 << 22
+"""About this many probabilities are in memory together: 32 MB."""
+NUMBERS_PER_PART = 1 << 24
+"""At most this many numbers of encoded contexts are in memory together: 64 MB."""
+PART_ROWS = 1 << 18
+"""At most this many rows are listed together."""
+DRAWS = 32
+"""Actions drawn from the policy in each row if joint actions are not listed. The estimators average
+over rows, so that few draws per row are enough."""
+NUMBERS_PER_DRAW = 64
+"""Numbers that one drawn action is assumed to take in memory, when rows are divided into parts."""
+MOST_KEPT = 1 << 24
+"""Up to this many numbers the features of all rows are kept for the next policy: 128 MB."""
 
-    ``fold`` is that of each group, by which the models that predict its rows were not fitted.
+
+class Batch:
+    """Rows of a log that are evaluated together, with all that is the same for every policy.
+
+    ``numbers [n]`` are those of the rows in the log that the caller has, and ``units`` say which
+    rows are independent. Every row is predicted by a reward model that was fitted without it.
     """
 
-    clusters: int
-    fold: NDArray[np.int8]
+    def __init__(self, fitted: "Evaluator", log: Log, numbers: Integers, units: Units) -> None:
+        self.fitted, self.log, self.numbers, self.units = fitted, log, numbers, units
+        self._fold = folds_of(log)
+        self._slot_propensity = fitted.slots.of(log)
+        groups = fitted.groups
+        self._group_propensity = None if groups is None else groups.propensity(log)
+        self._rng = np.random.default_rng([fitted.seed, int(numbers[0])])
+        self._known: dict[int, tuple[list[tuple[Any, Integers, Floats]], Floats]] = {}
 
-    def of(self, cluster: Integers) -> Integers:
-        """Return the group of each cluster."""
-        if self.clusters <= MOST_CLUSTERS:
-            return cluster
-        return (uniform_of(cluster, 0) * MOST_CLUSTERS).astype(np.int64)
+    def about(self, target: Target | None) -> Evidence:
+        """Return the evidence about a policy, or about the one that wrote the log (None)."""
+        log, fitted = self.log, self.fitted
+        if target is None:
+            found = self._about_logging_policy()
+        else:
+            if isinstance(target, TrainedPolicy):
+                check_same_schema(target, log)
+            elif not fitted.lists:
+                raise InputError(
+                    f"this log has {fitted.space.size} joint actions or real-valued ones; policies "
+                    f"that give all probabilities are allowed for up to {MOST_LISTED} joint "
+                    "actions: evaluate a policy by name"
+                )
+            found = Evidence.joined([self._of_part(target, rows) for rows in self._parts()])
+            if log.session is not None:
+                sessions = trajectory_weights(found.weight, log.session)
+                found = found._replace(sessions=sessions)
+        return found._replace(
+            counts=log.count, sampling_weight=log.sampling_weight, covariates=log.covariates
+        )
 
-    @property
-    def total(self) -> int:
-        """The number of groups."""
-        return min(self.clusters, MOST_CLUSTERS)
+    def sums(
+        self, targets: Mapping[str, Target | None], plans: Mapping[str, Plan], setup: Setup
+    ) -> BatchSums:
+        """Return the sums about the log and the policies; those without a plan get one here."""
+        first = self.about(targets[setup.baseline])
+        plans, base = dict(plans), dict[str, Terms]()
+        found: dict[str, dict[Slice | None, PolicySums]] = {}
+        for name in dict.fromkeys([setup.baseline, *targets]):
+            about = first if name == setup.baseline else self.about(targets[name])
+            if name not in plans:
+                plans[name] = tuned_plan(about, self.log, targets[name] is None, setup)
+            if name == setup.baseline:
+                base = {label: terms(about) for label, terms in plans[name][None].items()}
+            found[name] = {
+                cut: self._of_policy(about, cut, terms, {} if cut else base, setup)
+                for cut, terms in plans[name].items()
+                if cut is None or cut.mask(self.log).any()
+            }
+        return BatchSums(LogSums.of(self.log, setup.centre), found)
+
+    def _of_policy(
+        self,
+        about: Evidence,
+        cut: Slice | None,
+        estimators: Mapping[str, Callable[[Evidence], Terms]],
+        base: Mapping[str, Terms],
+        setup: Setup,
+    ) -> PolicySums:
+        units = self.units
+        if cut is not None:
+            mask = cut.mask(self.log)
+            about = about.rows(mask)
+            if units.number is not None:
+                units = units._replace(number=units.number[mask])
+        estimates = {
+            label: TermSums.of(terms(about), base.get(label, base.get(MEAN)), setup.centre, units)
+            for label, terms in estimators.items()
+        }
+        return PolicySums.of(about, setup.rewards, estimates, None if cut else self.log)
+
+    def _parts(self) -> Iterator[slice]:
+        """Yield the rows in parts whose probabilities fit into memory."""
+        fitted, width = self.fitted, max(self.log.schema.context.width, 1)
+        size = fitted.space.size if fitted.lists else DRAWS * NUMBERS_PER_DRAW
+        step = min(PROBABILITIES_PER_PART // size, NUMBERS_PER_PART // width, PART_ROWS)
+        for first in range(0, len(self.log), max(step, 1)):
+            yield slice(first, min(first + max(step, 1), len(self.log)))
+
+    def _models(
+        self, rows: slice, encoded: NDArray[np.float32]
+    ) -> tuple[list[tuple[Any, Integers, Floats]], Floats]:
+        """Return each model with the rows that it predicts and their features, and q̂ of all rows.
+
+        They are kept for the next policy if the rows are not very many.
+        """
+        if rows.start in self._known:
+            return self._known[rows.start]
+        action = self.log.action[rows]
+        powers, predicted, width = polynomial_features(self.log, action), np.empty(len(action)), 1
+        models = []
+        for place, model in enumerate(self.fitted.models.models):
+            mine = np.flatnonzero(self._fold[rows] == place)
+            features = model.features(encoded[mine])
+            predicted[mine] = model.predict(features, action[mine], powers[mine])
+            models.append((model, mine, features))
+            width = features.shape[1]
+        if len(self.log) * width > MOST_KEPT:
+            self._known.clear()
+        self._known[rows.start] = models, predicted
+        return models, predicted
+
+    def _encoded(self, rows: slice) -> NDArray[np.float32]:
+        return self.log.schema.context.encode_rows(self.log.context[rows])
+
+    def _about_logging_policy(self) -> Evidence:
+        log, ones = self.log, np.ones(len(self.log))
+        predicted = [self._models(rows, self._encoded(rows))[1] for rows in self._parts()]
+        q = np.concatenate(predicted)
+        slots = None if self._slot_propensity is None else np.ones(log.action.shape)
+        return Evidence(log.reward, ones, log.propensity, q, q, slots, self.fitted.bounds)
+
+    def _of_part(self, target: Target, rows: slice) -> Evidence:
+        """Return the evidence of a part of the rows."""
+        encoded, action = self._encoded(rows), self.log.action[rows]
+        models, predicted = self._models(rows, encoded)
+        expected, group_weight = np.empty(len(action)), None
+        if self.fitted.lists:
+            table = self._table(target, rows, encoded)
+            index = self.fitted.space.index(action.astype(np.int64))
+            probability = table[np.arange(len(index)), index]
+            slots = tables_of_slots(table, self.fitted.space.choices)
+            for model, mine, features in models:
+                of_fold = [one[mine] for one in slots]
+                expected[mine] = model.expected(features, table[mine], of_fold)
+            each = np.arange(len(action))
+            of_slots = np.stack(
+                [
+                    one[each, taken.astype(np.int64)]
+                    for one, taken in zip(slots, action.T, strict=True)
+                ],
+                axis=1,
+            )
+            unsupported = unsupported_share(slots, self.fitted.untaken)
+            if self.fitted.groups is not None and self._group_propensity is not None:
+                of_group = self.fitted.groups.probability(table, index)
+                group_weight = of_group / self._group_propensity[rows]
+        elif isinstance(target, TrainedPolicy):
+            probability, drawn = self._drawn(target, encoded, action)
+            powers = polynomial_features(self.log, drawn)
+            of_draws = np.empty(len(drawn))
+            for model, mine, features in models:
+                each = (mine[:, None] * DRAWS + np.arange(DRAWS)).ravel()
+                repeated = np.repeat(features, DRAWS, axis=0)
+                of_draws[each] = model.predict(repeated, drawn[each], powers[each])
+            expected = of_draws.reshape(-1, DRAWS).mean(axis=1)
+            count = len(self.fitted.untaken)
+            choices = drawn.reshape(len(action), DRAWS, -1)[:, :, :count].astype(np.int64)
+            of_slots = (choices == action[:, None, :count]).mean(axis=1)
+            never = np.zeros(choices.shape[:2], dtype=bool)
+            for slot, untaken in enumerate(self.fitted.untaken):
+                never |= untaken[choices[..., slot]]
+            unsupported = never.mean(axis=1)
+        known = self._slot_propensity
+        return Evidence(
+            reward=self.log.reward[rows],
+            weight=probability / self.log.propensity[rows],
+            probability=probability,
+            predicted=predicted,
+            expected=expected,
+            slot_weight=None if known is None else of_slots / known[rows],
+            bounds=self.fitted.bounds,
+            group_weight=group_weight,
+            unsupported=unsupported,
+        )
+
+    def _table(self, target: Target, rows: slice, encoded: NDArray[np.float32]) -> Floats:
+        """Return the probabilities of all joint actions, in each row among the eligible ones."""
+        log = self.log
+        sets, one_set = log.eligible_set[rows], len(log.eligible_sets) == 1
+        if isinstance(target, TrainedPolicy):
+            if one_set:
+                return target.probabilities(encoded)
+            table = np.empty((len(encoded), self.fitted.space.size))
+            for place in np.unique(sets):
+                same = sets == place
+                table[same] = target.probabilities(encoded[same], log.eligible_sets[place])
+            return table
+        columns = None if log.probability is None else log.probability[rows]
+        known = Rows(log.schema, log.context[rows], encoded, self.numbers[rows], columns)
+        table = target(known)
+        return table if one_set else among_eligible(table, self._eligible_masks[sets])
+
+    def _drawn(
+        self, target: TrainedPolicy, encoded: NDArray[np.float32], action: NDArray[Any]
+    ) -> tuple[Floats, NDArray[Any]]:
+        """Return the density of each row's action under a policy, and actions drawn from it."""
+        space = self.fitted.space
+        if len(self.log.eligible_sets) > 1:
+            size = "real-valued parts" if space.reals else f"{space.size} joint actions"
+            raise InputError(
+                f"this log has eligible choices in its rows and {size}; a policy can be restricted "
+                f"to eligible choices among up to {MOST_LISTED} joint actions without real-valued "
+                "parts: leave the column of eligible choices out"
+            )
+        model, policy = target.model, target.policy
+        context = model.standardization.apply(encoded.astype(np.float64))
+        known, indices = reindexed(action, model.active)
+        probability = np.zeros(len(action))
+        if known.any():
+            actions = indices.astype(space.dtype)[None]
+            log_prob = policy.log_prob(model.state, context[known][None], actions)
+            probability[known] = np.exp(log_prob[0])
+        repeated = np.repeat(context, DRAWS, axis=0)[None]
+        drawn = policy.act(model.state, repeated, self._rng).action[0]
+        for slot, active in enumerate(model.active):
+            drawn[:, slot] = np.array(active)[drawn[:, slot].astype(np.int64)]
+        return probability, drawn
+
+    @cached_property
+    def _eligible_masks(self) -> Booleans:
+        """Which of the M joint actions are in each set of eligible choices, ``[sets, M]``."""
+        mask = np.ones((len(self.log.eligible_sets), 1), dtype=bool)
+        for slot in range(len(self.fitted.space.choices)):
+            of_slot = self.log.eligible_choices(slot)
+            mask = (mask[:, :, None] & of_slot[:, None]).reshape(len(mask), -1)
+        return mask
 
 
-class Work(NamedTuple):
-    """All that a process needs to evaluate rows of a long log: what was fitted to the sample.
+def tables_of_slots(table: Floats, sizes: tuple[int, ...]) -> list[Floats]:
+    """Return the marginal probabilities of the choices of each slot, ``[n, choices]`` each."""
+    if len(sizes) == 1:
+        return [table]
+    joint = table.reshape(len(table), *sizes)
+    axes = range(1, len(sizes) + 1)
+    return [joint.sum(axis=tuple(axis for axis in axes if axis != slot)) for slot in axes]
 
-    ``sampled`` are the numbers of the rows of the sample in the evaluated log, and ``folds`` those
-    by which reward models were fitted. Blocks of the bootstrap have ``block_rows``; 0 without one.
+
+def unsupported_share(slot_tables: list[Floats], untaken: list[Booleans]) -> Floats:
+    """Return the probability that any slot takes a choice that no row of the log took.
+
+    Slots are treated as independent.
     """
-
-    log: Log
-    numbers: Integers | int
-    logged: LoggedEvidence
-    model: PropensityModel | None
-    sampled: Integers
-    folds: NDArray[np.int8]
-    groups: Groups | None
-    facts: LogFacts
-    setup: Setup
-    block_rows: int
-    policies: dict[str, PolicyPlan]
-
-    def batch(self, rows: slice) -> Batch:
-        """Return some of the rows, with the models that were fitted to the sample."""
-        log, place = self.log.rows(rows), np.arange(rows.start, rows.stop)
-        numbers = place + self.numbers if isinstance(self.numbers, int) else self.numbers[rows]
-        units, group = NO_UNITS, None
-        if self.groups is not None and self.log.cluster is not None:
-            group = self.groups.of(self.log.cluster[rows])
-        fold = self._fold(place, group)
-        log = replace(with_estimated_propensities(log, 0, self.model), cluster=group)
-        found = self.logged.of_batch(log, numbers, fold, self.facts)
-        if group is not None and self.groups is not None:
-            units = Units(group, self.groups.total, clusters=True)
-        elif self.block_rows:
-            total = -(-len(self.log) // self.block_rows)
-            single = self.block_rows == 1 and found.log.count is None
-            # Rows that stand for several decisions may have been divided.
-            row = np.searchsorted(numbers, found.numbers) + rows.start
-            units = Units(row // self.block_rows, total, single=single)
-        return Batch(found, units)
-
-    def _fold(self, place: Integers, group: Integers | None) -> NDArray[np.int8]:
-        """Return the model that predicts each row: for rows of the sample one fitted without it."""
-        if group is not None and self.groups is not None:
-            return self.groups.fold[group]
-        nearest = np.minimum(np.searchsorted(self.sampled, place), len(self.sampled) - 1)
-        drawn = (uniform_of(place, FOLD_SEED) * FOLDS).astype(np.int8)
-        known = self.sampled[nearest] == place
-        found: NDArray[np.int8] = np.where(known, self.folds[nearest], drawn).astype(np.int8)
-        return found
+    supported = np.ones(len(slot_tables[0]))
+    for table, never in zip(slot_tables, untaken, strict=True):
+        supported *= 1 - table[:, never].sum(axis=1)
+    return 1 - supported
 
 
-def evaluate_rows(first: int, last: int, work: Work) -> BatchSums:
-    """Return the sums over the rows from ``first`` to before ``last``."""
-    total: BatchSums | None = None
-    for begin in range(first, last, BATCH_ROWS):
-        batch = work.batch(slice(begin, min(begin + BATCH_ROWS, last)))
-        baseline = work.policies[work.setup.baseline]
-        about = evidence_about(batch.rows, baseline.target)
-        base, found = batch.terms(baseline, about), {}
-        for name, one in work.policies.items():
-            known = about if one is baseline else None
-            found[name] = batch.sums(one, base, work.setup, known)
-        both = BatchSums(LogSums.of(batch.rows.log, work.setup.centre), found)
-        total = both if total is None else total + both
-        work.log.release()
-    if total is None:
-        raise ValueError("there are no rows to evaluate")
-    return total
-
-
-class EvaluatedRows:
-    """Rows on which policies are evaluated, and the models that are fitted to them or a sample.
+class Evaluator:
+    """A log on which policies are evaluated, and what is fitted to it or to a sample of its rows.
 
     ``numbers`` are those of the rows in the log of the caller, or the number of the first one.
-    ``whole`` says that an estimator needs all rows together.
+    ``whole`` says that an estimator needs all rows together. Intervals by ``blocks`` of rows need
+    sums over them.
     """
 
     def __init__(
         self,
         log: Log,
-        numbers: Integers | int,
-        seed: int,
-        reward_model: Any,
-        whole: bool,
+        seed: int = 0,
+        reward_model: Any = None,
+        numbers: Integers | int = 0,
+        whole: bool = True,
+        blocks: bool = False,
         progress: Progress | None = None,
     ) -> None:
-        self.log, self._numbers, self._progress = log, numbers, progress
+        self.log, self.numbers, self.seed = log, numbers, seed
         self.is_long = len(log) > WHOLE_ROWS and not whole
+        self._blocks, self._progress = blocks, progress
+        self.clusters = 0 if log.cluster is None else int(log.cluster.max()) + 1
+        # The log may have choices that are no longer active: policies give them probability 0.
+        menu = log.schema.menu.revived
+        self.space = menu.space(menu.active)
+        self.lists = not self.space.reals and self.space.size <= MOST_LISTED
         place = random_rows(len(log), SAMPLE_ROWS if self.is_long else len(log), seed)
         sample = log.rows(place) if self.is_long or log.disk is not None else log
-        groups, clusters = None, 0
-        if self.is_long and log.cluster is not None:
-            clusters = int(log.cluster.max()) + 1
-            groups = Groups(clusters, np.zeros(0, dtype=np.int8))
-            group = groups.of(log.cluster[place])
-            sample = replace(sample, cluster=renumbered(group))
         sample = with_products_of_slots(sample)
         gaps = bool(np.isnan(sample.propensity).any())
-        self._model = PropensityModel(sample, seed) if gaps else None
-        sample = with_estimated_propensities(sample, seed, self._model)
-        of_caller = place + numbers if isinstance(numbers, int) else numbers[place]
-        self.logged = LoggedEvidence(sample, seed, reward_model, of_caller, self.is_long)
-        if groups is not None:
-            folds = np.zeros(groups.total, dtype=np.int8)
-            drawn = uniform_of(np.arange(groups.total), FOLD_SEED) * FOLDS
-            folds[:] = drawn.astype(np.int8)
-            folds[group] = self.logged.fold
-            groups = groups._replace(fold=folds)
-        self._place, self._groups = place, groups
-        self._facts = self._scanned() if self.is_long else None
-        self._tuning = self.logged
-        if self._facts is not None:
-            self.logged.untaken = self._facts.untaken
-            if len(self.logged.log) > TUNING_ROWS:
-                few = random_rows(len(self.logged.log), TUNING_ROWS, seed)
-                self._tuning = self._of_sample(few)
+        self._propensities = PropensityModel(sample, seed) if gaps else None
+        key = self._key(place)
+        self._keys, first, number = np.unique(key, return_index=True, return_inverse=True)
+        groups = None if log.cluster is None else number
+        self._folds = folds_of(replace(sample, cluster=groups))[first]
+        sample, of_caller, units = self._prepared(sample, place)
+        self.models = chosen_models(sample, reward_model, seed)
+        self.slots = SlotPropensities(sample, seed)
+        self.groups = ActionGroups.of(sample, seed)
+        self.bounds, self.untaken = self._scanned(sample)
+        self.sample = Batch(self, sample, of_caller, units)
 
-    def _scanned(self) -> LogFacts:
-        """Return what a sample does not know: the range of the rewards, and untaken choices."""
-        log, low, high = self.log, np.inf, -np.inf
-        untaken = [np.ones(len(one.choices), dtype=bool) for one in log.schema.menu.slots]
-        for rows in pieces(len(log)):
-            low, high = min(low, log.reward[rows].min()), max(high, log.reward[rows].max())
+    def _prepared(self, log: Log, place: Integers) -> tuple[Log, Integers, Units]:
+        """Return some rows, at these places, with all that models and estimators need."""
+        number = place + self.numbers if isinstance(self.numbers, int) else self.numbers[place]
+        log, cluster = with_estimated_propensities(log, self.seed, self._propensities), log.cluster
+        if self.is_long:
+            key = self._key(place)
+            # A row of the sample is predicted by a model that was fitted without it.
+            nearest = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
+            drawn = (uniform_of(key, FOLD_SEED) * FOLDS).astype(np.int8)
+            fold = np.where(self._keys[nearest] == key, self._folds[nearest], drawn)
+            cluster = None if cluster is None else key
+            log = replace(log, cluster=cluster, fold=fold)
+        if log.count is not None and cluster is None:
+            # Rows that stand for several decisions are divided among the folds.
+            log, _, row = divided_by_fold(log, FOLDS, place)
+            place, number = place[row], number[row]
+        units = NO_UNITS
+        if cluster is not None:
+            groups = min(self.clusters, MOST_CLUSTERS) if self.is_long else self.clusters
+            units = Units(cluster, groups, clusters=True)
+        elif self._blocks:
+            row = place if self.is_long else np.arange(len(log))
+            rows = len(self.log) if self.is_long else len(log)
+            length = -(-rows // BLOCKS)
+            single = length == 1 and (log.count is None or not self.is_long)
+            units = Units(row // length, -(-rows // length), single=single)
+        return log, number, units
+
+    def _key(self, place: Integers) -> Integers:
+        """Return what decides about the fold of each row: its place, or its group of clusters."""
+        if self.log.cluster is None:
+            return place
+        cluster = self.log.cluster[place]
+        if self.clusters <= MOST_CLUSTERS:
+            return cluster
+        return (uniform_of(cluster, 0) * MOST_CLUSTERS).astype(np.int64)
+
+    def _scanned(self, sample: Log) -> tuple[tuple[float, float] | None, list[Booleans]]:
+        """Return the range of the rewards, and the choices of each slot that no row took."""
+        bounds, low, high = self.log.problem.scale.bounds, np.inf, -np.inf
+        untaken = [np.ones(len(one.choices), dtype=bool) for one in sample.schema.menu.slots]
+        for log in self.log.batches() if self.is_long else [sample]:
+            low, high = min(low, log.reward.min()), max(high, log.reward.max())
             for slot, never in enumerate(untaken):
-                never[np.unique(log.action[rows, slot]).astype(np.int64)] = False
-            log.release()
-        return LogFacts(log.problem.scale.bounds or (float(low), float(high)), untaken)
+                never[np.unique(log.action[:, slot]).astype(np.int64)] = False
+        return bounds or ((float(low), float(high)) if self.is_long else None), untaken
 
-    def _of_sample(self, rows: Integers) -> LoggedEvidence:
-        logged, facts = self.logged, self._facts
-        if facts is None:
-            raise ValueError("only a long log has a sample")
-        return logged.of_batch(
-            logged.log.rows(rows), logged.numbers[rows], logged.fold[rows], facts
-        )
+    def never_taken(self) -> list[str]:
+        """Return the names of the choices that no evaluated row took."""
+        slots = zip(self.log.schema.menu.slots, self.untaken, strict=True)
+        return [
+            choice.name
+            for slot, untaken in slots
+            for choice, never in zip(slot.choices, untaken, strict=True)
+            if never
+        ]
 
-    def evaluated(
-        self, names: Iterable[str], targets: Targets, setup: Setup
-    ) -> tuple[LogSums, Iterable[tuple[str, PolicySums]]]:
-        """Return the sums about the log and about each policy."""
+    def batch(self, rows: slice) -> Batch:
+        """Return some of the rows, with the models that were fitted to the sample."""
+        return Batch(self, *self._prepared(self.log.rows(rows), np.arange(rows.start, rows.stop)))
+
+    def evaluated(self, targets: Mapping[str, Target | None], setup: Setup) -> BatchSums:
+        """Return the sums about the log and the policies, of which the baseline is one."""
         if not self.is_long:
-            return LogSums.of(self.logged.log, setup.centre), self._one_by_one(
-                names, targets, setup
-            )
-        names, decisions = [*names], self.log.decisions
-        policies = {
-            name: PolicyPlan.of(targets(name), self._tuning, decisions, setup)[0]
-            for name in dict.fromkeys([setup.baseline, *names])
+            return self.sample.sums(targets, {}, setup)
+        few = random_rows(len(self.sample.log), TUNING_ROWS, self.seed)
+        tuning = Batch(self, self.sample.log.rows(few), self.sample.numbers[few], NO_UNITS)
+        plans = {
+            name: tuned_plan(tuning.about(one), tuning.log, one is None, setup, self.log.decisions)
+            for name, one in targets.items()
         }
-        found = self._summed(policies, setup)
-        return found.log, ((name, found.policies[name]) for name in names)
-
-    def _one_by_one(
-        self, names: Iterable[str], targets: Targets, setup: Setup
-    ) -> Iterator[tuple[str, PolicySums]]:
-        log, count = self.logged.log, len(self.logged.log)
-        units, length = NO_UNITS, -(-count // BLOCKS)
-        if log.cluster is not None:
-            units = Units(log.cluster, int(log.cluster.max()) + 1, clusters=True)
-        elif setup.interval in NEED_BLOCKS:
-            units = Units(np.arange(count) // length, -(-count // length), single=length == 1)
-        batch = Batch(self.logged, units)
-
-        def planned(name: str) -> tuple[PolicyPlan, Evidence]:
-            return PolicyPlan.of(targets(name), self.logged, log.decisions, setup)
-
-        known = {setup.baseline: planned(setup.baseline)}
-        base = batch.terms(*known[setup.baseline])
-        for name in names:
-            plan, about = known.pop(name) if name in known else planned(name)
-            yield name, batch.sums(plan, base, setup, about)
-
-    def _summed(self, policies: dict[str, PolicyPlan], setup: Setup) -> BatchSums:
-        """Return the sums over all rows, computed by all processes."""
-        log, rows = self.log, len(self.log)
-        if self._facts is None:
-            raise ValueError("only a long log is evaluated in batches")
-        # The sample is not sent to the processes: they need only what was fitted to it.
-        nothing = self._of_sample(np.arange(1))
-        work = Work(
-            log,
-            self._numbers,
-            nothing,
-            self._model,
-            self._place,
-            np.resize(self.logged.fold, len(self._place)),
-            self._groups,
-            self._facts,
-            setup,
-            -(-rows // BLOCKS) if setup.interval in NEED_BLOCKS else 0,
-            policies,
-        )
-        jobs, scheduler = (1, None) if log.disk is None else (log.disk.jobs, log.disk.scheduler)
-        jobs = jobs if rows >= FEWEST_PARALLEL else 1
+        disk, rows = self.log.disk, len(self.log)
+        jobs = 1 if disk is None or rows < FEWEST_PARALLEL else disk.jobs
+        scheduler = None if disk is None else disk.scheduler
         if jobs > 1 and scheduler is None:
-            _check_sendable(policies)
-        tasks = [(first, min(first + TASK_ROWS, rows), work) for first in range(0, rows, TASK_ROWS)]
+            _check_sendable(targets)
+        work = self, targets, plans, setup
+        tasks = [
+            (first, min(first + TASK_ROWS, rows), *work) for first in range(0, rows, TASK_ROWS)
+        ]
         total: BatchSums | None = None
         with executed(jobs, scheduler) as run:
-            for done, found in enumerate(run(evaluate_rows, tasks)):
+            for done, found in enumerate(run(sums_of_rows, tasks)):
                 if self._progress is not None:
                     self._progress("part", done, len(tasks))
                 total = found if total is None else total + found
-        if total is None:
-            raise ValueError("there are no rows to evaluate")
+        assert total is not None
         return total
 
+    def __getstate__(self) -> dict[str, Any]:
+        # The sample is not sent to other processes: they need only what was fitted to it.
+        return {**vars(self), "sample": None, "_progress": None}
 
-def _check_sendable(policies: Mapping[str, PolicyPlan]) -> None:
+
+def sums_of_rows(
+    first: int,
+    last: int,
+    evaluator: Evaluator,
+    targets: Mapping[str, Target | None],
+    plans: Mapping[str, Plan],
+    setup: Setup,
+) -> BatchSums:
+    """Return the sums over the rows from ``first`` to before ``last``."""
+    total: BatchSums | None = None
+    for begin in range(first, last, BATCH_ROWS):
+        batch = evaluator.batch(slice(begin, min(begin + BATCH_ROWS, last)))
+        found = batch.sums(targets, plans, setup)
+        total = found if total is None else total + found
+        evaluator.log.release()
+    assert total is not None
+    return total
+
+
+def _check_sendable(targets: Mapping[str, Any]) -> None:
     """Refuse a policy that cannot be sent to other processes, such as a lambda."""
-    for name, plan in policies.items():
+    for name, target in targets.items():
         try:
-            pickle.dumps(plan.target)
+            pickle.dumps(target)
         except Exception as error:
             raise InputError(
                 f"the policy {name!r} cannot be sent to other processes "

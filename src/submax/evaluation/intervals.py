@@ -1,7 +1,6 @@
 """Confidence intervals of off-policy estimates, from a few sums over the rows."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,8 +34,8 @@ class Summed(NamedTuple):
     ``error`` is its standard error, ``third`` its third cumulant Σ (t_i − V)³ / n³, and ``freedom``
     the degrees of freedom of the error. ``reach`` are the smallest and the largest possible term,
     None if only the ``observed`` ones are known. ``unseen`` are the smallest and the largest term
-    that one more observation would plausibly have; None if these are ``reach``. ``plain`` is the
-    same estimate without its ``threshold``. ``blocks`` are needed by some intervals alone.
+    that one more observation would plausibly have; None if these are ``reach``. ``threshold`` is
+    that of the weights, if any. ``blocks`` are needed by some intervals alone.
     """
 
     value: float
@@ -49,7 +48,6 @@ class Summed(NamedTuple):
     freedom: float = float("inf")
     blocks: Blocks | None = None
     threshold: float | None = None
-    plain: "Summed | None" = None
 
 
 class ConfidenceInterval(NamedTuple):
@@ -70,16 +68,6 @@ class ConfidenceInterval(NamedTuple):
 
 IntervalMethod = Callable[[Sequence[Summed], float, np.random.Generator], list[ConfidenceInterval]]
 """Computes the intervals of several estimates from one log, at a level such as 0.95."""
-
-
-def each(compute: Callable[[Summed], ConfidenceInterval], one: Summed) -> ConfidenceInterval:
-    """Return the interval of one estimate; with a threshold it also allows for its bias.
-
-    A threshold moves the estimate by an unknown amount. The estimate without the threshold does not
-    have this bias, so the shortest interval that contains both intervals is wide enough.
-    """
-    found = compute(one)
-    return found if one.plain is None else found.joined(compute(one.plain))
 
 
 def normal_quantile(level: float) -> float:
@@ -104,12 +92,7 @@ def normal(
     """
     z = normal_quantile(level)
     return [
-        each(
-            lambda one: ConfidenceInterval.around(
-                one.value, z * student_factor(level, one.freedom) * one.error
-            ),
-            one,
-        )
+        ConfidenceInterval.around(one.value, z * student_factor(level, one.freedom) * one.error)
         for one in estimates
     ]
 
@@ -126,7 +109,7 @@ def bernstein(
 
     Reference: Maurer and Pontil (2009), theorem 4, for both sides.
     """
-    return [each(partial(_bernstein, log=np.log(4 / (1 - level))), one) for one in estimates]
+    return [_bernstein(one, np.log(4 / (1 - level))) for one in estimates]
 
 
 def _bernstein(one: Summed, log: float) -> ConfidenceInterval:
@@ -160,17 +143,6 @@ def bootstrap(
 
     Reference: Efron (1979); Künsch (1989) for blocks.
     """
-    # An estimate with a threshold needs the interval of the estimate without the threshold, too.
-    parts = [part for one in estimates for part in (one, one.plain) if part is not None]
-    found = iter(_percentile_intervals(parts, level, rng))
-    return [
-        next(found) if one.plain is None else next(found).joined(next(found)) for one in estimates
-    ]
-
-
-def _percentile_intervals(
-    estimates: Sequence[Summed], level: float, rng: np.random.Generator
-) -> list[ConfidenceInterval]:
     blocks = [_joined_blocks(one) for one in estimates]
     if blocks[0].decisions.sum() < 2:
         return [ConfidenceInterval.around(one.value, float("inf")) for one in estimates]
@@ -261,7 +233,7 @@ def gamma(
     shifted, so one formula applies also to terms that are not counts, such as those of doubly
     robust estimates.
     """
-    return [each(partial(_gamma, level=level), one) for one in estimates]
+    return [_gamma(one, level) for one in estimates]
 
 
 def _gamma(one: Summed, level: float) -> ConfidenceInterval:
@@ -325,7 +297,7 @@ def sequential(
     prediction m_i may be any that depends on earlier rows alone; Waudby-Smith, Arbour, Sinha,
     Kennedy and Ramdas (2024), for large samples.
     """
-    return [each(partial(_sequential, error=1 - level), one) for one in estimates]
+    return [_sequential(one, 1 - level) for one in estimates]
 
 
 def _sequential(one: Summed, error: float) -> ConfidenceInterval:

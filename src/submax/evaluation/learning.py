@@ -15,22 +15,21 @@ from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.core.policy import Policy
 from submax.core.rewards import Binary
-from submax.evaluation.comparison import Comparison, compare, named
-from submax.evaluation.estimates import Difference
-from submax.evaluation.estimators import make_off_policy
-from submax.evaluation.evaluator import Progress
-from submax.evaluation.evidence import LoggedEvidence, tuned_terms
+from submax.evaluation.comparison import Comparison, compare
+from submax.evaluation.estimators import OffPolicyEstimator, make_off_policy, tuned
+from submax.evaluation.evaluator import Batch, Evaluator, Progress
 from submax.evaluation.log import By, DividedLog, Log, data_frame, divided
-from submax.evaluation.sums import NO_UNITS, Terms, TermSums, Units
-from submax.evaluation.targets import (
+from submax.evaluation.policies import (
     Specification,
     UnderTrainedWarning,
     learn_one,
+    named,
     parsed_variant,
     training_warnings,
     variant_of,
     without_name,
 )
+from submax.evaluation.sums import NO_UNITS, Terms, TermSums, Units
 from submax.policies import make_policy
 from submax.policies.specification import read_value, table_of, with_values
 from submax.schema.trained_policy import MOST_ROWS, TrainedPolicy
@@ -104,54 +103,15 @@ CLEAR_ERRORS = 2.0
 difference of two equal policies is not."""
 
 
-class Lead(NamedTuple):
-    """How much more one candidate earns than another, ``value``, with its standard ``error``."""
-
-    value: float
-    error: float
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether the difference is larger than its error explains."""
-        return abs(self.value) > CLEAR_ERRORS * self.error
-
-    @property
-    def is_open(self) -> bool:
-        """Whether more rows could show a difference: not if both decide the same in all rows."""
-        return self.error != 0 and not self.is_clear
-
-
-class FoldOfRace(NamedTuple):
-    """The terms of the candidates that were evaluated on the same rows, by name.
-
-    ``cluster [n]`` is the number of each row's cluster, if the log has clusters.
-    """
-
-    terms: Mapping[str, Terms]
-    cluster: Integers | None = None
-
-    @property
-    def decisions(self) -> float:
-        """The number of decisions."""
-        return next(iter(self.terms.values())).decisions
-
-    def lead(self, first: str, second: str) -> Lead:
-        """Return how much more the first candidate earns than the second one."""
-        units = NO_UNITS
-        if self.cluster is not None:
-            units = Units(self.cluster, int(self.cluster.max()) + 1, clusters=True)
-        terms = self.terms[first], self.terms[second]
-        found = TermSums.of(*terms, terms[0].value, units).difference()
-        return Lead(found.value, found.error)
-
-
 class Race(NamedTuple):
     """The ``folds`` of a log on which candidates were compared so far.
 
-    Candidates that are clearly worse than the best one are left out of later folds. A value is
-    V = Σ_f n_f V_f / Σ_f n_f over the folds f of a candidate, of n_f decisions each. A difference
-    is that of the folds in which both took part, d = Σ_f n_f d_f / Σ_f n_f, with the standard error
-    √(Σ_f n_f² e_f²) / Σ_f n_f, where d_f is paired, from the same rows.
+    A fold has the terms of the candidates that were evaluated on its rows, by name, and the cluster
+    of each row if the log has clusters. Candidates that are clearly worse than the best one are
+    left out of later folds. A value is V = Σ_f n_f V_f / Σ_f n_f over the folds f of a candidate,
+    of n_f decisions each. A difference is that of the folds in which both took part,
+    d = Σ_f n_f d_f / Σ_f n_f, with the standard error √(Σ_f n_f² e_f²) / Σ_f n_f, where d_f is
+    paired, from the same rows.
 
     Reference: Maron and Moore (1994), Hoeffding races: accelerating model selection search.
     *Departs from the paper:* the bound is that of a normal mean, and folds are those of a
@@ -159,32 +119,33 @@ class Race(NamedTuple):
     """
 
     names: Sequence[str]
-    folds: tuple[FoldOfRace, ...] = ()
+    folds: tuple[tuple[Mapping[str, Terms], Integers | None], ...] = ()
 
     def value(self, name: str) -> float:
         """Return the mean value of a candidate over the rows on which it was evaluated."""
-        mine = [fold for fold in self.folds if name in fold.terms]
-        return sum(one.decisions * one.terms[name].value for one in mine) / self.rows(name)
+        mine = [terms[name] for terms, _ in self.folds if name in terms]
+        return sum(one.decisions * one.value for one in mine) / self.rows(name)
 
     def rows(self, name: str) -> float:
         """Return the number of decisions on which a candidate was evaluated."""
-        return sum(fold.decisions for fold in self.folds if name in fold.terms)
+        return sum(terms[name].decisions for terms, _ in self.folds if name in terms)
 
-    def lead(self, first: str, second: str) -> Lead:
-        """Return how much more the first candidate earns than the second one, on the same rows."""
-        both = [fold for fold in self.folds if first in fold.terms and second in fold.terms]
-        total = sum(fold.decisions for fold in both)
-        value = variance = 0.0
-        for fold in both:
-            one = fold.lead(first, second)
-            value += fold.decisions * one.value
-            variance += (fold.decisions * one.error) ** 2
-        return Lead(value / total, float(np.sqrt(variance)) / total)
+    def lead(self, first: str, second: str) -> tuple[float, float]:
+        """Return how much more the first candidate earns than the second one, and the error."""
+        total = value = variance = 0.0
+        for terms, cluster in self.folds:
+            if first in terms and second in terms:
+                units = NO_UNITS if cluster is None else Units.of_clusters(cluster)
+                mine, count = terms[first], terms[first].decisions
+                found = TermSums.of(mine, terms[second], mine.value, units).difference()
+                total += count
+                value += count * found.value
+                variance += (count * found.error) ** 2
+        return value / total, float(np.sqrt(variance)) / total
 
     def best(self) -> str:
         """Return the candidate with the highest value among those that were not left out."""
-        last = self.folds[-1].terms
-        values = {name: self.value(name) for name in self.names if name in last}
+        values = {name: self.value(name) for name in self.names if name in self.folds[-1][0]}
         return max(values, key=lambda name: np.nan_to_num(values[name], nan=-np.inf))
 
     def contenders(self) -> list[str]:
@@ -192,12 +153,13 @@ class Race(NamedTuple):
 
         Candidates that are clearly worse are left out, and those that decide as the best one does.
         """
-        best, last = self.best(), self.folds[-1].terms
-        return [
-            name
-            for name in self.names
-            if name in last and (name == best or self.lead(best, name).is_open)
-        ]
+        best, found = self.best(), []
+        for name in self.names:
+            if name in self.folds[-1][0]:
+                value, error = (0.0, 1.0) if name == best else self.lead(best, name)
+                if error != 0 and not abs(value) > CLEAR_ERRORS * error:
+                    found.append(name)
+        return found
 
 
 CHOOSING_SHARE = 0.8
@@ -245,8 +207,8 @@ class BestPolicy(NamedTuple):
                 "winner": reported.policy == self.winner,
                 "choosing_value": self.race.value(reported.policy),
                 "choosing_rows": round(self.race.rows(reported.policy)),
-                "behind": self.race.lead(self.winner, reported.policy).value,
-                "behind_error": self.race.lead(self.winner, reported.policy).error,
+                "behind": self.race.lead(self.winner, reported.policy)[0],
+                "behind_error": self.race.lead(self.winner, reported.policy)[1],
                 "estimator": reported.estimator,
                 "value": reported.value,
                 "low": reported.interval.low,
@@ -255,10 +217,6 @@ class BestPolicy(NamedTuple):
             }
             for reported in self.report.recommended()[1:]
         ]
-
-    def lift(self) -> Difference | None:
-        """Return how much more the winner earns than the log, paired, on the rows of the report."""
-        return None if self.report is None else self.report.difference(self.winner)
 
     def to_pandas(self) -> Any:
         """Return a data frame with a row for each candidate."""
@@ -304,7 +262,7 @@ def learn_best(
     report = compare(reporting, learned, level=level, seed=seed, apart=True)
     winner = race.best()
     best = learn_one(log, given[winner], **options)
-    notes = [*_about_choice(race, len(reporting)), *_about_variants(race)]
+    notes = _about_choice(race, len(reporting))
     if step > 1:
         notes.append(f"the choice used every {step}th row of the log")
     notes += _about_speed(winner, best, log)
@@ -324,14 +282,19 @@ def raced(
     for held_out in reversed(range(int(log.part.max()) + 1)):
         others = log.log.rows(log.part != held_out)
         learned = _learned(others, {name: given[name] for name in contenders}, seed, progress)
-        rows = log.log.rows(log.part == held_out).with_estimated_propensities(seed)
-        logged = LoggedEvidence(rows, seed)
-        terms = {name: tuned_terms(estimator, logged.about(one)) for name, one in learned.items()}
-        race = race._replace(folds=(*race.folds, FoldOfRace(terms, rows.cluster)))
+        rows = Evaluator(log.log.rows(log.part == held_out), seed=seed).sample
+        terms = {name: _terms(estimator, rows, one) for name, one in learned.items()}
+        race = race._replace(folds=(*race.folds, (terms, rows.log.cluster)))
         first, contenders = first or learned, race.contenders()
         if len(contenders) == 1:
             break
     return race, first
+
+
+def _terms(estimator: OffPolicyEstimator, rows: Batch, learned: TrainedPolicy) -> Terms:
+    """Return the terms of an estimator that is tuned to the same rows."""
+    about = rows.about(learned)
+    return tuned(estimator, about)(about)
 
 
 def _without_choice(
@@ -391,25 +354,10 @@ def _about_choice(race: Race, reported: int) -> list[str]:
     if close:
         leads = [(name, race.lead(winner, name)) for name in close]
         rivals = ", ".join(
-            f"{name} (behind by {one.value:.2g} ± {one.error:.2g})" for name, one in leads
+            f"{name} (behind by {value:.2g} ± {error:.2g})" for name, (value, error) in leads
         )
         notes.append(f"these rows cannot tell {winner} from {rivals}")
     return notes
-
-
-def _about_variants(race: Race) -> list[str]:
-    """Return a sentence for each variant: whether it clearly changes the value of its policy."""
-    found = []
-    for name in race.names:
-        base = name.rpartition("@")[0]
-        if base in race.names:
-            gain = race.lead(name, base)
-            verdict = f"earns {'more' if gain.value > 0 else 'less'} than {base}"
-            if not gain.is_clear:
-                verdict = f"does not differ clearly from {base}"
-            numbers = f"{gain.value:+.2g} ± {gain.error:.2g}"
-            found.append(f"{name} {verdict}: {numbers} on the selection rows")
-    return found
 
 
 def learn(
@@ -516,14 +464,14 @@ def tune(
     _check(base, search)
     learning, rest = log.split(LEARNING_SHARE, by, seed)
     choosing, held_out = rest.split(TUNING_SHARE, by, seed)
-    logged = LoggedEvidence(choosing.with_estimated_propensities(seed), seed)
+    rows = Evaluator(choosing, seed=seed).sample
     study = _study(optuna, seed)
     tried: list[tuple[dict[str, Any], float]] = []
     for number in range(1, trials + 1):
         trial = study.ask()
         values = {key: _suggested(trial, key, one) for key, one in search.items()}
         learned = learn_one(learning, with_values(base, values), seed=seed, keep_rows=0)
-        value = tuned_terms(value_estimator, logged.about(learned)).value
+        value = _terms(value_estimator, rows, learned).value
         if math.isnan(value):
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
         else:

@@ -22,7 +22,7 @@ from submax.evaluation.disk import ColumnFile, TemporaryFolder, pieces, release,
 from submax.evaluation.propensities import with_estimated_propensities
 from submax.evaluation.reading import LogDeclaration, arrays_table, obp_table, read_log
 from submax.evaluation.sources import TextFormat
-from submax.evaluation.sums import mean, standard_error_of_mean
+from submax.evaluation.sums import mean, total, variance
 from submax.schema.actions import ChoiceIndices
 from submax.schema.context import Category
 from submax.schema.rewards import rewards_of
@@ -46,6 +46,18 @@ def renumbered(cluster: Integers) -> Integers:
     """Return the numbers of clusters without gaps, in the same order."""
     found: Integers = np.unique(cluster, return_inverse=True)[1].ravel()
     return found
+
+
+def field_columns(schema: Schema, context: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+    """Return a column for each field of the context: numbers, and the names of categories."""
+    columns: dict[str, NDArray[Any]] = {}
+    fields = schema.context
+    for name, field, values in zip(fields.names, fields.fields, context.T, strict=True):
+        if isinstance(field, Category):
+            columns[name] = np.array(field.values, dtype=object)[values.astype(np.int64)]
+        else:
+            columns[name] = values.astype(np.float64)
+    return columns
 
 
 By = Literal["time", "random"]
@@ -173,24 +185,17 @@ def uniform_of(number: Integers, seed: int) -> Floats:
     return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def divided_by_fold(log: "Log", folds: int, numbers: Integers | None = None) -> DividedLog:
+def divided_by_fold(log: "Log", folds: int, numbers: Integers) -> DividedLog:
     """Return the log with every decision in a random fold, as many rows as needed.
 
     Without this a fold would contain all of the equal decisions of a row, and the model that
-    predicts them would never have met any of them. With ``numbers [n]`` the folds of a row depend
-    on its number alone.
+    predicts them would never have met any of them. The folds of a row depend on its number alone.
     """
-    count = _counts(log)
-    if numbers is None:
-        rng = np.random.default_rng(len(count))
-        taken = rng.multinomial(count.astype(np.int64), np.full(folds, 1 / folds)).T
-        drawn: Floats = taken.astype(np.float64)
-    else:
-        left, drawn = count, np.empty((folds, len(count)))
-        for fold in range(folds):
-            chance = uniform_of(numbers, fold + FOLD_SEED)
-            drawn[fold] = scipy.stats.binom.ppf(chance, left, 1 / (folds - fold))
-            left = left - drawn[fold]
+    left, drawn = _counts(log), np.empty((folds, len(log)))
+    for fold in range(folds):
+        chance = uniform_of(numbers, fold + FOLD_SEED)
+        drawn[fold] = scipy.stats.binom.ppf(chance, left, 1 / (folds - fold))
+        left = left - drawn[fold]
     found = divided_counts(log, drawn)
     return found._replace(log=replace(found.log, fold=found.part))
 
@@ -303,7 +308,9 @@ def log_summary(log: "Log") -> Summary:
     menu, reward, count = log.schema.menu, log.reward, log.count
     fields = listed(log.schema.context.names) or "no context"
     average = number(mean(reward, count) if len(reward) else None)
-    error = number(standard_error_of_mean(reward, count) if len(reward) > 1 else None, 2)
+    decisions = total(reward, count)
+    spread = np.sqrt(variance(reward, count) / (decisions - 1)) if decisions > 1 else None
+    error = number(None if spread is None else float(spread), 2)
     stands = "" if count is None else f" that stand for {int(count.sum()):,} decisions"
     sentences = [
         f"Log of {counted(len(reward), 'row')}{stands}; context: {fields}",
@@ -547,7 +554,7 @@ class Log:
     def to_pandas(self) -> Any:
         """Return a data frame with columns that ``Log.read`` finds by their names."""
         columns: dict[str, NDArray[Any]] = {}
-        menu, fields = self.schema.menu, self.schema.context
+        menu = self.schema.menu
         for place, slot in enumerate(menu.slots):
             names = np.array([choice.name for choice in slot.choices], dtype=object)
             label = "action" if menu.plain else f"action_{slot.name}"
@@ -559,9 +566,7 @@ class Log:
             columns["propensity"] = self.propensity
         if self.count is not None:
             columns["count"] = self.count
-        for name, field, values in zip(fields.names, fields.fields, self.context.T, strict=True):
-            if isinstance(field, Category):
-                values = np.array(field.values, dtype=object)[values.astype(np.int64)]
+        for name, values in field_columns(self.schema, self.context).items():
             columns[f"context_{name}"] = values
         return data_frame(columns)
 
@@ -615,6 +620,17 @@ class Log:
         for index, eligible in enumerate(self.eligible_sets):
             mask[index, list(eligible[slot])] = True
         return mask
+
+    def eligible_sizes(self) -> Floats:
+        """Return the number of eligible choices of each slot in each of the sets, ``[sets, S]``."""
+        sizes = [[len(indices) for indices in eligible] for eligible in self.eligible_sets]
+        return np.array(sizes, dtype=np.float64)
+
+    def batches(self) -> Iterator["Log"]:
+        """Yield the rows in batches; those of a log on disk are in memory one after the other."""
+        for rows in pieces(len(self)):
+            yield self.rows(rows)
+            self.release()
 
     def rows(self, which: Booleans | Integers | slice) -> "Log":
         """Return a log of some of the rows, given by a mask, by their numbers, or by a slice."""

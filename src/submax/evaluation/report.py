@@ -1,39 +1,233 @@
-"""Writes the report of a comparison: one page of HTML that needs nothing else."""
+"""A comparison for people: as text, and as one page of HTML that needs nothing else."""
 
 import base64
 import hashlib
+import io
 import math
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from submax._version import __version__
 from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.core.serialization import atomic_write
 from submax.core.summary import number, percentage
-from submax.evaluation.diagnostics import Overlap, kind_of
-from submax.evaluation.estimates import (
+from submax.evaluation.comparison import (
     DECISION,
     MOST_NAMED,
+    Comparison,
+    Difference,
     Estimate,
     rule_of,
+    some_names,
 )
+from submax.evaluation.diagnostics import EDGE_LABELS, kind_of
+from submax.evaluation.policies import LOGGING_POLICY
 
-if TYPE_CHECKING:
-    from submax.evaluation.comparison import Comparison, Overview
+# Warnings -----------------------------------------------------------------------------------------
 
+
+class Warned(NamedTuple):
+    """A warning of one kind: a ``sentence``, and the estimates that it ``concerns``, in words.
+
+    ``similar`` are the sentences of the same kind about other estimates, with other numbers.
+    ``serious`` says that a recommended estimate is among them.
+    """
+
+    sentence: str
+    similar: Sequence["Warned"]
+    concerns: str
+    serious: bool
+
+
+def warnings_of(estimates: Sequence[Estimate]) -> list[Warned]:
+    """Return one warning of each kind, those of recommended estimates first."""
+    by_sentence: dict[str, list[Estimate]] = {}
+    for one in estimates:
+        for sentence in one.cautions:
+            by_sentence.setdefault(sentence, []).append(one)
+    kinds: dict[str, list[Warned]] = {}
+    for sentence, concerned in by_sentence.items():
+        words = []
+        for policy in dict.fromkeys(one.policy for one in concerned):
+            mine = [one.estimator for one in concerned if one.policy == policy]
+            every = [one.estimator for one in estimates if one.policy == policy]
+            words.append(policy if len(mine) == len(every) else f"{policy} ({', '.join(mine)})")
+        serious = any(one.recommended for one in concerned)
+        warned = Warned(sentence, (), some_names(words), serious)
+        kinds.setdefault(kind_of(sentence), []).append(warned)
+    found = []
+    for several in kinds.values():
+        first, *similar = sorted(several, key=lambda one: not one.serious)
+        found.append(first._replace(similar=similar))
+    return sorted(found, key=lambda one: not one.serious)
+
+
+def capital(sentence: str) -> str:
+    """Return a sentence with a capital letter at its beginning."""
+    return sentence[0].upper() + sentence[1:]
+
+
+# Text ---------------------------------------------------------------------------------------------
+
+POLICIES_PER_TABLE = 3
+"""Policies side by side in one table: three columns of intervals fit into ``WIDTH``."""
+WIDTH = 110
+"""Characters of a line of a table."""
+
+
+def text_of(
+    found: Comparison,
+    *,
+    every: bool = False,
+    half_width: float | None = None,
+    effect: float | None = None,
+    top: int = MOST_NAMED,
+) -> str:
+    """Return the answer, the recommended estimate of each policy, differences, warnings and notes.
+
+    The ``top`` policies with the highest estimates are shown; if ``every``, with all estimates. If
+    ``half_width`` or ``effect`` is given, a sentence says how many rows would be needed for an
+    interval of this half-width, or to find a difference as large as this effect.
+    """
+    names, units, logged = found.ranked()[:top], found.units, found.estimates[0]
+    shown = [
+        one
+        for one in found.estimates
+        if (every or one.recommended) and one.policy in (LOGGING_POLICY, *names)
+    ]
+    warned = warnings_of(shown)
+    lines = [
+        found.answer,
+        f"{LOGGING_POLICY}: {_cell(logged, warned)}, the mean reward of {logged.diagnostics.rows} "
+        f"{units}",
+    ]
+    if every:
+        for first in range(0, len(names), POLICIES_PER_TABLE):
+            lines.append(_all_estimates(found, names[first : first + POLICIES_PER_TABLE], warned))
+    else:
+        lines.append(_recommended(found, names, warned))
+    left_out = len(found.policies()) - 1 - len(names)
+    if left_out > 0:
+        lines.append(f"{left_out} more policies: --top {left_out + len(names)} prints all")
+    differences = {one.policy: one for one in found.differences if one.recommended}
+    lines += [_difference(differences[name], units) for name in names if name in differences]
+    if left_out > 0 and any(one.level <= found.level for one in differences.values()):
+        lines.append(
+            "Each difference is for one policy alone; --baseline best compares all together"
+        )
+    for one in found.recommended() if half_width is not None else ():
+        lines.append(
+            f"{one.policy}, by {one.estimator}: about {_rows(one.rows_needed(half_width or 0))} "
+            f"evaluated {units} give an interval of ±{half_width:g}"
+        )
+    for apart in differences.values() if effect is not None else ():
+        lines.append(
+            f"{apart.policy} minus {apart.baseline}, by {apart.estimator}: about "
+            f"{_rows(apart.rows_needed(effect))} evaluated {units} show a difference of "
+            f"{effect:g} in 8 of 10 logs"
+        )
+    for place, warning in enumerate(warned, 1):
+        similar = some_names([other.concerns for other in warning.similar])
+        concerned = f" ({warning.concerns}; similarly {similar})" if similar else ""
+        lines.append(f"Warning {place}: {warning.sentence}{concerned}")
+    lines += [f"Note: {note}" for note in found.notes]
+    if len(found.estimators()) > 2:
+        rule = rule_of(found.estimators()[1:])
+        lines.append(f"* {rule}" if every else f"{capital(rule)} (--all prints the others)")
+    return "\n".join(lines)
+
+
+def _difference(one: Difference, units: str) -> str:
+    """Return a sentence about a difference, and how many rows would make it clear."""
+    ends = f"[{one.interval.low:+.4g}, {one.interval.high:+.4g}]"
+    text = f"{one.policy} minus {one.baseline}, by {one.estimator}: {one.value:+.4g} {ends}"
+    needed = one.rows_needed()
+    if one.is_clear or not math.isfinite(needed):
+        return text
+    return (
+        f"{text}; not significant: if the difference is as estimated, about {_rows(needed)} "
+        f"evaluated {units} would show it in 8 of 10 logs"
+    )
+
+
+def _rows(needed: float) -> str:
+    """Return a number of rows with two significant digits, such as 22,000."""
+    return f"{float(f'{needed:.2g}'):,.0f}"
+
+
+def _cell(one: Estimate | None, warned: Sequence[Warned], star: bool = False) -> str:
+    """Return a value with its interval, and the numbers of the warnings about it."""
+    if one is None:
+        return "-"
+    kinds = [kind_of(each.sentence) for each in warned]
+    marks = " ".join(str(kinds.index(kind_of(each)) + 1) for each in one.cautions)
+    return f"{one}{'*' * (star and one.recommended)}{f' ! {marks}' if marks else ''}"
+
+
+def _recommended(found: Comparison, names: Sequence[str], warned: Sequence[Warned]) -> str:
+    """Return a table with a row for each of the named policies, the best first."""
+    supported = found.unit == DECISION
+    # Headings in two lines leave room for names.
+    headings = ["policy", "estimator", "value", f"effective\n{found.units}", "rewarded"]
+    headings += ["largest\nweight", *["without\nsupport"] * supported]
+    by_policy, rows = {one.policy: one for one in found.recommended()}, []
+    for one in (by_policy[name] for name in names):
+        about = one.diagnostics
+        numbers = [f"{about.effective:.0f}", f"{about.effective_rewards:.1f}"]
+        numbers += [f"{about.largest:.3g}", *[f"{about.unsupported:.1%}"] * supported]
+        rows.append([one.policy, one.estimator, _cell(one, warned), *numbers])
+    return _table(found, headings, rows)
+
+
+def _all_estimates(found: Comparison, names: Sequence[str], warned: Sequence[Warned]) -> str:
+    """Return a table with a row for each estimator, and a column for each of the policies."""
+    known = {(one.policy, one.estimator): one for one in found.estimates}
+    rows = [
+        [estimator, *(_cell(known.get((name, estimator)), warned, star=True) for name in names)]
+        for estimator in found.estimators()[1:]
+    ]
+    about = [next(one for one in found.estimates if one.policy == name) for name in names]
+    for label, text in (
+        (f"effective {found.units}", "{0.effective:.0f} of {0.rows}"),
+        ("rewarded", "{0.effective_rewards:.1f}"),
+        ("largest weight", "{0.largest:.3g}"),
+        ("mean weight", "{0.mean_weight:.3f} ± {0.mean_error:.2g}"),
+        *[("without support", "{0.unsupported:.1%}")] * (found.unit == DECISION),
+    ):
+        rows.append([label, *(text.format(one.diagnostics) for one in about)])
+    return _table(found, ["estimator", *names], rows)
+
+
+def _table(found: Comparison, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    level = f"{100 * found.level:g} % intervals"
+    table = Table(title=f"Expected reward per {found.unit}, {level}")
+    for place, heading in enumerate(headings):
+        side: Literal["left", "right"] = "left" if heading in ("policy", "estimator") else "right"
+        whole = heading in ("estimator", "value")
+        overflow: Literal["fold", "ellipsis"] = "ellipsis" if place else "fold"
+        table.add_column(Text(heading), justify=side, no_wrap=whole, overflow=overflow)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console = Console(file=io.StringIO(), width=WIDTH)
+    console.print(table)
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]  # a StringIO
+    return "\n".join(line.rstrip() for line in lines)
+
+
+# The page -----------------------------------------------------------------------------------------
+
+TEMPLATES = "submax.evaluation"
 MARGIN = 0.04
 """Empty share of the width at each end of a figure."""
-
-
-class Mark(NamedTuple):
-    """A value and its interval as places from 0 to 100; ``value`` is None if it is not known."""
-
-    value: float | None
-    low: float
-    high: float
+CALIBRATION_ERRORS = 2.0
+"""Standard errors to each side of a ratio that are drawn: about 95 %."""
 
 
 class AxisScale(NamedTuple):
@@ -61,63 +255,11 @@ class AxisScale(NamedTuple):
         share = (number - self.first) / (self.last - self.first)
         return round(100 * min(max(share, 0.0), 1.0), 2)
 
-    def mark(self, value: float, low: float, high: float) -> Mark:
+    def mark(self, value: float, low: float, high: float) -> dict[str, float | None]:
         """Return the places of a value and of its interval."""
         known = None if math.isnan(value) else self.place(value)
         ends = (-math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high)
-        return Mark(known, self.place(ends[0]), self.place(ends[1]))
-
-
-class Warned(NamedTuple):
-    """A warning of one kind: a ``sentence``, and the estimates that it ``concerns``, in words.
-
-    ``similar`` are the sentences of the same kind about other estimates, with other numbers.
-    ``serious`` says that a recommended estimate is among them.
-    """
-
-    sentence: str
-    similar: Sequence["Warned"]
-    concerns: str
-    serious: bool
-
-
-def capital(sentence: str) -> str:
-    """Return a sentence with a capital letter at its beginning."""
-    return sentence[0].upper() + sentence[1:]
-
-
-def warnings_of(estimates: Sequence[Estimate]) -> list[Warned]:
-    """Return one warning of each kind, those of recommended estimates first."""
-    by_sentence: dict[str, list[Estimate]] = {}
-    for one in estimates:
-        for sentence in one.cautions:
-            by_sentence.setdefault(sentence, []).append(one)
-    kinds: dict[str, list[Warned]] = {}
-    for sentence, concerned in by_sentence.items():
-        serious = any(one.recommended for one in concerned)
-        one_warning = Warned(sentence, (), _words(concerned, estimates), serious)
-        kinds.setdefault(kind_of(sentence), []).append(one_warning)
-    found = []
-    for several in kinds.values():
-        first, *similar = sorted(several, key=lambda one: not one.serious)
-        found.append(first._replace(similar=similar))
-    return sorted(found, key=lambda one: not one.serious)
-
-
-def _words(concerned: Sequence[Estimate], estimates: Sequence[Estimate]) -> str:
-    """Return the policies, each with its estimators unless all of them are concerned."""
-    words = []
-    for policy in dict.fromkeys(one.policy for one in concerned):
-        mine = [one.estimator for one in concerned if one.policy == policy]
-        every = [one.estimator for one in estimates if one.policy == policy]
-        words.append(policy if len(mine) == len(every) else f"{policy} ({', '.join(mine)})")
-    more = len(words) - MOST_NAMED
-    return ", ".join(words[:MOST_NAMED]) + (f" and {more} more policies" if more > 0 else "")
-
-
-TEMPLATES = "submax.evaluation"
-CALIBRATION_ERRORS = 2.0
-"""Standard errors to each side of a ratio that are drawn: about 95 %."""
+        return {"value": known, "low": self.place(ends[0]), "high": self.place(ends[1])}
 
 
 def check_report(path: Path) -> None:
@@ -130,23 +272,24 @@ def check_report(path: Path) -> None:
         )
 
 
-def write_report(path: Path, found: "Comparison", command: str | None = None) -> None:
+def write_report(path: Path, found: Comparison, command: str | None = None) -> None:
     """Write the page; ``command`` is the command line by which it is made again."""
     check_report(path)
-    overview = found.overview
-    if overview is None:
+    if found.overview is None:
         raise InputError(
             "only a comparison that compare() returned has a report: compare the policies again"
         )
-    page = rendered(found, overview, command).encode()
+    page = rendered(found, command).encode()
     with atomic_write(path) as file:
         file.write(page)
 
 
-def rendered(found: "Comparison", overview: "Overview", command: str | None) -> str:
+def rendered(found: Comparison, command: str | None) -> str:
     """Return the page as HTML; every name and text of the log is shown as text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
+    overview = found.overview
+    assert overview is not None
     environment = Environment(
         loader=PackageLoader(TEMPLATES, "templates"),
         autoescape=True,
@@ -156,8 +299,15 @@ def rendered(found: "Comparison", overview: "Overview", command: str | None) -> 
     )
     environment.filters.update(number=number, percentage=percentage, folds=_folds)
     style = files(TEMPLATES).joinpath("templates", "report.css").read_text(encoding="utf-8")
-    # The policy of the page allows this style sheet alone: no script, no image, no address.
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policies = found.policies()[1:]
+    checked = [one for one in overview.choices if one.ratio is not None]
+    # Those that chance does not explain come first, because the page folds the last ones.
+    checked.sort(key=lambda one: one.plausible)
+    ends = [
+        (one.ratio or 0.0) + sign * CALIBRATION_ERRORS * (one.error or 0.0)
+        for one in checked
+        for sign in (-1, 1)
+    ]
     return environment.get_template("report.html").render(
         found=found,
         by_decision=found.unit == DECISION,
@@ -166,21 +316,24 @@ def rendered(found: "Comparison", overview: "Overview", command: str | None) -> 
         command=command,
         version=__version__,
         style=style,
-        digest=digest,
+        # The policy of the page allows this style sheet alone: no script, no image, no address.
+        digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
         logging=found.estimates[0],
-        scale=AxisScale.of(_numbers(found.estimates)),
-        groups=_groups(found),
+        scale=_scale(found.estimates),
+        groups=_folds(policies if len(policies) <= MOST_NAMED else found.ranked(), MOST_NAMED),
         most=MOST_NAMED,
         warnings=warnings_of(found.estimates),
         rule=f"{capital(rule_of(found.estimators()[1:]))}.",
-        weights=Overlap.labels(),
-        calibrated=_calibrated(overview),
-        slices=_slices(overview),
+        weights=EDGE_LABELS,
+        calibrated=checked,
+        calibration_scale=AxisScale.of([1.0, *ends]),
+        calibration_errors=CALIBRATION_ERRORS,
+        slices=_slices(found),
     )
 
 
-def _numbers(estimates: Sequence[Estimate]) -> list[float]:
-    return [number for one in estimates for number in (one.value, *one.interval)]
+def _scale(estimates: Iterable[Estimate]) -> AxisScale:
+    return AxisScale.of(number for one in estimates for number in (one.value, *one.interval))
 
 
 def _folds(rows: Sequence[Any], most: int) -> list[Sequence[Any]]:
@@ -188,37 +341,15 @@ def _folds(rows: Sequence[Any], most: int) -> list[Sequence[Any]]:
     return [rows] if len(rows) <= most else [rows[:most], rows[most:]]
 
 
-def _groups(found: "Comparison") -> list[list[str]]:
-    """Return the policies that are shown, and those that are folded, if there are many.
-
-    The first ones are those with the highest recommended estimates.
-    """
-    policies = found.policies()[1:]
-    if len(policies) > MOST_NAMED:
-        policies = found.ranked()
-    return [list(one) for one in _folds(policies, MOST_NAMED)]
-
-
-def _calibrated(overview: "Overview") -> dict[str, Any]:
-    """Return the choices whose propensities were checked, and the scale of their ratios."""
-    choices = [one for one in overview.choices if one.calibration is not None]
-    # Those that chance does not explain come first, because the page folds the last ones.
-    choices.sort(key=lambda one: one.calibration is None or one.calibration.plausible)
-    ends = [1.0]
-    for one in choices:
-        if one.calibration is not None:
-            half = CALIBRATION_ERRORS * one.calibration.error
-            ends += [one.calibration.ratio - half, one.calibration.ratio + half]
-    return {"choices": choices, "scale": AxisScale.of(ends), "errors": CALIBRATION_ERRORS}
-
-
-def _slices(overview: "Overview") -> list[dict[str, Any]]:
+def _slices(found: Comparison) -> list[dict[str, Any]]:
     """Return the estimates of slices by column, then by value, with the scale of each column."""
-    found = []
-    for column in dict.fromkeys(one.column for one in overview.slices):
-        mine = [one for one in overview.slices if one.column == column]
+    every = () if found.overview is None else found.overview.slices
+    columns = []
+    for column in dict.fromkeys(one.column for one in every):
+        mine = [one for one in every if one.column == column]
         values = list(dict.fromkeys(one.value for one in mine))
         rows = [(value, [one.estimate for one in mine if one.value == value]) for value in values]
-        scale = AxisScale.of(_numbers([one.estimate for one in mine]))
-        found.append({"column": column, "rows": rows, "scale": scale})
-    return found
+        columns.append(
+            {"column": column, "rows": rows, "scale": _scale(one.estimate for one in mine)}
+        )
+    return columns

@@ -14,7 +14,7 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError, one_line
 from submax.evaluation.log import Log
-from submax.evaluation.sums import mean, some
+from submax.evaluation.sums import mean
 from submax.models.classifiers import class_by_name, copied, seeded
 from submax.models.regression.bayesian import Posterior, Prior, PriorStructure, Sums, fitted
 from submax.models.regression.blas import in_one_thread
@@ -444,7 +444,8 @@ def fold_numbers(count: int) -> NDArray[np.int8]:
 
 def _mean_of(log: Log, which: Booleans) -> float:
     reward = log.reward[which]
-    return mean(reward, some(log.count, which)) if reward.size else 0.0
+    count = None if log.count is None else log.count[which]
+    return mean(reward, count) if reward.size else 0.0
 
 
 MOST_CLASSES = 20

@@ -12,9 +12,9 @@ from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.evaluation.cells import CheckedColumns
 from submax.evaluation.columns import context_columns
+from submax.evaluation.policies import action_names
 from submax.evaluation.reading import ContextColumns, eligible_names
 from submax.evaluation.sources import PLAIN, TextFormat, open_source
-from submax.evaluation.targets import action_names
 from submax.schema.actions import ChoiceIndices
 from submax.schema.trained_policy import TrainedPolicy
 

@@ -1,18 +1,22 @@
 """The terms that an estimate averages, and sums of them that add up over batches of rows."""
 
 from collections.abc import Sequence
-from itertools import combinations_with_replacement, permutations
 from typing import Any, ClassVar, NamedTuple, Self
 
 import msgspec
 import numpy as np
 
-from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.arrays import Floats, Integers
 from submax.evaluation.intervals import Blocks, Summed
 
 
+def weigh(values: Floats, count: Floats | None) -> Floats:
+    """Return c_i v_i; each row is one decision if there are no counts."""
+    return values if count is None else count * values
+
+
 def total(values: Floats, count: Floats | None) -> float:
-    """Return Σ_i c_i, the number of decisions; each row is one decision if there are no counts."""
+    """Return Σ_i c_i, the number of decisions."""
     return float(len(values) if count is None else count.sum())
 
 
@@ -27,24 +31,7 @@ def variance(values: Floats, count: Floats | None) -> float:
     """Return the variance over all decisions, with the divisor Σ_i c_i."""
     if count is None:
         return float(values.var())
-    distance = values - mean(values, count)
-    return float(count @ distance**2 / count.sum())
-
-
-def error_of_mean(values: Floats, count: Floats | None) -> float:
-    """Return s / √n over n decisions, with s² of divisor n; 0 for a single decision."""
-    return float(np.sqrt(variance(values, count) / total(values, count)))
-
-
-def standard_error_of_mean(values: Floats, count: Floats | None = None) -> float:
-    """Return s / √n over n decisions, with s² of divisor n − 1; infinite for a single one."""
-    decisions = total(values, count)
-    return float(np.sqrt(variance(values, count) / (decisions - 1))) if decisions > 1 else np.inf
-
-
-def some(count: Floats | None, which: Booleans) -> Floats | None:
-    """Return the counts of some rows."""
-    return None if count is None else count[which]
+    return float(count @ (values - mean(values, count)) ** 2 / count.sum())
 
 
 def quantiles(values: Floats, shares: Floats, count: Floats | None) -> Floats:
@@ -75,9 +62,9 @@ class Range(NamedTuple):
     high: float
 
     @classmethod
-    def of(cls, values: Floats) -> "Range":
-        """Return the range of the numbers of an array."""
-        return cls(float(values.min()), float(values.max()))
+    def of(cls, values: Floats | float) -> "Range":
+        """Return the range of the numbers of an array, or of a constant."""
+        return cls(float(np.min(values)), float(np.max(values)))
 
     def __add__(self, other: "Range") -> "Range":  # type: ignore[override]  # not of tuples
         return Range(min(self.low, other.low), max(self.high, other.high))
@@ -104,13 +91,11 @@ class Additive(msgspec.Struct, frozen=True):
     shared: ClassVar[tuple[str, ...]] = ()
 
     def __add__(self, other: Self) -> Self:
+        pairs = (
+            (name, getattr(self, name), getattr(other, name)) for name in self.__struct_fields__
+        )
         return type(self)(
-            *(
-                getattr(self, name)
-                if name in self.shared
-                else joined(getattr(self, name), getattr(other, name))
-                for name in self.__struct_fields__
-            )
+            *(mine if name in self.shared else joined(mine, its) for name, mine, its in pairs)
         )
 
 
@@ -120,15 +105,13 @@ class Terms(NamedTuple):
     y is the ``numerator [n]``, z the ``denominator`` (1 if it is None), o the ``offset`` (0 if it
     is None), and c the number of equal decisions that a row stands for, ``counts`` (1 if it is
     None). ``reach`` are the smallest and the largest possible y / z, None if they are not known.
-    ``threshold`` is the weight threshold that was used, if any, and ``without_threshold`` are the
-    terms without it.
+    ``threshold`` is the weight threshold that was used, if any.
     """
 
     numerator: Floats
     denominator: Floats | None = None
     reach: tuple[float, float] | None = None
     threshold: float | None = None
-    without_threshold: "Terms | None" = None
     counts: Floats | None = None
     offset: Floats | None = None
 
@@ -161,12 +144,29 @@ class Terms(NamedTuple):
 
     def summed(self, cluster: Integers | None = None) -> Summed:
         """Return the estimate of these rows alone, with blocks of single rows, or by cluster."""
-        units = Units.of_rows(len(self.numerator))
-        if cluster is not None:
-            units = Units(cluster, int(cluster.max()) + 1, clusters=True)
+        units = (
+            Units.of_rows(len(self.numerator)) if cluster is None else Units.of_clusters(cluster)
+        )
         value = self.value
         centre = value if np.isfinite(value) else 0.0
         return TermSums.of(self, centre=centre, units=units).estimate()
+
+
+def sampled(terms: Terms, weight: Floats) -> Terms:
+    """Return the terms of Σ_i s_i t_i / Σ_i s_i, where s_i is the sampling weight of a row.
+
+    s_i is 1 / (probability with which the row was kept), so the sums estimate those of the
+    whole log. A ratio Σ_i y_i / Σ_i z_i becomes Σ_i s_i y_i / Σ_i s_i z_i. The interval is that of
+    the ratio: a row with a weight of 10 is one observation, not ten as with a count of 10.
+
+    Reference: Hájek (1971), for the ratio of weighted sums.
+    """
+    offset = terms.offset
+    return terms._replace(
+        numerator=weight * terms.numerator,
+        denominator=weight if terms.denominator is None else weight * terms.denominator,
+        offset=None if offset is None else weight * offset / mean(weight, terms.counts),
+    )
 
 
 SMALLEST_EIGENVALUE = 1e-10
@@ -220,94 +220,82 @@ class Adjustment(NamedTuple):
 
     def _controls(self, weight: Floats, covariates: Floats, sampling: Floats | None) -> Floats:
         standardized = (covariates - self.centre) / self.spread
-        controls: Floats = (weight - 1)[:, None] * np.column_stack(
-            [np.ones(len(weight)), standardized]
-        )
+        ones = np.ones(len(weight))
+        controls: Floats = (weight - 1)[:, None] * np.column_stack([ones, standardized])
         return controls if sampling is None else controls * (sampling / self.kept)[:, None]
-
-
-def sampled(terms: Terms, weight: Floats) -> Terms:
-    """Return the terms of Σ_i s_i t_i / Σ_i s_i, where s_i is the sampling weight of a row.
-
-    s_i is 1 / (probability with which the row was kept), so the sums estimate those of the
-    whole log. A ratio Σ_i y_i / Σ_i z_i becomes Σ_i s_i y_i / Σ_i s_i z_i. The interval is that of
-    the ratio: a row with a weight of 10 is one observation, not ten as with a count of 10.
-
-    Reference: Hájek (1971), for the ratio of weighted sums.
-    """
-    plain = terms.without_threshold
-    offset = terms.offset
-    return terms._replace(
-        numerator=weight * terms.numerator,
-        denominator=weight if terms.denominator is None else weight * terms.denominator,
-        without_threshold=None if plain is None else sampled(plain, weight),
-        offset=None if offset is None else weight * offset / mean(weight, terms.counts),
-    )
 
 
 ROUNDING = 1e-14
 """Relative error of a difference of sums."""
+MOMENT_ROWS = 1 << 14
+"""Rows whose products are in memory together: they stay in the cache."""
 
 
 class Moments(Additive, frozen=True):
-    """Σ c, Σ c x, Σ c x xᵀ and Σ c x ⊗ x ⊗ x over the rows x of a table with K columns.
+    """Σ c x ⊗ x ⊗ x over the rows (1, x), where x has K columns: ``sums [1 + K, 1 + K, 1 + K]``.
 
+    The first column is 1, so the sums of lower orders, Σ c, Σ c x and Σ c x xᵀ, are among them.
     From them follow the mean, the variance and the third cumulant of every linear combination of
     the columns.
     """
 
-    decisions: float
-    first: Floats
-    second: Floats
-    third: Floats
+    sums: Floats
 
     @classmethod
     def of(
-        cls, columns: Sequence[Floats | None], rows: int, counts: Floats | None = None
+        cls, columns: Sequence[Floats | float], rows: int, counts: Floats | None = None
     ) -> "Moments":
-        """Return the sums over some rows; a column that is None is 1 in every row.
-
-        Products with 1 are sums of a lower order, which are not computed again.
-        """
-        varying = [one for one in columns if one is not None]
+        """Return the sums over some rows; a column may be a constant."""
+        varying = [one for one in columns if isinstance(one, np.ndarray)]
         width = len(varying) + 1
-        # Column 0 is the constant 1, so sums of lower orders are part of those of the third.
+        first, second = np.triu_indices(width)
+        third, table = np.zeros((len(first), width)), np.ones((width, min(rows, MOMENT_ROWS)))
+        for begin in range(0, rows, MOMENT_ROWS):
+            end = min(begin + MOMENT_ROWS, rows)
+            x = table[:, : end - begin]
+            for place, one in enumerate(varying, 1):
+                x[place] = one[begin:end]
+            counted = x if counts is None else counts[begin:end] * x
+            third += (counted[first] * x[second]) @ x.T
         sums = np.empty((width, width, width))
-        sums[0, 0, 0] = rows if counts is None else counts.sum()
-        counted = varying if counts is None else [counts * one for one in varying]
-        for one in range(1, width):
-            _fill(sums, (0, 0, one), float(counted[one - 1].sum()))
-        for one, two in combinations_with_replacement(range(1, width), 2):
-            product = counted[one - 1] * varying[two - 1]
-            _fill(sums, (0, one, two), float(product.sum()))
-            for three in range(two, width):
-                _fill(sums, (one, two, three), float(product @ varying[three - 1]))
-        numbers = np.cumsum([one is not None for one in columns])
-        place = np.where([one is None for one in columns], 0, numbers)
-        third = sums[np.ix_(place, place, place)]
-        return cls(float(sums[0, 0, 0]), sums[0, 0, place], sums[0][np.ix_(place, place)], third)
+        sums[first, second] = sums[second, first] = third
+        # A constant column is a multiple of the column of ones.
+        places, factors = [0], [1.0]
+        for column in columns:
+            is_array = isinstance(column, np.ndarray)
+            places.append(max(places) + 1 if is_array else 0)
+            factors.append(1.0 if is_array else float(column))
+        scale = np.array(factors)
+        expanded = sums[np.ix_(places, places, places)]
+        return cls(expanded * scale[:, None, None] * scale[:, None] * scale)
 
-    def central(self, weights: Floats) -> tuple[float, float, float]:
+    @property
+    def decisions(self) -> float:
+        """The number of decisions, Σ c."""
+        return float(self.sums[0, 0, 0])
+
+    @property
+    def first(self) -> Floats:
+        """The sums Σ c x, ``[K]``."""
+        return self.sums[0, 0, 1:]
+
+    def central(self, weights: Sequence[float] | Floats) -> tuple[float, float, float]:
         """Return mean, variance and third central moment of the combination Σ_k w_k x_k.
 
-        >>> Moments.of([np.array([0.0, 1.0, 5.0]), None], 3).central(np.array([1.0, 3.0]))[0]
+        >>> Moments.of([np.array([0.0, 1.0, 5.0]), 1.0], 3).central([1.0, 3.0])[0]
         5.0
         """
-        average = float(weights @ self.first) / self.decisions
-        square = float(weights @ self.second @ weights) / self.decisions
+        w, count, sums = np.asarray(weights), self.decisions, self.sums[1:, 1:, 1:]
+        second = self.sums[0, 1:, 1:]
+        average = float(w @ self.first) / count
+        square = float(w @ second @ w) / count
         spread = square - average**2
         # A difference of sums that rounding explains is none: all terms are equal.
-        largest = float(np.abs(weights) @ np.abs(self.second) @ np.abs(weights)) / self.decisions
+        largest = float(np.abs(w) @ np.abs(second) @ np.abs(w)) / count
         if not spread > ROUNDING * largest:
             return average, 0.0 * spread, 0.0 * spread
-        cube = np.einsum("ijk,i,j,k->", self.third, weights, weights, weights) / self.decisions
-        return average, spread, float(cube) - 3 * average * square + 2 * average**3
-
-
-def _fill(sums: Floats, place: tuple[int, int, int], value: float) -> None:
-    """Set an element of a symmetric table, in all orders of its three numbers."""
-    for one in permutations(place):
-        sums[one] = value
+        cube = float(np.einsum("ijk,i,j,k->", sums, w, w, w)) / count
+        return average, spread, cube - 3 * average * square + 2 * average**3
 
 
 class Units(NamedTuple):
@@ -327,6 +315,11 @@ class Units(NamedTuple):
         """Return units of single rows."""
         return cls(np.arange(rows), rows, single=True)
 
+    @classmethod
+    def of_clusters(cls, cluster: Integers) -> "Units":
+        """Return units that are clusters."""
+        return cls(cluster, int(cluster.max()) + 1, clusters=True)
+
 
 NO_UNITS = Units()
 COLUMNS = 3
@@ -334,54 +327,33 @@ COLUMNS = 3
 
 
 class Side(Additive, frozen=True):
-    """The ranges of the terms of an estimate, and which of its columns are not constant.
+    """Ranges of the terms of an estimate: of y / z (None if not known), of z, and of o."""
 
-    ``reach`` is that of y / z, ``below`` that of z, ``offset`` that of o, and ``observed`` that of
-    the terms of a mean.
-    """
-
-    shared = ("ratio",)
-
-    ratio: bool
     reach: Range | None
     below: Range
-    offset: Range | None
-    observed: Range
-
-    @classmethod
-    def of(cls, terms: Terms) -> "Side":
-        """Return the ranges over the rows of a batch."""
-        y, z, o = terms.numerator, terms.denominator, terms.offset
-        return cls(
-            z is not None,
-            None if terms.reach is None else Range(*terms.reach),
-            Range(1.0, 1.0) if z is None else Range.of(z),
-            None if o is None else Range.of(o),
-            Range.of(y if o is None else y + o),
-        )
+    offset: Range
 
 
 class TermSums(Additive, frozen=True):
     """Sums over the columns of an estimate, and of the baseline from which it is subtracted.
 
     Terms are measured from the ``centre``, a number near the value, so sums lose no digits.
-    ``apart`` is the range of observed differences from the baseline. ``table [units, 7]`` has the
-    sums of all columns and the decisions of each unit: of clusters (``clusters``), or of blocks of
-    rows. ``plain`` are the sums of the terms without their ``threshold``.
+    ``sides`` are the ranges of both. ``observed`` is the range of the terms of a mean, and
+    ``apart`` that of the differences from the baseline. ``table [units, 7]`` has the sums of all
+    columns and the decisions of each unit: of clusters (``clusters``), or of blocks of rows.
     """
 
     shared = ("centre", "clusters", "divisible", "threshold")
 
     moments: Moments
     centre: float
-    mine: Side
-    base: Side
+    sides: list[Side]
+    observed: Range
     apart: Range
     table: Floats | None
     clusters: bool
     divisible: bool
     threshold: float | None
-    plain: "TermSums | None"
 
     @classmethod
     def of(
@@ -392,97 +364,87 @@ class TermSums(Additive, frozen=True):
         units: Units = NO_UNITS,
     ) -> "TermSums":
         """Return the sums of the terms of some rows."""
-        rows, other = len(terms.numerator), baseline or terms
-        paired = (None, None, None) if baseline is None else _columns(baseline, centre)
-        columns = [*_columns(terms, centre), *paired]
-        table, counts = None, terms.counts
+        rows, counts, other = len(terms.numerator), terms.counts, baseline or terms
+        columns = _columns(terms, centre)
+        columns += [0.0, 1.0, 0.0] if baseline is None else _columns(baseline, centre)
+        table = None
         if units.number is not None:
             table = np.zeros((units.total, len(columns) + 1))
-            for place, column in enumerate([*columns, None]):
-                if place % COLUMNS == COLUMNS - 1 and column is None:
-                    continue  # There is no offset.
-                counted = counts if column is None else column
-                if column is not None and counts is not None:
-                    counted = counts * column
-                table[:, place] = np.bincount(units.number, counted, minlength=units.total)
-        plain = None
-        if terms.without_threshold is not None or other.without_threshold is not None:
-            without = None if baseline is None else baseline.without_threshold or baseline
-            plain = cls.of(terms.without_threshold or terms, without, centre, units)
+            decisions = np.bincount(units.number, counts, minlength=units.total)
+            for place, one in enumerate(columns):
+                table[:, place] = (
+                    np.bincount(units.number, weigh(one, counts), minlength=units.total)
+                    if isinstance(one, np.ndarray)
+                    else one * decisions
+                )
+            table[:, -1] = decisions
+        sides = [
+            Side(
+                None if one.reach is None else Range(*one.reach),
+                Range.of(1.0 if one.denominator is None else one.denominator),
+                Range.of(0.0 if one.offset is None else one.offset),
+            )
+            for one in (terms, other)
+        ]
         return cls(
             Moments.of(columns, rows, counts),
             centre,
-            Side.of(terms),
-            Side.of(other),
+            sides,
+            Range.of(_plus(terms)),
             Range(0.0, 0.0) if baseline is None else Range.of(_plus(terms) - _plus(baseline)),
             table,
             units.clusters,
             units.single and counts is not None,
             terms.threshold,
-            plain,
         )
 
     def estimate(self) -> Summed:
         """Return the estimate and what its intervals depend on."""
-        value, _ = self._value(0)
-        found = self._summed(value, self._influence(0), self._reach(0), self.mine.observed)
-        blocks = found.blocks
-        if blocks is not None and self.table is not None and not self.clusters:
+        found = self._summed(self._value(0)[0], self._influence(0), self._reach(0), self.observed)
+        if found.blocks is not None and not self.clusters:
             # A resample has its own ratio.
-            u, z, o, decisions = self._occupied()[:, [0, 1, 2, 2 * COLUMNS]].T
-            blocks = blocks._replace(numerator=u + self.centre * z, denominator=z, offset=o)
-            found = found._replace(blocks=blocks._replace(decisions=decisions))
-        # The terms without a threshold, if this estimate has one.
-        plain = None if self.threshold is None or self.plain is None else self.plain.estimate()
-        return found._replace(threshold=self.threshold, plain=plain)
+            u, z, o = self._occupied()[:, :COLUMNS].T
+            numerator = u + self.centre * z
+            blocks = found.blocks._replace(numerator=numerator, denominator=z, offset=o)
+            found = found._replace(blocks=blocks)
+        return found._replace(threshold=self.threshold)
 
     def difference(self) -> Summed:
         """Return the paired difference from the baseline and what its intervals depend on."""
-        mine, base = self._reach(0), self._reach(COLUMNS)
-        reach = None
-        if mine is not None and base is not None:
-            reach = Range(mine.low - base.high, mine.high - base.low)
-        value = self._value(0)[0] - self._value(COLUMNS)[0]
-        weights = self._influence(0) - self._influence(COLUMNS)
-        plain = None if self.plain is None else self.plain.difference()
-        return self._summed(value, weights, reach, self.apart)._replace(plain=plain)
+        mine, base = self._reach(0), self._reach(1)
+        reach = mine and base and Range(mine.low - base.high, mine.high - base.low)
+        value = self._value(0)[0] - self._value(1)[0]
+        return self._summed(value, self._influence(0) - self._influence(1), reach, self.apart)
 
-    def _value(self, place: int) -> tuple[float, float]:
-        """Return the estimate, and the mean of its denominator."""
-        u, z, o = self.moments.first[place : place + COLUMNS]
-        side = self.base if place else self.mine
-        more = 0.0 if side.offset is None else float(o) / self.moments.decisions
-        value = self.centre + float(u / z) + more if z > 0 else float("nan")
-        return value, float(z) / self.moments.decisions
+    def _value(self, side: int) -> tuple[float, float, float]:
+        """Return the estimate, the mean of its denominator, and the mean of its offset."""
+        count = self.moments.decisions
+        u, z, o = map(float, self.moments.first[COLUMNS * side : COLUMNS * (side + 1)])
+        value = self.centre + u / z + o / count if z > 0 else float("nan")
+        return value, z / count, o / count
 
-    def _influence(self, place: int) -> Floats:
+    def _influence(self, side: int) -> Floats:
         """Return the weights of the columns in (y − v z) / z̄ + o, v without the offset."""
-        side, weights = self.base if place else self.mine, np.zeros(2 * COLUMNS)
-        u, z, _ = self.moments.first[place : place + COLUMNS]
-        if z > 0:
-            below = float(z) / self.moments.decisions
-            weights[place : place + 2] = 1 / below, -float(u / z) / below
-        else:
-            weights[place] = np.nan
-        weights[place + 2] = 0.0 if side.offset is None else 1.0
+        weights, place = np.zeros(2 * COLUMNS), COLUMNS * side
+        value, below, more = self._value(side)
+        if not below > 0:
+            return np.full(2 * COLUMNS, np.nan)
+        ratio = value - more - self.centre
+        weights[place : place + COLUMNS] = 1 / below, -ratio / below, 1.0
         return weights
 
-    def _reach(self, place: int) -> Range | None:
-        """Return the smallest and the largest possible term."""
-        side = self.base if place else self.mine
-        if side.reach is None:
+    def _reach(self, side: int) -> Range | None:
+        """Return the smallest and the largest possible term, v + z (y / z − v) / z̄ + o."""
+        one = self.sides[side]
+        if one.reach is None:
             return None
-        more = side.offset or Range(0.0, 0.0)
-        if not side.ratio:
-            return Range(side.reach.low + more.low, side.reach.high + more.high)
-        value, below = self._value(place)
-        _, _, o = self.moments.first[place : place + COLUMNS]
-        value -= 0.0 if side.offset is None else float(o) / self.moments.decisions
-        products = np.outer([*side.below, 0.0], [end - value for end in side.reach])
+        value, below, more = self._value(side)
+        value -= more
+        products = np.outer([*one.below, 0.0], [end - value for end in one.reach])
         below = max(below, SMALLEST_MEAN)
         return Range(
-            value + float(products.min()) / below + more.low,
-            value + float(products.max()) / below + more.high,
+            value + float(products.min()) / below + one.offset.low,
+            value + float(products.max()) / below + one.offset.high,
         )
 
     def _occupied(self) -> Floats:
@@ -493,18 +455,11 @@ class TermSums(Additive, frozen=True):
         self, value: float, weights: Floats, reach: Range | None, observed: Range
     ) -> Summed:
         count = self.moments.decisions
-        if np.isnan(weights).any():
-            spread = third = average = float("nan")
-        else:
+        average = spread = third = float("nan")
+        if not np.isnan(weights).any():
             average, spread, third = self.moments.central(weights)
-        found = Summed(
-            value,
-            count,
-            float(np.sqrt(spread / (count - 1))) if count > 1 else float("inf"),
-            third / count**2,
-            reach,
-            observed,
-        )
+        error = float(np.sqrt(spread / (count - 1))) if count > 1 else float("inf")
+        found = Summed(value, count, error, third / count**2, reach, observed)
         if self.table is None:
             return found
         table = self._occupied()
@@ -512,21 +467,23 @@ class TermSums(Additive, frozen=True):
         deviation = table[:, :-1] @ np.nan_to_num(weights) - average * decisions
         if self.clusters:
             return _clustered(found, spread, decisions, deviation)
-        zero = np.zeros(len(decisions))
-        sums = deviation + value * decisions
-        return found._replace(
-            blocks=Blocks(sums, decisions, zero, decisions, deviation, self.divisible)
-        )
+        zero, sums = np.zeros(len(decisions)), deviation + value * decisions
+        blocks = Blocks(sums, decisions, zero, decisions, deviation, self.divisible)
+        return found._replace(blocks=blocks)
 
 
 SMALLEST_MEAN = 1e-300
 """Lower bound of the mean weight, so that a division by 0 does not occur if all weights are 0."""
 
 
-def _columns(terms: Terms, centre: float) -> tuple[Floats, Floats | None, Floats | None]:
-    """Return the columns u, z and o; None is a constant."""
-    z = terms.denominator
-    return terms.numerator - (centre if z is None else centre * z), z, terms.offset
+def _columns(terms: Terms, centre: float) -> list[Floats | float]:
+    """Return the columns u, z and o; a number is a constant."""
+    y, z, o = terms.numerator, terms.denominator, terms.offset
+    return [
+        y - (centre if z is None else centre * z),
+        1.0 if z is None else z,
+        0.0 if o is None else o,
+    ]
 
 
 def _plus(terms: Terms) -> Floats:
@@ -552,8 +509,7 @@ def _clustered(rows: Summed, spread: float, sizes: Floats, deviation: Floats) ->
     Imbens and Kolesár (2016) for those with ρ; Kish (1965), Survey sampling, for the design effect.
     """
     clusters, value, count = len(sizes), rows.value, rows.decisions
-    scale = clusters / count
-    share = sizes / count
+    scale, share = clusters / count, sizes / count
     free = np.where(share < 1, 1 / np.maximum(1 - share, SMALLEST_MEAN), 1.0)
     variance = float(free @ deviation**2) / count**2
     independent, most = count * spread, float(sizes.max())
@@ -564,8 +520,7 @@ def _clustered(rows: Summed, spread: float, sizes: Floats, deviation: Floats) ->
             (value + times * (rows.reach[0] - value), value + times * (rows.reach[1] - value))
             for times in (scale * most, scale * min(max(effect, 1.0), most))
         )
-    terms = value + scale * deviation
-    ones = np.ones(clusters)
+    terms, ones = value + scale * deviation, np.ones(clusters)
     return rows._replace(
         decisions=float(clusters),
         error=float(np.sqrt(variance)) if clusters > 1 else float("inf"),

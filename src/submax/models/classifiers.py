@@ -149,7 +149,6 @@ class ModelCache:
 
     @classmethod
     def holding(cls, models: Models) -> "ModelCache":
-        """Return a cache that holds fitted models."""
         cache = cls()
         cache._models = models
         return cache
@@ -248,7 +247,6 @@ class ClassifierTemplate:
 
     @property
     def name(self) -> str:
-        """The name of the class, for messages."""
         return type(self.unfitted).__name__
 
     def fitted(

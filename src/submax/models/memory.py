@@ -88,7 +88,6 @@ class Buffer(NamedTuple):
 
     @classmethod
     def empty(cls, problem: Problem, replicas: int) -> Self:
-        """Return a buffer without rows."""
         nothing = np.zeros((replicas, 0))
         context = np.zeros((replicas, 0, problem.context_width), dtype=np.float32)
         kind = np.float64 if problem.space.reals else np.int32

@@ -247,7 +247,6 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
         loss: Floats,
         rng: np.random.Generator,
     ) -> PredictiveMixtureState:
-        """Let the policies learn, given their losses."""
         weight, reward = feedback.weight, feedback.reward
         binary = isinstance(state.problem.scale, Binary)
         rows = state.rows + np.count_nonzero(weight, axis=1)

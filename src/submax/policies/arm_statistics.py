@@ -41,7 +41,6 @@ class ArmStatistics(NamedTuple):
 
     @classmethod
     def empty(cls, problem: Problem, replicas: int, memory: Memory = EVERYTHING) -> Self:
-        """The statistics before any feedback."""
         problem.space.check_listable("this policy")
         shape, history = (replicas, problem.space.size), None
         if memory.drops_rows:
@@ -49,12 +48,10 @@ class ArmStatistics(NamedTuple):
         return cls(problem, np.zeros(shape), np.zeros(shape), history)
 
     def add(self, feedback: Feedback) -> Self:
-        """The statistics after more feedback."""
         feedback.check(self.problem)
         return self.with_rows(feedback.action, feedback.reward, feedback.weight)
 
     def remembering(self, feedback: Feedback, memory: Memory, rng: np.random.Generator) -> Self:
-        """The statistics of what the memory keeps after more feedback."""
         if self.history is not None:
             feedback.check(self.problem)
             feedback = feedback._replace(context=np.zeros((*feedback.reward.shape, 0)))

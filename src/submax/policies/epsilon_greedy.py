@@ -23,7 +23,6 @@ class RandomState(NamedTuple):
     problem: Problem
 
     def restricted(self, choices: Choices) -> Self:
-        """Return the problem with these choices alone."""
         return self._replace(problem=self.problem.restricted(choices))
 
 

@@ -10,13 +10,17 @@ def _conditioned(estimator: str | Table = "counting", strategy: str | Table = "s
 
 
 BY_DEFAULTS = (
-    *("actor-critic", "advantage-conditioned", "cascade-kl-ucb", "cascade-ucb"),
-    *("climbing-dropout-thompson", "double-thompson", "doubly-robust-gradient", "dropout-thompson"),
-    *("exp3", "exp3-ix", "fourier-thompson", "generative-policy-gradient", "gradient"),
+    *(
+        "actor-critic",
+        "advantage-conditioned",
+        "cascade-kl-ucb",
+    ),
+    *("climbing-dropout-thompson", "doubly-robust-gradient", "dropout-thompson"),
+    *("exp3-ix", "fourier-thompson", "generative-policy-gradient", "gradient"),
     *("hill-climbing-thompson", "imed", "kl-ucb", "linear-thompson", "linucb", "moss"),
     *("neural-thompson", "neural-ucb", "policy-gradient", "posterior-slots", "posterior-submax"),
     *("preference-optimization", "random", "relative-ucb", "sample-average-sampling"),
-    *("sample-average-ucb", "slate-cvae", "successive-elimination", "top-two-thompson"),
+    *("sample-average-ucb", "slate-cvae", "top-two-thompson"),
     *("track-and-stop", "ucb1", "variance-network-ucb"),
 )
 """Kinds whose preset has the name of the kind, and the defaults of all parameters."""

@@ -34,7 +34,7 @@ class RegressionBeliefs(NamedTuple):
     """The belief about all joint actions in each replica.
 
     ``roots`` has a matrix root ``[K, F, F]`` of the posterior covariances for each replica, see
-    ``Posterior.roots``, if the policy decides by them; None before the first posterior.
+    ``PosteriorCovariance.roots``, if the policy decides by them; None before the first posterior.
     """
 
     problem: Problem
@@ -107,8 +107,9 @@ class RegressionPolicy(TabularPolicy[RegressionBeliefs]):
         feedback.check(state.problem)
         # Each replica has a stream of its own, so none depends on the rows of another.
         beliefs, streams = list(state.beliefs), rng.spawn(len(state.beliefs))
+        index = state.problem.space.index(feedback.action)
         for replica, stream in enumerate(streams):
-            rows = RegressionRows.of(feedback, replica, state.problem)
+            rows = RegressionRows.of(feedback, replica, index)
             if len(rows.reward):
                 beliefs[replica] = self.learned(beliefs[replica], rows, state.problem, stream)
         return state._replace(beliefs=tuple(beliefs))
@@ -172,7 +173,6 @@ class PosteriorSubMax(RegressionPolicy):
         return PolicyTraits(forgets=self.memory.forgets)
 
     def settings(self, problem: Problem) -> BeliefSettings:
-        """Return the settings of the regressions for a problem."""
         actions = problem.space.size
         features = min(self.features, math.isqrt(MOST_NUMBERS // actions))
         if features < FEWEST_FEATURES:
@@ -304,7 +304,6 @@ class LinearPolicy(RegressionPolicy):
     width: float
 
     def settings(self, problem: Problem) -> BeliefSettings:
-        """Return the settings of the regressions for a problem."""
         return BeliefSettings(
             actions=problem.space.size,
             features=1 + problem.context_width,
@@ -377,7 +376,7 @@ class LinUCB(LinearPolicy):
         roots = list(state.roots)
         for replica, (old, new) in enumerate(zip(state.beliefs, after.beliefs, strict=True)):
             if old.solved != new.solved:
-                roots[replica] = new.feature_map.for_raw(new.posterior(settings).roots())
+                roots[replica] = new.feature_map.for_raw(new.posterior_covariance(settings).roots())
         return after._replace(roots=tuple(roots))
 
     def decide(self, state: RegressionBeliefs, replica: int, context: Floats) -> Floats:

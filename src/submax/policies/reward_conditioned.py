@@ -76,7 +76,6 @@ class DecisionCounts(NamedTuple):
 
     @classmethod
     def none(cls, replicas: int) -> Self:
-        """Return the counts before the first decision."""
         return cls(np.zeros(replicas), np.zeros(replicas), np.ones(replicas))
 
     def after_feedback(self, feedback: Feedback) -> Self:
@@ -467,7 +466,6 @@ class RewardConditioned(ConditionedPolicy):
         return needs_listing or problem.space.size <= self.max_enumerated_actions
 
     def _rows_per_part(self, state: RewardConditionedState, context: Floats) -> int:
-        """Return how many rows are listed at a time."""
         size = len(context) * state.problem.scale.levels * state.problem.space.size
         return max(1, LISTED_NUMBERS // size)
 

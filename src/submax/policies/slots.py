@@ -17,7 +17,8 @@ from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Arms, Choices, Space
 from submax.estimators.counting import Counting
 from submax.models.networks.choices import first_choices, joint_probabilities
 from submax.models.regression.bayesian import known
-from submax.models.regression.slot_belief import JointRows, SlotBelief, SlotSettings
+from submax.models.regression.context_belief import RegressionRows
+from submax.models.regression.slot_belief import SlotBelief, SlotSettings
 from submax.policies.arm_statistics import by_rows
 from submax.policies.reward_conditioned import (
     ConditionedPolicy,
@@ -291,7 +292,6 @@ class SlotsState(NamedTuple):
     beliefs: tuple[SlotBelief, ...]
 
     def restricted(self, choices: Choices) -> Self:
-        """Return the state with these choices alone."""
         return self._replace(
             problem=self.problem.restricted(choices),
             beliefs=tuple(belief.restricted(choices) for belief in self.beliefs),
@@ -384,7 +384,7 @@ class PosteriorSlots(Policy[SlotsState]):
         # Each replica has a stream of its own, so none depends on the rows of another.
         beliefs, streams = [], rng.spawn(len(state.beliefs))
         for replica, (belief, stream) in enumerate(zip(state.beliefs, streams, strict=True)):
-            rows = JointRows.of(feedback, replica)
+            rows = RegressionRows.of(feedback, replica, feedback.action)
             beliefs.append(belief.learned(rows, settings, stream) if len(rows.reward) else belief)
         return state._replace(beliefs=tuple(beliefs))
 

@@ -153,7 +153,6 @@ class PolicySpecification:
 
     @property
     def is_object(self) -> bool:
-        """Whether the policy can only be given as an object."""
         return isinstance(self.data, dict) and self.data.get("kind") == OBJECT
 
     @property

@@ -56,7 +56,6 @@ class Groups(NamedTuple):
         return Groups(replica, self.a[wanted], self.b[wanted], self.members[wanted], first)
 
     def of(self, replicas: Booleans) -> "Groups":
-        """All groups of the chosen replicas, numbered anew."""
         wanted = replicas[self.replica]
         replica = (np.cumsum(replicas) - 1)[self.replica[wanted]]
         first = np.searchsorted(replica, np.arange(np.count_nonzero(replicas)))

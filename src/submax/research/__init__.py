@@ -7,7 +7,6 @@ _HOME = {
     "Adversarial": "submax.research.beyond.adversarial",
     "Cascade": "submax.research.beyond.slates",
     "Dueling": "submax.research.beyond.duels",
-    "PositionClicks": "submax.research.beyond.slates",
     "Pricing": "submax.research.beyond.real_valued",
     "SmoothReward": "submax.research.beyond.real_valued",
     "identify": "submax.research.beyond.identification",

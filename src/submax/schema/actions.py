@@ -9,7 +9,7 @@ import msgspec
 from submax.core.checks import one_of
 from submax.core.errors import ConflictError, InputError
 from submax.core.problem import ActionFeatures
-from submax.core.spaces import Arms, Box, Mixed, Slots, Space, check_bounds
+from submax.core.spaces import Arms, Box, Mixed, Slots, Space
 from submax.schema.context import LARGEST, as_number
 from submax.schema.names import Action, check_name, short_repr
 
@@ -94,7 +94,7 @@ def slot_of(name: str, names: object) -> Slot:
 
 def number_range_of(name: str, low: float, high: float) -> NumberRange:
     """Return a range of numbers, after checking its bounds."""
-    check_bounds((low,), (high,))
+    Box((low,), (high,))
     return NumberRange(name, float(low), float(high))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from submax.bandit.declaring import Who
-from submax.server.keys import BROWSER_SCOPES, SESSION_SECONDS, Key, Session, normal_origins
+from submax.server.keys import BROWSER_SCOPES, SESSION_SECONDS, Key, Session, checked_origin
 from submax.server.limits import RateLimit, RefusedError
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Access:
         rate: float = RATE,
     ) -> None:
         self._service, self._rate = service, rate
-        self._origins = normal_origins(origins)
+        self._origins = frozenset(map(checked_origin, origins))
         self._proxies = [ipaddress.ip_network(each) for each in proxies]
         self._limit, self._failed, self._refused = RateLimit(), RateLimit(), RateLimit()
 
@@ -140,7 +140,7 @@ class Access:
         address, encrypted = self._client(scope, headers)
         host = headers.get("host", "")
         if not HOST.fullmatch(host):
-            raise RefusedError(400, "the header Host is not valid: send the server's name")
+            raise RefusedError(400, "the header Host is not valid: send the name of the server")
         if needs is None:
             session = await self._session(headers)
             return Caller(session and session.key, session, address, encrypted)
@@ -161,9 +161,8 @@ class Access:
         if in_query and text and not key.browser:
             raise RefusedError(
                 401,
-                "only browser keys may be sent in the URL: send this one in the header "
+                "this key is in the URL, where only browser keys may be: send it as the header "
                 "'Authorization: Bearer KEY'",
-                {"WWW-Authenticate": "Bearer"},
             )
         self._check_origin(headers, key)
         self._service.keys.note_use(key.id)
@@ -213,23 +212,28 @@ class Access:
 
     # Whether it may
 
+    def room_of(self, caller: Caller) -> str:
+        """Under which name the requests of a caller are counted; empty for all strangers."""
+        if self._service.keys.needed and (caller.key is None or caller.is_browser):
+            return ""
+        return caller.source or "local"
+
     def check_rate(self, caller: Caller, bandit: str, cost: float = 1.0) -> None:
         """Refuse a request of a caller that sends too many; unknown bandits share one limit."""
-        key = caller.key
-        rate = self._rate if key is None or key.rate is None else key.rate
+        rate = None if caller.key is None else caller.key.rate
+        if rate is None:
+            rate = BROWSER_RATE if caller.is_browser else self._rate
+        limits = [((caller.source, bandit), rate)]
         if caller.is_browser:
-            rate = rate if key is not None and key.rate is not None else BROWSER_RATE
             network = (caller.source, network_of(caller.address))
-            self._take(network, min(rate, ADDRESS_RATE), cost)
-        self._take((caller.source, bandit), rate, cost)
-
-    def _take(self, caller: object, rate: float, cost: float) -> None:
-        if not self._limit.allows(caller, rate, cost):
-            raise RefusedError(
-                429,
-                f"more than {rate:g} requests per second: slow down",
-                {"Retry-After": str(math.ceil(max(1.0, 1 / rate)))},
-            )
+            limits.append((network, min(rate, ADDRESS_RATE)))
+        for counted, most in limits:
+            if not self._limit.allows(counted, most, cost):
+                raise RefusedError(
+                    429,
+                    f"more than {most:g} requests a second: slow down",
+                    {"Retry-After": str(math.ceil(max(1.0, 1 / most)))},
+                )
 
     def _unknown_key(self, address: str, *, sent: bool) -> RefusedError:
         """Why a request without a valid key is refused; too many wrong keys are refused longer.
@@ -242,7 +246,6 @@ class Access:
                 401,
                 "a key is needed: send it as the header 'Authorization: Bearer KEY'; commands take "
                 "it from SUBMAX_KEY or SUBMAX_KEY_FILE",
-                {"WWW-Authenticate": "Bearer"},
             )
         # A bucket of tokens cannot hold more than its rate, so the costs are scaled.
         cost = 1.0 / MAX_FAILURES
@@ -257,7 +260,6 @@ class Access:
             401,
             "this key has expired, is unknown or was revoked: use another, or make one by submax "
             "keys add",
-            {"WWW-Authenticate": "Bearer"},
         )
 
     def _check_local(self, scope: "Scope", headers: Mapping[str, str], needs: str) -> None:
@@ -270,22 +272,22 @@ class Access:
         if not _is_local(host):
             raise RefusedError(
                 403,
-                "without keys the server answers only requests to 127.0.0.1 and localhost: "
-                "make a key with submax keys add",
+                "without keys the server answers only requests to 127.0.0.1 and localhost: make a "
+                "key by submax keys add",
             )
         if scope["http_version"] in ("1", "1.0") or any(name in headers for name in FORWARDED):
             raise RefusedError(
                 403,
-                "this request was forwarded by a proxy, through which anyone could do "
-                "anything without keys: make a key with submax keys add",
+                "this request was forwarded by a proxy, and without keys everybody could do "
+                "everything through it: make a key by submax keys add",
             )
         origin = headers.get("origin")
         allowed = origin is not None and needs in BROWSER_SCOPES and origin in self._origins
         if origin is not None and not _same_site(origin, host) and not allowed:
             raise RefusedError(
                 403,
-                "without keys the server does not answer pages of other sites: make a key "
-                "with submax keys add",
+                "without keys the server answers no pages of other sites: make a key, submax keys "
+                "add",
                 code="origin-not-allowed",
             )
 
@@ -301,8 +303,8 @@ class Access:
         if not key.browser:
             raise RefusedError(
                 403,
-                "this key is not for web pages, where anyone can read it: make one with "
-                "submax keys add --scope reward --browser",
+                "this key is not for web pages, where everybody can read it: make one by submax "
+                "keys add --scope reward --browser",
                 code="origin-not-allowed",
             )
 

@@ -1,11 +1,13 @@
 """The operations of the HTTP interface: their paths, scopes and types, and what each does."""
 
 import logging
+import re
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,9 +20,9 @@ from submax.core.errors import ConflictError, NotFoundError, StoreError
 from submax.schema.actions import Change
 from submax.server import messages as m
 from submax.server.access import Caller, cookie_header
-from submax.server.exports import PARQUET, chunks
+from submax.server.deciding import write
 from submax.server.keys import BROWSER_SCOPES, parsed_time, unix_time
-from submax.server.limits import LARGEST_BODY, SMALL_BODY, RefusedError
+from submax.server.limits import LARGEST_BODY, RETRY_SOON, SMALL_BODY, RefusedError
 from submax.server.service import Service
 
 if TYPE_CHECKING:
@@ -33,7 +35,9 @@ AUDITED_CHANGES = 1000
 """Changes in one answer, the newest; the command line shows more."""
 RANDOM_IDS = (4, 7)
 """The versions of UUIDs that nobody can guess."""
-JSON = "application/json"
+JSON, PARQUET = "application/json", "application/vnd.apache.parquet"
+CHUNK_BYTES = 1_000_000
+"""What is read at once of a file that is sent."""
 
 
 @dataclass(slots=True)
@@ -84,10 +88,6 @@ class Operation:
     """Whether it is answered before all bandits are open."""
     partial: bool = False
     """Whether a key for some bandits may call it too; the answer then has only these bandits."""
-    frequent: bool = False
-    """Whether it is answered without the router of Starlette."""
-    slow: bool = False
-    """Whether clients should wait longer for the answer: a policy may be compiled first."""
     hidden: bool = False
     """Whether the description leaves it out, since it is for pages of this server."""
     media: str = JSON
@@ -106,39 +106,41 @@ class Operation:
         return self.scope in BROWSER_SCOPES
 
 
+@cache
+def path_pattern(path: str) -> re.Pattern[str]:
+    """What fits a path, in which braces stand around the name of a part."""
+    return re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path))
+
+
 # Decisions and rewards
 
 
 async def decide(call: Call) -> Decision:
     """Make a decision."""
-    bandit, body = await call.bandit(), call.body
-    if call.caller.is_browser:
-        _check_page_decides(body)
-    decision = await call.service.deciding(bandit).decide(msgspec.structs.asdict(body))
-    return _for_caller(call.caller, decision)
+    bandit = await call.bandit()
+    (request,) = _requests(call, [call.body])
+    return _for_caller(call.caller, await call.service.deciding(bandit).decide(request))
 
 
 async def decide_many(call: Call) -> m.Decisions:
     """Make several decisions, all or none."""
-    bandit = await call.bandit()
-    if call.caller.is_browser:
-        for request in call.body.requests:
-            _check_page_decides(request)
-    requests = [msgspec.structs.asdict(request) for request in call.body.requests]
+    bandit, requests = await call.bandit(), _requests(call, call.body.requests)
     decisions = await call.service.deciding(bandit).decide_many(requests)
     return m.Decisions([_for_caller(call.caller, decision) for decision in decisions])
 
 
-def _check_page_decides(body: m.Decide) -> None:
-    """Refuse what a page may not say: everybody can send it in the name of the page."""
-    if body.eligible is not None:
-        raise RefusedError(
-            403,
-            "a browser key may not choose eligible arms, because a visitor could force "
-            "an arm: leave 'eligible' out, or decide on your server",
-        )
-    if body.id is not None:
-        check_random(body.id)
+def _requests(call: Call, bodies: list[m.Decide]) -> list[dict[str, Any]]:
+    """The arguments of decisions; a page may not say what everybody could say in its name."""
+    for body in bodies if call.caller.is_browser else ():
+        if body.eligible is not None:
+            raise RefusedError(
+                403,
+                "a browser key may not choose the eligible arms, since a visitor could force an "
+                "arm: leave 'eligible' out, or decide on your server",
+            )
+        if body.id is not None:
+            check_random(body.id)
+    return [msgspec.structs.asdict(body) for body in bodies]
 
 
 def check_random(identifier: str) -> None:
@@ -150,8 +152,8 @@ def check_random(identifier: str) -> None:
     if version not in RANDOM_IDS:
         raise RefusedError(
             403,
-            f"the id {identifier!r:.60} can be guessed: with a browser key use ids from "
-            "the server, or UUIDs of version 4 or 7",
+            f"the id {identifier!r:.60} is not random, so a visitor could guess those of others: "
+            "with a browser key use the ids that the server gives out, or UUIDs of version 4 or 7",
         )
 
 
@@ -164,45 +166,41 @@ def _for_caller(caller: Caller, decision: Decision) -> Decision:
 
 async def reward(call: Call) -> Receipt:
     """Record a reward."""
-    bandit, body = await call.bandit(), call.body
-    if call.caller.is_browser:
-        await _check_page_rewards(call, bandit, [body.id])
-    prepared = bandit.prepare_reward(
-        body.id, body.value, key=body.key, name=body.name, slot=body.slot, source=call.caller.source
-    )
-    receipt = await call.service.writes.start(prepared)
+    bandit, (given,) = await _rewards(call, [call.body])
+    receipt = await write(bandit.prepare_reward(**given, source=call.caller.source))
     _log_if_late(bandit)
     return receipt
 
 
 async def reward_many(call: Call) -> m.Receipts:
     """Record several rewards."""
-    bandit = await call.bandit()
-    if call.caller.is_browser:
-        await _check_page_rewards(call, bandit, [each.id for each in call.body.rewards])
-    rewards = [msgspec.structs.asdict(each) for each in call.body.rewards]
-    prepared = bandit.prepare_rewards(rewards, source=call.caller.source)
-    receipts = await call.service.writes.start(prepared)
+    bandit, rewards = await _rewards(call, call.body.rewards)
+    receipts = await write(bandit.prepare_rewards(rewards, source=call.caller.source))
     _log_if_late(bandit)
     return m.Receipts(receipts)
 
 
-async def _check_page_rewards(call: Call, bandit: DurableBandit, ids: list[str]) -> None:
-    """Refuse rewards of a page for decisions that it was not given, and without bounds."""
-    for identifier in ids:
-        check_random(identifier)
+async def _rewards(
+    call: Call, bodies: list[m.Reward]
+) -> tuple[DurableBandit, list[dict[str, Any]]]:
+    """A bandit and its rewards; a page rewards only decisions that it was given, within bounds."""
+    bandit, rewards = await call.bandit(), [msgspec.structs.asdict(body) for body in bodies]
+    if not call.caller.is_browser:
+        return bandit, rewards
+    for body in bodies:
+        check_random(body.id)
     if bandit.settings.scale.bounds is None:
         raise RefusedError(
             403,
-            "rewards of this bandit have no bounds, so a visitor could ruin every "
+            "rewards of this bandit have no bounds, so a visitor could send 1e30 and ruin every "
             "mean: declare rewards with low and high, or send them from your server",
         )
-    missing = await call.in_thread(_first_unknown, bandit, ids)
+    missing = await call.in_thread(_first_unknown, bandit, [body.id for body in bodies])
     if missing is not None:
         raise NotFoundError(
-            f"there is no decision {missing!r}: with a browser key only existing "
-            "decisions can be rewarded"
+            f"there is no decision {missing!r}: a browser key rewards only decisions that exist"
         )
+    return bandit, rewards
 
 
 def _first_unknown(bandit: DurableBandit, ids: list[str]) -> str | None:
@@ -220,14 +218,13 @@ async def activate(call: Call) -> Receipt:
     bandit = await call.bandit()
     if call.caller.is_browser:
         check_random(call.body.id)
-    return await call.service.writes.start(bandit.prepare_activation(call.body.id))
+    return await write(bandit.prepare_activation(call.body.id))
 
 
 # Bandits
 
 
 Work = Callable[[DurableBandit, Call], Any]
-"""What is done with a bandit; it may wait for the store."""
 
 
 def with_bandit(work: Work) -> Callable[[Call], Awaitable[Any]]:
@@ -299,26 +296,24 @@ async def export(call: Call) -> "Response":
     before = call.query.get("before")
     until = None if before is None else unix_time("before", before)
     file = await call.in_thread(call.service.exports.write, bandit.name, until)
-    return StreamingResponse(
-        chunks(call.service.in_thread, file),
-        media_type=PARQUET,
-        headers={"Content-Disposition": f'attachment; filename="{bandit.name}.parquet"'},
-    )
+    headers = {"Content-Disposition": f'attachment; filename="{bandit.name}.parquet"'}
+    return StreamingResponse(_parts(file), media_type=PARQUET, headers=headers)
+
+
+def _parts(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while part := file.read(CHUNK_BYTES):
+            yield part
 
 
 # The server
 
 
-def key_list(call: Call) -> m.KeyList:
-    """All keys, without secrets."""
+async def list_keys(call: Call) -> m.KeyList:
+    """List all keys, without secrets."""
     keys = call.service.keys
     uses = keys.last_uses()
     return m.KeyList([m.KeyDetails.of(key, uses.get(key.id)) for key in keys])
-
-
-async def list_keys(call: Call) -> m.KeyList:
-    """List all keys, without secrets."""
-    return key_list(call)
 
 
 async def add_key(call: Call) -> m.KeyMade:
@@ -327,8 +322,8 @@ async def add_key(call: Call) -> m.KeyMade:
     alone = not keys.needed and ("admin" not in body.scopes or body.bandits is not None)
     if alone and not call.service.is_local:
         raise ConflictError(
-            "with this as the only key nobody could make another: first make a key "
-            "with the scope admin for all bandits",
+            "this is the first key, after which every request needs one, and with this one nobody "
+            "could make another: make a key with the scope admin for all bandits first",
             code="first-key",
             parameter="scopes",
         )
@@ -342,7 +337,7 @@ async def add_key(call: Call) -> m.KeyMade:
 async def revoke_key(call: Call) -> m.KeyList:
     """Revoke a key."""
     await call.in_thread(call.service.keys.revoke, call.path["id"], call.who)
-    return key_list(call)
+    return await list_keys(call)
 
 
 async def audit(call: Call) -> m.Audit:
@@ -359,14 +354,12 @@ async def healthy(call: Call) -> m.Health:
 async def ready(call: Call) -> m.Health:
     """Answer if the store can write; strangers do not learn why it cannot."""
     if not call.service.ready:
-        raise RefusedError(
-            503, "the server is opening its bandits: try again", {"Retry-After": "1"}
-        )
+        raise RefusedError(503, "the server is opening its bandits: try again", RETRY_SOON)
     try:
         await call.service.probe.check()
     except StoreError as error:
         LOG.error("the server is not ready: %s", error)
-        raise StoreError("the store cannot write now: see the server's log") from error
+        raise StoreError("the store cannot write now: see the log of the server") from error
     return m.Health("ok")
 
 
@@ -404,26 +397,26 @@ OPERATIONS = (
     Operation(
         "decide", "POST", f"{BANDIT}/decide", "decide",
         "Choose an action; the same id again gives the same decision.",
-        Decision, decide, m.Decide, DECIDING, frequent=True,
+        Decision, decide, m.Decide, DECIDING,
         example={"context": {"country": "de", "age": 31}, "unit": "visitor-17"},
     ),
     Operation(
         "decide-many", "POST", f"{BANDIT}/decide-many", "decide",
         "Choose several actions, all or none.",
-        m.Decisions, decide_many, m.DecideMany, DECIDING, frequent=True, largest=LARGEST_BODY,
+        m.Decisions, decide_many, m.DecideMany, DECIDING, largest=LARGEST_BODY,
         cost=lambda body: len(body.requests),
         example={"requests": [{"unit": "visitor-17"}, {"unit": "visitor-18"}]},
     ),
     Operation(
         "reward", "POST", f"{BANDIT}/reward", "reward",
         "Record the reward of a decision; the same again changes nothing.",
-        Receipt, reward, m.Reward, DECIDING, frequent=True,
+        Receipt, reward, m.Reward, DECIDING,
         example={"id": "0199d7a2-5c0e-7b1e-9d3c-5f0a1b2c3d4e", "value": 1},
     ),
     Operation(
         "reward-many", "POST", f"{BANDIT}/reward-many", "reward",
         "Record several rewards; one that conflicts gets the receipt 'conflict'.",
-        m.Receipts, reward_many, m.RewardMany, DECIDING, frequent=True, largest=LARGEST_BODY,
+        m.Receipts, reward_many, m.RewardMany, DECIDING, largest=LARGEST_BODY,
         cost=lambda body: len(body.rewards),
         example={"rewards": [{"id": "0199d7a2-5c0e-7b1e-9d3c-5f0a1b2c3d4e", "value": 1}]},
     ),
@@ -438,7 +431,7 @@ OPERATIONS = (
     ),
     Operation(
         "create", "POST", "/bandits", "admin", "Declare a bandit.",
-        m.BanditDetails, create, m.Create, status=201, largest=LARGEST_BODY, slow=True,
+        m.BanditDetails, create, m.Create, status=201, largest=LARGEST_BODY,
         example={"name": "shop", "actions": ["A", "B"], "context": {"country": ["de", "fr"]}},
     ),
     Operation(
@@ -450,7 +443,7 @@ OPERATIONS = (
         "Change settings, the policy or guard rails, all or none; null stands for a default.",
         m.BanditDetails, changes(lambda bandit, call: call.service.change(
             bandit, msgspec.to_builtins(call.body), call.who)),
-        m.Set, largest=LARGEST_BODY, slow=True,
+        m.Set, largest=LARGEST_BODY,
         example={"reward_wait": 600, "guard_rails": {"holdout": 0.1, "baseline": "A"}},
     ),
     Operation(

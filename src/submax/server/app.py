@@ -1,19 +1,18 @@
 """The HTTP application: what every request goes through, its routes, and errors as answers."""
 
 import asyncio
-import contextlib
 import logging
+import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 import msgspec
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route, Router
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.routing import Router
+from starlette.types import Receive, Scope, Send
 
 from submax.core.checks import one_of
 from submax.core.errors import (
@@ -26,19 +25,17 @@ from submax.core.errors import (
 )
 from submax.server import javascript, openapi
 from submax.server.access import KEY_PARAMETER, RATE, Access, Caller, read_headers, read_query
-from submax.server.api import JSON, OPERATIONS, Call, Operation
-from submax.server.exports import TooManyExportsError
-from submax.server.limits import (
-    KEY_SHARE,
-    STRANGERS_SHARE,
-    Admission,
-    Bodies,
-    RefusedError,
-    TooLargeError,
-)
+from submax.server.api import JSON, OPERATIONS, Call, Operation, path_pattern
+from submax.server.limits import RETRY_SOON, Admission, Bodies, RefusedError
 from submax.server.messages import Decoder, Failure
-from submax.server.metrics import Metrics
-from submax.server.observing import CURRENT, NO_SPAN, RequestContext, RequestLog, Telemetry
+from submax.server.observing import (
+    CURRENT,
+    NO_SPAN,
+    Metrics,
+    RequestContext,
+    RequestLog,
+    Telemetry,
+)
 from submax.server.service import Service
 
 LOG = logging.getLogger("submax")
@@ -49,8 +46,6 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PLAIN = "text/plain"
 """The type of a body that a page can send when it is left, without asking the server first."""
 STATUS: tuple[tuple[type[Exception], int], ...] = (
-    (TooLargeError, 413),
-    (TooManyExportsError, 429),
     (NotFoundError, 404),
     (ConflictError, 409),
     (InputError, 400),
@@ -58,34 +53,42 @@ STATUS: tuple[tuple[type[Exception], int], ...] = (
     (StoreError, 503),
 )
 """The HTTP status of each error of the package; the first class that fits counts."""
-CODES = {
-    400: "invalid-input",
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not-found",
-    405: "method-not-allowed",
-    408: "too-slow",
-    413: "too-large",
-    415: "not-json",
-    429: "too-many-requests",
-    500: "defect",
-    503: "unavailable",
-}
-"""The error codes of answers that do not come from an error of the package, by status."""
-NO_ROUTE = {
-    404: "there is nothing at this path: see /openapi.json",
-    405: "this path does not support the method: see /openapi.json",
-}
+Endpoint = Callable[[RequestContext, Scope, Receive], Awaitable[Response]]
+"""Answers a request."""
+Page = Callable[[Request], Awaitable[Response]]
 
 
 class Pages(Protocol):
     """What a browser sees: pages, and how a request that failed looks."""
 
-    def routes(self) -> Sequence[BaseRoute]:
-        """The routes of pages and their files; for browsers they come before those of the API."""
+    def routes(self) -> Mapping[str, Page]:
+        """The pages and their files by path; for browsers they come before operations."""
 
     async def failure(self, request: Request, error: Error, status: int) -> Response:
         """The page that shows a failure."""
+
+
+class Routes:
+    """What answers each path and method."""
+
+    def __init__(self) -> None:
+        self._methods: dict[str, dict[str, Endpoint]] = {}
+        self._patterns: list[tuple[re.Pattern[str], dict[str, Endpoint]]] = []
+
+    def add(self, path: str, method: str, endpoint: Endpoint) -> None:
+        """Add an endpoint; a path that is asked for often is added early."""
+        if path not in self._methods:
+            self._methods[path] = {}
+            self._patterns.append((path_pattern(path), self._methods[path]))
+        self._methods[path][method] = endpoint
+
+    def find(self, path: str) -> tuple[dict[str, Endpoint], dict[str, str]]:
+        """The endpoints of a path by method, and the names in it; nothing if there are none."""
+        for pattern, methods in self._patterns:
+            found = pattern.fullmatch(path)
+            if found is not None:
+                return methods, found.groupdict()
+        return {}, {}
 
 
 class App:
@@ -110,25 +113,17 @@ class App:
         self.telemetry: Telemetry | None = None
         self._log = RequestLog()
         self._admission, self._bodies = Admission(), Bodies()
+        self._operations, self._shown = Routes(), Routes()
         operations = [*OPERATIONS, *self._own_operations()]
         self._description = ENCODER.encode(openapi.description(operations))
-        endpoints: dict[str, dict[str, ASGIApp]] = {}
-        self._frequent: dict[str, ASGIApp] = {}
         for operation in operations:
-            endpoint = self._endpoint(operation)
-            endpoints.setdefault(operation.path, {})[operation.method] = endpoint
+            self._operations.add(operation.path, operation.method, self._endpoint(operation))
             if operation.for_pages:
-                endpoints[operation.path]["OPTIONS"] = self._preflight
-            if operation.frequent:
-                self._frequent[operation.path.rpartition("/")[2]] = endpoint
+                self._operations.add(operation.path, "OPTIONS", self._preflight)
         self._pages = None if pages is None else pages(service, self.access)
-        routes = [Route(path, _ByMethod(methods)) for path, methods in endpoints.items()]
-        routes.append(Route(javascript.PATH, javascript.JavaScriptClient().answer))
-        shown = [] if self._pages is None else [*self._pages.routes()]
-        pages_only = _router(shown, _not_found)
-        # Browsers get pages where there are some, and programs get the API.
-        self._for_programs = _router(routes, _named("page", pages_only))
-        self._for_browsers = _named("page", _router(shown, _router(routes, _not_found)))
+        shown = {} if self._pages is None else self._pages.routes()
+        for path, page in {**shown, javascript.PATH: javascript.answer}.items():
+            self._shown.add(path, "GET", _page_endpoint(page))
         self._lifespan_only = Router(lifespan=self.lifespan)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -140,116 +135,108 @@ class App:
             await send({"type": "websocket.close", "code": 1000})
             return
         begin = time.perf_counter()
-        headers = read_headers(scope)
-        context = RequestContext(headers)
+        context = RequestContext(read_headers(scope))
         token = CURRENT.set(context)
-        sending = Sending(send, context, self.access)
         span = NO_SPAN if self.telemetry is None else self.telemetry.request(context)
         with span as recorded:
             try:
-                await self._answer(scope, receive, sending, headers, context)
+                response = await self._find(context, scope)(context, scope, receive)
             except Exception as error:
-                await self._answer_error(scope, receive, sending, context, error)
+                response = await self._failed(context, scope, error)
             except asyncio.CancelledError:
                 stops = RefusedError(503, "the server stops: try again with the same id")
-                await self._answer_error(scope, receive, sending, context, stops)
+                response = await self._failed(context, scope, stops)
+            await self._send(context, response, scope, receive, send)
             if self.telemetry is not None:
-                self.telemetry.end_request(recorded, context, sending.status)
+                self.telemetry.end_request(recorded, context)
         seconds = time.perf_counter() - begin
-        self.metrics.count(context.operation, sending.status, seconds)
-        self._log.write(context, sending.status, seconds)
+        self.metrics.count(context.operation, context.status, seconds)
+        self._log.write(context, seconds)
         CURRENT.reset(token)
 
-    async def _answer(
+    def _find(self, context: RequestContext, scope: Scope) -> Endpoint:
+        """What answers a request: a page for a browser, if there is one, else an operation."""
+        path, method = scope["path"], "GET" if scope["method"] == "HEAD" else scope["method"]
+        routes = [self._operations, self._shown]
+        if self._pages is not None and wants_page(context.headers):
+            routes.reverse()
+        allowed: list[str] = []
+        for each in routes:
+            methods, names = each.find(path)
+            if method in methods:
+                context.path = names
+                return methods[method]
+            allowed += methods
+        if allowed:
+            sentence = "this path does not take this method: see /openapi.json"
+            raise RefusedError(405, sentence, {"Allow": ", ".join(dict.fromkeys(allowed))})
+        raise RefusedError(404, "there is nothing at this path: see /openapi.json")
+
+    async def _send(
         self,
+        context: RequestContext,
+        response: Response,
         scope: Scope,
         receive: Receive,
         send: Send,
-        headers: Mapping[str, str],
-        context: RequestContext,
     ) -> None:
-        scope["submax"] = headers, context
-        # Finding a route takes longer than all else of a small request.
-        if scope["method"] == "POST":
-            parts = scope["path"].split("/")
-            endpoint = self._frequent.get(parts[3]) if len(parts) == 4 else None
-            if endpoint is not None and parts[1] == "bandits":
-                scope["path_params"] = {"name": parts[2]}
-                await endpoint(scope, receive, send)
-                return
-        if self._pages is not None and wants_page(headers):
-            await self._for_browsers(scope, receive, send)
-        else:
-            await self._for_programs(scope, receive, send)
+        """Send an answer with the id of the request, if anybody may want to find it.
+
+        A declared page may read the answer.
+        """
+        context.status = response.status_code
+        added: dict[str, str] = {}
+        if context.status >= 500 or "x-request-id" in context.headers:
+            added["x-request-id"] = context.identifier
+        if context.for_pages and "origin" in context.headers:
+            added |= self.access.cors_headers(context.headers)
+        if added:
+            response.headers.update(added)
+        try:
+            await response(scope, receive, send)
+        except (Exception, asyncio.CancelledError):
+            # The client is gone, or a file cannot be read.
+            LOG.error("%s broke off after its answer had begun", context.operation)
 
     # Operations
 
-    def _endpoint(self, operation: Operation) -> ASGIApp:
-        """The ASGI application of an operation."""
+    def _endpoint(self, operation: Operation) -> Endpoint:
+        """Answers the requests for an operation."""
         decoder = None if operation.body is None else Decoder(operation.body)
-        status = operation.status
 
-        async def endpoint(scope: Scope, receive: Receive, send: Send) -> None:
-            headers, context = scope["submax"]
-            path: dict[str, str] = scope["path_params"]
-            bandit = path.get("name")
+        async def endpoint(context: RequestContext, scope: Scope, receive: Receive) -> Response:
+            headers, bandit = context.headers, context.path.get("name")
             context.operation, context.bandit = operation.name, bandit or ""
             context.for_pages = operation.for_pages
             caller = await self.access.caller(
                 scope, headers, operation.scope, bandit, partial=operation.partial
             )
             if not operation.early and not self.service.ready:
-                raise RefusedError(
-                    503,
-                    "the server is still opening its bandits: try again",
-                    {"Retry-After": "1"},
-                )
-            query = self._query(operation, scope)
+                sentence = "the server is not ready, because it is opening its bandits: try again"
+                raise RefusedError(503, sentence, RETRY_SOON)
+            query = _query(operation, scope) if scope["query_string"] else {}
             body = None
             if decoder is not None:
                 _check_type(headers, caller)
                 body = decoder.decode(await self._bodies.read(headers, receive, operation.largest))
             if operation.scope is not None:
-                known = self.service.get(bandit) is not None if bandit else False
-                self.access.check_rate(
-                    caller, bandit if known and bandit else "", operation.cost(body)
-                )
+                known = bandit if bandit and self.service.get(bandit) is not None else ""
+                self.access.check_rate(caller, known, operation.cost(body))
+            call = Call(self.service, caller, context.path, query, body)
             if operation.early:
-                answer = await operation.call(Call(self.service, caller, path, query, body))
+                answer = await operation.call(call)
             else:
-                stranger = self.service.keys.needed and (caller.key is None or caller.is_browser)
-                source = "" if stranger else caller.source or "local"
-                self._admission.enter(source, STRANGERS_SHARE if stranger else KEY_SHARE)
+                source = self.access.room_of(caller)
+                self._admission.enter(source)
                 try:
-                    answer = await operation.call(Call(self.service, caller, path, query, body))
+                    answer = await operation.call(call)
                 finally:
                     self._admission.leave(source)
             if isinstance(answer, Response):
-                await answer(scope, receive, send)
-            else:
-                await _send(send, status, ENCODER.encode(answer))
+                return answer
+            return Response(ENCODER.encode(answer), operation.status, media_type=JSON)
 
         return endpoint
-
-    @staticmethod
-    def _query(operation: Operation, scope: Scope) -> dict[str, str]:
-        """The query parameters; if an unknown one was ignored, a typing error would pass."""
-        try:
-            parameters = read_query(scope)
-        except ValueError as error:
-            raise InputError("the URL has too many query parameters: send fewer") from error
-        query = {}
-        for name, value in parameters:
-            if name == KEY_PARAMETER and operation.for_pages:
-                continue
-            if not operation.query:
-                raise InputError(
-                    f"unknown query parameter {name[:60]!r}: this operation has none, so leave "
-                    "it out"
-                )
-            one_of("query parameter", name[:60], operation.query)
-            query[name] = value
-        return query
 
     def _own_operations(self) -> list[Operation]:
         """The operations about the server itself: its description and its metrics."""
@@ -267,48 +254,32 @@ class App:
             ),
             Operation(
                 "metrics", "GET", "/metrics", "read", "Numbers for Prometheus.",
-                bytes, measured, tag="Server", early=True, media="text/plain",
+                bytes, measured, tag="Server", early=True, media=PLAIN,
             ),
         ]  # fmt: skip
 
-    async def _preflight(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _preflight(self, context: RequestContext, scope: Scope, receive: Receive) -> Response:
         """Tell a browser whether a page may send a request."""
-        headers, context = scope["submax"]
         context.operation, context.for_pages = "preflight", True
+        headers = context.headers
         if "origin" not in headers or "access-control-request-method" not in headers:
-            raise HTTPException(405, headers={"Allow": "POST"})
-        await Response(status_code=204, headers=self.access.preflight(headers))(
-            scope, receive, send
-        )
+            sentence = "this path does not take this method: see /openapi.json"
+            raise RefusedError(405, sentence, {"Allow": "POST"})
+        return Response(status_code=204, headers=self.access.preflight(headers))
 
     # Errors as answers
 
-    async def _answer_error(
-        self,
-        scope: Scope,
-        receive: Receive,
-        send: "Sending",
-        context: RequestContext,
-        error: Exception,
-    ) -> None:
-        """Send the answer to a request that failed."""
-        status, sentence, code, headers = _described(error, context)
+    async def _failed(self, context: RequestContext, scope: Scope, raised: Exception) -> Response:
+        """The answer to a request that failed."""
+        error, status, headers = _as_error(context, raised)
+        sentence = str(error)
         if len(sentence) > MAX_ERROR_LENGTH:
             sentence = f"{sentence[: MAX_ERROR_LENGTH - 3]}..."
-        context.code, context.sentence = code, sentence
-        if send.status:
-            LOG.error("%s broke off after its answer had begun", context.operation)
-            return
+        context.code, context.sentence = error.code, sentence
         if self._pages is not None and wants_page(context.headers):
-            if not isinstance(error, Error):
-                error = RefusedError(status, sentence, headers, code)
-            response = await self._pages.failure(Request(scope, receive), error, status)
-        else:
-            failure = ENCODER.encode(Failure(sentence, code))
-            response = Response(failure, status, headers, media_type=JSON)
-        # The client may be gone.
-        with contextlib.suppress(OSError, RuntimeError):
-            await response(scope, receive, send)
+            return await self._pages.failure(Request(scope), error, status)
+        failure = ENCODER.encode(Failure(sentence, error.code))
+        return Response(failure, status, headers, media_type=JSON)
 
     @asynccontextmanager
     async def lifespan(self, app: Any) -> AsyncIterator[None]:
@@ -323,77 +294,50 @@ class App:
             await loop.run_in_executor(None, self.service.close)
 
 
-class Sending:
-    """Sends an answer, and notes its status.
-
-    It adds the id of the request, if anybody may want to find it, and lets a declared page read
-    the answer.
-    """
-
-    __slots__ = ("_access", "_context", "_send", "status")
-
-    def __init__(self, send: Send, context: RequestContext, access: Access) -> None:
-        self._send, self._context, self._access = send, context, access
-        self.status = 0
-
-    async def __call__(self, message: Message) -> None:
-        """Send a message of ASGI."""
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = self._context.headers
-            added = {}
-            if self.status >= 500 or "x-request-id" in headers:
-                added["x-request-id"] = self._context.identifier
-            if self._context.for_pages and "origin" in headers:
-                added |= self._access.cors_headers(headers)
-            if added:
-                raw = [(k.lower().encode(), v.encode("latin-1")) for k, v in added.items()]
-                message["headers"] = [*message.get("headers", ()), *raw]
-        await self._send(message)
+def _as_error(context: RequestContext, raised: Exception) -> tuple[Error, int, dict[str, str]]:
+    """The error that a caller is told, its status, and headers."""
+    if isinstance(raised, RefusedError):
+        return raised, raised.status, raised.headers
+    for kind, status in STATUS:
+        if isinstance(raised, kind) and isinstance(raised, Error):
+            return raised, status, {}
+    if isinstance(raised, MemoryError):
+        return (
+            InputError("the request needs more memory than the server has: ask for less"),
+            400,
+            {},
+        )
+    LOG.error("%s failed", context.operation, exc_info=raised)
+    sentence = "the server failed, which is a defect of submax: see the log of the server"
+    return RefusedError(500, sentence), 500, {}
 
 
-class _ByMethod:
-    """One route for all methods of a path, so a wrong method is told all right ones."""
+def _page_endpoint(page: Page) -> Endpoint:
+    async def endpoint(context: RequestContext, scope: Scope, receive: Receive) -> Response:
+        context.operation = "page"
+        scope["path_params"] = context.path
+        return await page(Request(scope, receive))
 
-    def __init__(self, endpoints: Mapping[str, ASGIApp]) -> None:
-        self._endpoints = endpoints
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on to the endpoint of its method."""
-        method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        endpoint = self._endpoints.get(method)
-        if endpoint is None:
-            raise HTTPException(405, headers={"Allow": ", ".join(self._endpoints)})
-        await endpoint(scope, receive, send)
+    return endpoint
 
 
-def _router(routes: Sequence[BaseRoute], default: ASGIApp) -> ASGIApp:
-    return Router(routes, redirect_slashes=False, default=default)
-
-
-def _named(operation: str, app: ASGIApp) -> ASGIApp:
-    """An application whose requests are counted under a name, unless they get another."""
-
-    async def named(scope: Scope, receive: Receive, send: Send) -> None:
-        scope["submax"][1].operation = operation
-        await app(scope, receive, send)
-
-    return named
-
-
-async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:
-    scope["submax"][1].operation = "none"
-    raise HTTPException(404)
-
-
-async def _send(send: Send, status: int, body: bytes) -> None:
-    """Send an answer as JSON."""
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _query(operation: Operation, scope: Scope) -> dict[str, str]:
+    """The query parameters; if an unknown one was ignored, a typing error would pass."""
+    try:
+        parameters = read_query(scope)
+    except ValueError as error:
+        raise InputError("the URL has too many query parameters: send fewer") from error
+    query = {}
+    for name, value in parameters:
+        if name == KEY_PARAMETER and operation.for_pages:
+            continue
+        if not operation.query:
+            raise InputError(
+                f"unknown query parameter {name[:60]!r}: this operation takes none, so leave it out"
+            )
+        one_of("query parameter", name[:60], operation.query)
+        query[name] = value
+    return query
 
 
 def _check_type(headers: Mapping[str, str], caller: Caller) -> None:
@@ -405,26 +349,6 @@ def _check_type(headers: Mapping[str, str], caller: Caller) -> None:
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON and not (caller.is_browser and kind == PLAIN):
         raise RefusedError(415, f"send JSON, with the header 'Content-Type: {JSON}' (curl --json)")
-
-
-def _described(error: Exception, context: RequestContext) -> tuple[int, str, str, dict[str, str]]:
-    """The status, the sentence, the code and the headers of an error."""
-    if isinstance(error, RefusedError):
-        code = error.given_code or CODES.get(error.status, "invalid-input")
-        return error.status, str(error), code, error.headers
-    if isinstance(error, HTTPException):
-        sentence = NO_ROUTE.get(error.status_code, "the request is not understood")
-        code = CODES.get(error.status_code, "invalid-input")
-        return error.status_code, sentence, code, dict(error.headers or {})
-    for kind, status in STATUS:
-        if isinstance(error, kind) and isinstance(error, Error):
-            return status, str(error), error.code, {}
-    if isinstance(error, MemoryError):
-        sentence = "the request needs more memory than the server has: ask for less"
-        return 400, sentence, "invalid-input", {}
-    LOG.error("%s failed", context.operation, exc_info=error)
-    sentence = "the server failed, which is a defect of submax: see the log of the server"
-    return 500, sentence, "defect", {}
 
 
 def wants_page(headers: Mapping[str, str]) -> bool:

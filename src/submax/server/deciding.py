@@ -1,6 +1,7 @@
 """Makes decisions for requests that arrive together, and waits until writes are durable."""
 
 import asyncio
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -35,81 +36,49 @@ Waiting = tuple[Request, "asyncio.Future[Decision]"]
 """A request, and the future of its decision."""
 
 
-class DurableWrites:
-    """Writes what bandits prepared, and wakes the requests that wait for it.
+def write(prepared: Prepared[Answer]) -> "asyncio.Future[Answer]":
+    """Write what a bandit prepared; the future is done when the write is durable.
 
-    The store finishes writes in a thread of its own. Waking the event loop is a system call, so
-    all writes that end before the loop runs again share one. They share one timer as well. All
-    methods are called in the event loop.
+    The write goes on if the caller gives up, because it may be durable already.
     """
+    loop = asyncio.get_running_loop()
+    waiting: asyncio.Future[Answer] = loop.create_future()
 
-    def __init__(self) -> None:
-        self._ended: deque[tuple[asyncio.Future[Any], Future[Any]]] = deque()
-        self._is_waking = False
-        # The time at which each waiting request gets an error, in order of these times.
-        self._deadlines: dict[asyncio.Future[Any], float] = {}
-        self._timer: asyncio.TimerHandle | None = None
+    def deliver(written: "Future[Answer]") -> None:
+        timer.cancel()
+        if not waiting.done():
+            _settle(waiting, written.exception(), written)
 
-    def start(self, prepared: Prepared[Answer]) -> "asyncio.Future[Answer]":
-        """Write; the future is done when the write is durable.
+    def wake(written: "Future[Answer]") -> None:
+        # In the store's thread. If the event loop has ended, so have the requests that waited.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(deliver, written)
 
-        The write goes on if the caller gives up, because it may be durable already.
-        """
-        loop = asyncio.get_running_loop()
-        waiting: asyncio.Future[Answer] = loop.create_future()
-        self._deadlines[waiting] = loop.time() + WRITE_TIMEOUT_SECONDS
-        if self._timer is None:
-            self._timer = loop.call_later(WRITE_TIMEOUT_SECONDS, self._expire, loop)
-        try:
-            written = prepared.start()
-        except BaseException:
-            del self._deadlines[waiting]
-            raise
-        written.add_done_callback(lambda future: self._note(loop, waiting, future))
-        return waiting
+    written = prepared.start()
+    timer = loop.call_later(WRITE_TIMEOUT_SECONDS, _give_up, waiting)
+    written.add_done_callback(wake)
+    return waiting
 
-    def _note(
-        self, loop: asyncio.AbstractEventLoop, waiting: "asyncio.Future[Any]", ended: "Future[Any]"
-    ) -> None:
-        """Note a finished write, and wake the event loop; called in the store's thread."""
-        self._ended.append((waiting, ended))
-        # If this is set, the loop has not yet begun to deliver, and will see this write, too.
-        if not self._is_waking:
-            self._is_waking = True
-            try:
-                loop.call_soon_threadsafe(self._deliver)
-            except RuntimeError:
-                # The event loop has ended, and with it the requests that waited.
-                self._is_waking = False
 
-    def _deliver(self) -> None:
-        self._is_waking = False
-        while self._ended:
-            waiting, ended = self._ended.popleft()
-            self._deadlines.pop(waiting, None)
-            if waiting.done():
-                continue
-            error = ended.exception()
-            if error is None:
-                waiting.set_result(ended.result())
-            else:
-                waiting.set_exception(error)
+def _give_up(waiting: "asyncio.Future[Any]") -> None:
+    if not waiting.done():
+        waiting.set_exception(
+            StoreError(
+                f"the store did not answer within {WRITE_TIMEOUT_SECONDS:.0f} seconds: try again "
+                "with the same id"
+            )
+        )
 
-    def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Give an error to requests that have waited too long, and wait for the next deadline."""
-        self._timer, now = None, loop.time()
-        for waiting, deadline in list(self._deadlines.items()):
-            if deadline > now:
-                self._timer = loop.call_later(deadline - now, self._expire, loop)
-                break
-            del self._deadlines[waiting]
-            if not waiting.done():
-                waiting.set_exception(
-                    StoreError(
-                        f"the store did not answer within {WRITE_TIMEOUT_SECONDS:.0f} seconds: try "
-                        "again with the same id"
-                    )
-                )
+
+def _settle(
+    waiting: "asyncio.Future[Answer]",
+    error: BaseException | None,
+    done: "Future[Answer] | asyncio.Future[Answer]",
+) -> None:
+    if error is None:
+        waiting.set_result(done.result())
+    else:
+        waiting.set_exception(error)
 
 
 class Deciding:
@@ -123,8 +92,8 @@ class Deciding:
     it is stuck, all decisions are uniform at once, so a bandit occupies at most one thread.
     """
 
-    def __init__(self, bandit: DurableBandit, writes: DurableWrites) -> None:
-        self.bandit, self._writes = bandit, writes
+    def __init__(self, bandit: DurableBandit) -> None:
+        self.bandit = bandit
         self._gathered: deque[Waiting] = deque()
         self._is_drawing, self._writing = False, 0
         self._task: asyncio.Task[None] | None = None
@@ -136,9 +105,8 @@ class Deciding:
     async def decide(self, request: Request) -> Decision:
         """Make a decision, which is durable afterwards."""
         if self._stuck_threads:
-            return await self._writes.start(self._uniform(request))
-        loop = asyncio.get_running_loop()
-        waiting: asyncio.Future[Decision] = loop.create_future()
+            return await write(self._uniform(request))
+        waiting: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._gathered.append((request, waiting))
         self._next()
         return await waiting
@@ -148,12 +116,11 @@ class Deciding:
         prepared = await self._prepared_many(requests)
         if prepared is None:
             prepared = self.bandit.prepare_decisions(requests, uniform=True)
-        return await self._writes.start(prepared)
+        return await write(prepared)
 
     async def _prepared_many(self, requests: Sequence[Request]) -> Prepared[list[Decision]] | None:
         """Several decisions, drawn after those of earlier callers; None if that takes too long."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + MANY_SECONDS
+        end = time.monotonic() + MANY_SECONDS
         try:
             await asyncio.wait_for(self._many.acquire(), MANY_SECONDS)
         except TimeoutError:
@@ -161,37 +128,10 @@ class Deciding:
         try:
             if self._stuck_threads:
                 return None
-            return await self._within(
-                end - loop.time(), lambda: self._timed(self.bandit.prepare_decisions, requests)
-            )
+            draw = partial(self._timed, self.bandit.prepare_decisions, requests)
+            return await self._within(end - time.monotonic(), draw)
         finally:
             self._many.release()
-
-    def _draw(self) -> None:
-        """Draw the requests that were gathered."""
-        known = self.bandit.revision == self._revision
-        in_loop = known and self._seconds <= LOOP_SECONDS
-        seconds = LOOP_SECONDS if in_loop else THREAD_SECONDS
-        size = max(1, min(MAX_GATHERED, int(seconds / max(self._seconds, 1e-6)))) if known else 1
-        batch = [self._gathered.popleft() for _ in range(min(size, len(self._gathered)))]
-        requests = [request for request, _ in batch]
-        in_loop = in_loop and not any(
-            self.bandit.waits_for_store(request.get("unit")) for request in requests
-        )
-        if not in_loop:
-            # The event loop itself does not keep tasks alive.
-            self._task = asyncio.ensure_future(self._draw_in_thread(batch, requests))
-            self._task.add_done_callback(lambda _: self._drawn())
-            return
-        try:
-            self._start(batch, self._timed(self.bandit.prepare_together, requests))
-        except Exception as error:
-            _fail(batch, error)
-        self._drawn()
-
-    def _drawn(self) -> None:
-        self._is_drawing = False
-        self._next()
 
     def _next(self, may_wait: bool = True) -> None:
         """Draw what was gathered, unless it may wait for the write that is under way."""
@@ -205,11 +145,32 @@ class Deciding:
         self._is_drawing = True
         loop.call_soon(self._draw)
 
-    async def _draw_in_thread(self, batch: list[Waiting], requests: list[Request]) -> None:
+    def _draw(self) -> None:
+        """Draw the requests that were gathered."""
+        known = self.bandit.revision == self._revision
+        in_loop = known and self._seconds <= LOOP_SECONDS
+        seconds = LOOP_SECONDS if in_loop else THREAD_SECONDS
+        size = max(1, min(MAX_GATHERED, int(seconds / max(self._seconds, 1e-6)))) if known else 1
+        batch = [self._gathered.popleft() for _ in range(min(size, len(self._gathered)))]
+        draw = partial(self._timed, self.bandit.prepare_together, [each for each, _ in batch])
+        if not in_loop or any(self.bandit.waits_for_store(each.get("unit")) for each, _ in batch):
+            # The event loop itself does not keep tasks alive.
+            self._task = asyncio.ensure_future(self._draw_in_thread(batch, draw))
+            self._task.add_done_callback(lambda _: self._drawn())
+            return
         try:
-            drawn = await self._within(
-                DECIDE_SECONDS, lambda: self._timed(self.bandit.prepare_together, requests)
-            )
+            self._start(batch, draw())
+        except Exception as error:
+            _fail(batch, error)
+        self._drawn()
+
+    def _drawn(self) -> None:
+        self._is_drawing = False
+        self._next()
+
+    async def _draw_in_thread(self, batch: list[Waiting], draw: Callable[[], Any]) -> None:
+        try:
+            drawn = await self._within(DECIDE_SECONDS, draw)
             if drawn is not None:
                 self._start(batch, drawn)
                 return
@@ -233,7 +194,7 @@ class Deciding:
             else:
                 _fail([each], error)
         if valid:
-            written = self._writes.start(prepared)
+            written = write(prepared)
             self._writing += 1
             written.add_done_callback(partial(self._answer, batch=valid))
 
@@ -259,11 +220,11 @@ class Deciding:
         """Draw and write decisions one by one."""
         for request, waiting in batch:
             try:
-                written = self._writes.start(prepare(request))
+                written = write(prepare(request))
             except Exception as error:
                 _fail([(request, waiting)], error)
             else:
-                written.add_done_callback(partial(_pass_on, waiting=waiting))
+                written.add_done_callback(partial(_pass_on, waiting))
 
     def _timed(
         self, draw: Callable[[Sequence[Request]], Answer], requests: Sequence[Request]
@@ -279,39 +240,30 @@ class Deciding:
 
     async def _within(self, seconds: float, draw: Callable[[], Answer]) -> Answer | None:
         """What ``draw`` returns in a thread; None if it takes longer than so many seconds."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[Answer] = loop.create_future()
         outcome: Future[Answer] = Future()
-
-        def finish() -> None:
-            error = outcome.exception()
-            if done.done():
-                self._stuck_threads -= 1
-            elif error is None:
-                done.set_result(outcome.result())
-            else:
-                done.set_exception(error)
 
         def run() -> None:
             try:
                 outcome.set_result(draw())
             except BaseException as error:
                 outcome.set_exception(error)
-            try:
-                loop.call_soon_threadsafe(finish)
-            except RuntimeError:
-                # The event loop has ended.
-                return
 
+        outcome.set_running_or_notify_cancel()
+        drawn = asyncio.wrap_future(outcome)
         Thread(target=run, name=f"submax-draw-{self.bandit.name}", daemon=True).start()
         try:
-            return await asyncio.wait_for(done, seconds)
-        except asyncio.CancelledError:
+            return await asyncio.wait_for(asyncio.shield(drawn), seconds)
+        except (TimeoutError, asyncio.CancelledError) as error:
+            if drawn.done():
+                raise
             self._stuck_threads += 1
-            raise
-        except TimeoutError:
-            self._stuck_threads += 1
+            drawn.add_done_callback(self._go_on)
+            if isinstance(error, asyncio.CancelledError):
+                raise
             return None
+
+    def _go_on(self, drawn: "asyncio.Future[Any]") -> None:
+        self._stuck_threads -= 1
 
 
 def _fail(batch: Sequence[Waiting], error: BaseException) -> None:
@@ -320,12 +272,7 @@ def _fail(batch: Sequence[Waiting], error: BaseException) -> None:
             waiting.set_exception(error)
 
 
-def _pass_on(done: "asyncio.Future[Decision]", *, waiting: "asyncio.Future[Decision]") -> None:
+def _pass_on(waiting: "asyncio.Future[Decision]", done: "asyncio.Future[Decision]") -> None:
     """Give the outcome of a write to the request that waits for it."""
-    if waiting.done():
-        return
-    error = done.exception()
-    if error is None:
-        waiting.set_result(done.result())
-    else:
-        waiting.set_exception(error)
+    if not waiting.done():
+        _settle(waiting, done.exception(), done)

@@ -3,8 +3,7 @@
 import gzip
 import io
 import tarfile
-from collections.abc import Mapping
-from functools import cached_property
+from functools import cache
 from importlib.resources import files
 
 from starlette.requests import Request
@@ -32,40 +31,29 @@ HEADERS = {
 }
 
 
-class JavaScriptClient:
-    """The files of the client in memory, by name."""
-
-    def __init__(self) -> None:
-        folder = files("submax.client") / "javascript"
-        self.files = {one.name: one.read_bytes() for one in folder.iterdir() if _ending(one.name)}
-
-    async def answer(self, request: Request) -> Response:
-        """Answer with a file; no key is needed."""
-        name = request.path_params["name"]
-        content = self._package if name == ARCHIVE else self.files.get(name)
-        if content is None:
-            raise RefusedError(404, f"there is no file {name!r:.80}: it begins with index.js")
-        return Response(content, headers=HEADERS, media_type=_ending(name))
-
-    @cached_property
-    def _package(self) -> bytes:
-        """The package for npm, made for the first request: most servers are never asked for it."""
-        return _archive(self.files)
+async def answer(request: Request) -> Response:
+    """A file of the client; no key is needed."""
+    name = request.path_params["name"]
+    content = _files().get(name)
+    if content is None:
+        raise RefusedError(404, f"there is no file {name!r:.80}: it begins with index.js")
+    return Response(content, headers=HEADERS, media_type=_media(name))
 
 
-def _ending(name: str) -> str:
+def _media(name: str) -> str:
     return MEDIA.get(name[name.rfind(".") :], "")
 
 
-def _archive(contents: Mapping[str, bytes]) -> bytes:
-    """Return a package of npm, which is the same for the same files: npm remembers its hash."""
+@cache
+def _files() -> dict[str, bytes]:
+    """The files of the client by name, and the package for npm."""
+    folder = files("submax.client") / "javascript"
+    found = {one.name: one.read_bytes() for one in folder.iterdir() if _media(one.name)}
     written = io.BytesIO()
-    with (
-        gzip.GzipFile(fileobj=written, mode="wb", mtime=0) as packed,
-        tarfile.open(fileobj=packed, mode="w") as archive,
-    ):
-        for name, content in sorted(contents.items()):
+    with tarfile.open(fileobj=written, mode="w") as archive:
+        for name, content in sorted(found.items()):
             entry = tarfile.TarInfo(f"package/{name}")
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
-    return written.getvalue()
+    # npm remembers the hash, which must be the same for the same files.
+    return found | {ARCHIVE: gzip.compress(written.getvalue(), mtime=0)}

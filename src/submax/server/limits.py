@@ -30,21 +30,32 @@ LONGEST_LENGTH = 12
 """Digits of a content length that are read as a number; more digits are too large in any case."""
 MOST_UNDER_WAY = 1000
 """Requests whose answers are being made. Far fewer are, unless the store does not answer."""
-STRANGERS_SHARE = 0.5
-"""The share of these for requests without a key and with browser keys, which everybody can read."""
-KEY_SHARE = 0.5
-"""The share of these for each other key."""
-KNOWN_SHARE = 0.95
-"""The share of these for all but health checks."""
+CALLER_SHARE, KNOWN_SHARE = 0.5, 0.95
+"""The shares of these for one key, or for all strangers together, and for all callers."""
 MAX_CALLERS = 20_000
 """Callers whose rates are remembered; beyond them the one that called longest ago is forgotten."""
 TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 """A JSON text. Possessive quantifiers: a text without an end takes linear, not quadratic, time."""
 BRACKET = re.compile(rb"[][{}]")
+CODES = {
+    400: "invalid-input",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not-found",
+    405: "method-not-allowed",
+    408: "too-slow",
+    413: "too-large",
+    415: "not-json",
+    429: "too-many-requests",
+    500: "defect",
+    503: "unavailable",
+}
+"""The error codes of refused requests, by status."""
+RETRY_SOON = {"Retry-After": "1"}
 
 
 class RefusedError(Error):
-    """A request is refused before its operation is called."""
+    """A request that the server refuses with a status, and perhaps with headers."""
 
     def __init__(
         self,
@@ -53,15 +64,9 @@ class RefusedError(Error):
         headers: Mapping[str, str] | None = None,
         code: str | None = None,
     ) -> None:
-        super().__init__(sentence, code=code)
-        self.status, self.headers = status, dict(headers or {})
-        self.given_code = code
-
-
-class TooLargeError(InputError):
-    """The body of a request is too long."""
-
-    default_code = "too-large"
+        super().__init__(sentence, code=code or CODES[status])
+        challenge = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+        self.status, self.headers = status, {**challenge, **(headers or {})}
 
 
 class Bodies:
@@ -75,33 +80,30 @@ class Bodies:
     ) -> bytes:
         """The body of a request; reading stops as soon as it is too long or too slow."""
         length = headers.get("content-length", "")
-        if length.isdecimal() and (len(length) > LONGEST_LENGTH or int(length) > most):
+        digits = len(length) if length.isdecimal() else 0
+        known = int(length) if 0 < digits <= LONGEST_LENGTH else -1
+        if digits > LONGEST_LENGTH or known > most:
             raise _too_large(most)
-        known = int(length) if length.isdecimal() else -1
         parts: list[bytes] = []
-        size = 0
+        size, ends = 0, False
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                while True:
+                while not ends:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise RefusedError(400, "the request ended too early: send it again")
-                    part = message.get("body", b"")
-                    # The end of a body of a known length need not be waited for.
-                    ends = not message.get("more_body", False) or len(part) == known - size
-                    if ends and size + len(part) <= most:
-                        return b"".join([*parts, part]) if parts else part
-                    size += len(part)
-                    self._bytes += len(part)
-                    parts.append(part)
+                        raise RefusedError(
+                            400, "the request broke off before its end: send it again"
+                        )
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    self._bytes += len(parts[-1])
                     if size > most:
                         raise _too_large(most)
-                    if self._bytes > UNFINISHED_BYTES:
-                        raise RefusedError(
-                            503,
-                            "the server is receiving too many large requests: try again",
-                            {"Retry-After": "1"},
-                        )
+                    # The end of a body of a known length need not be waited for.
+                    ends = size == known or not message.get("more_body", False)
+                    if not ends and self._bytes > UNFINISHED_BYTES:
+                        sentence = "the server is receiving too many large requests: try again"
+                        raise RefusedError(503, sentence, RETRY_SOON)
         except TimeoutError as error:
             raise RefusedError(
                 408,
@@ -111,12 +113,12 @@ class Bodies:
             ) from error
         finally:
             self._bytes -= size
+        return b"".join(parts)
 
 
-def _too_large(most: int) -> TooLargeError:
-    return TooLargeError(
-        f"the body has more than the {most} bytes that are allowed: send several smaller requests"
-    )
+def _too_large(most: int) -> RefusedError:
+    sentence = f"the body has more than the {most} bytes that are allowed: send smaller requests"
+    return RefusedError(413, sentence)
 
 
 def check_depth(body: bytes) -> None:
@@ -159,7 +161,7 @@ def _count_keys(value: Any) -> int:
 def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
     if len(dict(pairs)) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise InputError(f"the body has the key {twice!r:.60} twice: give it once")
+        raise InputError(f"the body has the key {twice!r:.60} twice in one table: give it once")
 
 
 class RateLimit:
@@ -201,16 +203,17 @@ class Admission:
         self._most, self._total = most, 0
         self._by_caller: Counter[str] = Counter()
 
-    def enter(self, caller: str, share: float = KEY_SHARE) -> None:
+    def enter(self, caller: str) -> None:
         """Begin a request, which ``leave`` must end; refuse it if there is no room.
 
         ``caller`` is the id of a key, or empty for strangers.
         """
-        if self._total >= KNOWN_SHARE * self._most or self._by_caller[caller] >= share * self._most:
+        of_caller = self._by_caller[caller]
+        if self._total >= KNOWN_SHARE * self._most or of_caller >= CALLER_SHARE * self._most:
             raise RefusedError(
                 503,
-                "the server has too many requests in progress: try again",
-                {"Retry-After": "1"},
+                "the server has too many requests under way and does not begin this one: try again",
+                RETRY_SOON,
             )
         self._total += 1
         self._by_caller[caller] += 1
@@ -226,58 +229,41 @@ class Admission:
 # The largest numbers that a policy may be given over HTTP. Python callers may give any number: who
 # runs their own code can wait for it. Over HTTP a number must not occupy the server forever.
 
-CLASSIFIER = 10_000.0
-"""The limit of the parameters of classifiers of other libraries, such as trees or iterations."""
 OTHERS = 10_000.0
-"""The limit of parameters that are not listed, such as those of policies of installed packages."""
+"""The limit of parameters that are not listed: those of classifiers of other libraries, such as
+trees or iterations, and of policies of installed packages."""
 LIMITS: dict[str, float] = {
-    # Repetitions, each of which takes time in every decision or update.
-    **dict.fromkeys(
-        ("alternatives", "climbs", "depth", "noise_steps", "restarts", "sweeps"), 100.0
-    ),
-    "candidates": 1000,
-    "steps": 20_000,
-    # Sizes, on which memory and time depend.
-    **dict.fromkeys(("asked", "bin_edges", "levels"), 100.0),
-    "batch": 8192,
-    "components": 64,
-    **dict.fromkeys(("draws", "features"), 2000.0),
-    "effects": 5000,
-    "hidden": 1024,
-    "latent": 128,
-    "max_enumerated_actions": 2**17,
-    **dict.fromkeys(("masks", "points"), 1000.0),
-    **dict.fromkeys(("reservoir", "window"), 1e7),
-    "rows": 20_000,
-    # Numbers that are compared with counts.
-    **dict.fromkeys(("horizon", "minimum_rows"), 1e9),
-    # Shares.
-    **dict.fromkeys(
-        (
-            *("discount", "distribution", "dropout", "epsilon", "failure", "leader"),
-            *("quantile", "quantiles"),
-        ),
-        1.0,
-    ),
-    # Weights and scales, which cost neither time nor memory.
-    **dict.fromkeys(
-        (
-            *("alpha", "beta", "confidence_scale", "context_length", "exploration", "guidance"),
-            *("kl_weight", "largest_weight", "learning_rate", "length", "prior_deviation"),
-            *("prior_variance", "prior_weight", "regularization", "ridge", "scale", "sharpness"),
-            *("smoothing", "spread", "step", "strength", "temperature", "weight"),
-            *("weight_decay", "width"),
-        ),
-        1e6,
-    ),
+    name: limit
+    for limit, names in {
+        # Shares.
+        1.0: "discount distribution dropout epsilon failure leader quantile quantiles",
+        # Repetitions, each of which takes time in every decision or update, and sizes.
+        64.0: "components",
+        100.0: "alternatives asked bin_edges climbs depth levels noise_steps restarts sweeps",
+        128.0: "latent",
+        1e3: "candidates masks points",
+        1024.0: "hidden",
+        2e3: "draws features",
+        5e3: "effects",
+        8192.0: "batch",
+        2e4: "rows steps",
+        2.0**17: "max_enumerated_actions",
+        1e7: "reservoir window",
+        # Weights and scales, which cost neither time nor memory.
+        1e6: "alpha beta confidence_scale context_length exploration guidance kl_weight "
+        "largest_weight learning_rate length prior_deviation prior_variance prior_weight "
+        "regularization ridge scale sharpness smoothing spread step strength temperature weight "
+        "weight_decay width",
+        # Numbers that are compared with counts.
+        1e9: "horizon minimum_rows",
+    }.items()
+    for name in names.split()
 }
 """The largest size of each parameter of policies, estimators, strategies and scales of rewards, by
 name; a test asserts that no parameter is missing."""
 FREE = ("low", "high", "values")
 """Numbers that say which rewards are possible, and cost nothing: the scale checks them itself. So
 do the weights of named rewards, which are checked with the declaration."""
-PARAMETERS = "parameters"
-"""The table with the parameters of a classifier of another library."""
 
 
 def check_parameters(declaration: Mapping[str, object]) -> None:
@@ -290,9 +276,9 @@ def check_parameters(declaration: Mapping[str, object]) -> None:
             limit = _limit(path)
             if limit is not None and abs(value) > limit:
                 raise InputError(
-                    f"{'.'.join(path)} is {value}, and over HTTP it may be at most "
-                    f"{limit:,.10g}: give a smaller number, or declare the bandit on the "
-                    "server's machine with submax.open"
+                    f"{'.'.join(path)} is {value}, and over HTTP it may be at most {limit:,.10g}: "
+                    "give a smaller number, or declare the bandit on the server's machine, by "
+                    "submax.open"
                 )
 
 
@@ -310,10 +296,10 @@ def _numbers(path: tuple[str, ...], value: object) -> Iterator[tuple[tuple[str, 
 
 def _limit(path: tuple[str, ...]) -> float | None:
     """The limit of the number at a path; None if it may have any size."""
-    if PARAMETERS in path:
-        return CLASSIFIER
-    if path[0] == "rewards" and (path[-1] in FREE or (len(path) == 2 and path[1] not in LIMITS)):
-        return None
-    if path[:2] == ("rewards", "weights"):
-        return None
+    if "parameters" in path:
+        return OTHERS
+    if path[0] == "rewards":
+        named = len(path) == 2 and path[1] not in LIMITS
+        if named or path[1:2] == ("weights",) or path[-1] in FREE:
+            return None
     return LIMITS.get(path[-1], OTHERS)

@@ -1,18 +1,25 @@
-"""The log of the server: its form, and which requests are written to it; and traces."""
+"""What operators see of the server: its log, metrics for Prometheus, and traces."""
 
 import logging
 import os
 import re
 import sys
-from collections.abc import Mapping
+import time
+from collections import Counter as Counts
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import generate_latest
+from prometheus_client.registry import Collector
 
 from submax._version import __version__
+from submax.bandit.durable import DurableBandit
 from submax.bandit.names import new_identifier
 from submax.core.optional import SPANS
 from submax.server.limits import RateLimit
@@ -26,22 +33,39 @@ REFUSALS_A_SECOND = 10.0
 IDENTIFIER = re.compile(r"[!-~]{1,128}", re.ASCII)
 """A request id that is taken over from a caller or a proxy; others are replaced."""
 ENCODER = msgspec.json.Encoder(enc_hook=str)
+BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+"""Upper limits, in seconds, of the buckets of the histogram of durations. Most limits are at most
+0.05, because 99 of 100 decisions should be answered within this time (docs/how-to/server.md)."""
+ALWAYS_COUNTED = (
+    "decisions",
+    "rewards",
+    "late rewards",
+    "matured",
+    "orphans",
+    "dropped from quarantine",
+)
+"""Kinds of events with a number even if it is 0: Prometheus sees no increase from nothing to 1."""
+CONDITION_SECONDS = 60.0
+"""How long the conditions of a bandit are used again: finding them reads many sums."""
 
 
 class RequestContext:
     """One request, with the operation that answers it and an id by which people can find it.
 
-    The id is that of the header X-Request-ID, or a new one, which is made when it is first needed.
+    ``path`` are the names in its path. The id is that of the header X-Request-ID, or a new one,
+    which is made when it is first needed.
     """
 
     __slots__ = (
-        "_identifier", "bandit", "code", "for_pages", "headers", "operation", "sentence",
+        "_identifier", "bandit", "code", "for_pages", "headers", "operation", "path", "sentence",
+        "status",
     )  # fmt: skip
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         self.headers = headers
+        self.path: dict[str, str] = {}
         self.operation, self.bandit = "none", ""
-        self.code, self.sentence = "", ""
+        self.code, self.sentence, self.status = "", "", 0
         self.for_pages = False
         self._identifier: str | None = None
 
@@ -49,14 +73,16 @@ class RequestContext:
     def identifier(self) -> str:
         """The id of the request."""
         if self._identifier is None:
-            sent = self.headers.get("x-request-id")
-            valid = sent is not None and IDENTIFIER.fullmatch(sent)
-            self._identifier = sent if valid and sent is not None else new_identifier()
+            sent = self.headers.get("x-request-id", "")
+            self._identifier = sent if IDENTIFIER.fullmatch(sent) else new_identifier()
         return self._identifier
 
 
 CURRENT: ContextVar[RequestContext | None] = ContextVar("submax_request", default=None)
 """The request that is being answered; None if there is none."""
+
+
+# The log
 
 
 class RequestLog:
@@ -69,23 +95,16 @@ class RequestLog:
         self._limit = RateLimit()
         self._left_out = 0
 
-    def write(self, context: RequestContext, status: int, seconds: float) -> None:
+    def write(self, context: RequestContext, seconds: float) -> None:
         """Log an answered request, if it is one to be logged."""
-        if status < 400:
-            if REQUESTS.isEnabledFor(logging.DEBUG):
-                self._log(logging.DEBUG, context, status, seconds)
-        elif status >= 500:
-            self._log(logging.ERROR, context, status, seconds)
-        elif REQUESTS.isEnabledFor(logging.INFO):
-            if not self._limit.allows("refusals", REFUSALS_A_SECOND):
-                self._left_out += 1
-                return
-            self._log(logging.INFO, context, status, seconds)
-            if self._left_out:
-                REQUESTS.info("%s refused requests before this one were not logged", self._left_out)
-                self._left_out = 0
-
-    def _log(self, level: int, context: RequestContext, status: int, seconds: float) -> None:
+        status = context.status
+        refused = 400 <= status < 500
+        level = logging.INFO if refused else logging.ERROR if status >= 500 else logging.DEBUG
+        if not REQUESTS.isEnabledFor(level):
+            return
+        if refused and not self._limit.allows("refusals", REFUSALS_A_SECOND):
+            self._left_out += 1
+            return
         fields = {
             "request_id": context.identifier,
             "bandit": context.bandit,
@@ -98,6 +117,9 @@ class RequestLog:
             fields["code"] = context.code
             message += f": {context.sentence}"
         REQUESTS.log(level, "%s", message, extra={"event": "request", "fields": fields})
+        if refused and self._left_out:
+            REQUESTS.info("%s refused requests before this one were not logged", self._left_out)
+            self._left_out = 0
 
 
 def set_up_log(form: str, level: str) -> None:
@@ -162,6 +184,111 @@ class TextFormatter(logging.Formatter):
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
+# Metrics
+
+
+class Metrics:
+    """The metrics of a server: its requests, their durations, and the counts of its bandits.
+
+    ``opened`` returns the bandits that are open now; it is called whenever Prometheus asks.
+    """
+
+    def __init__(self, opened: Callable[[], list[DurableBandit]]) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "submax_requests",
+            "Requests by operation and status.",
+            ["operation", "status"],
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "submax_request_seconds",
+            "Time from request to answer.",
+            ["operation"],
+            registry=self._registry,
+            buckets=BUCKETS,
+        )
+        self._labelled: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
+        self._registry.register(BanditCounts(opened))
+        # Memory, processor time and open files of this process.
+        ProcessCollector(registry=self._registry)
+
+    def count(self, operation: str, status: int, seconds: float) -> None:
+        """Count one answered request, with its HTTP status and the seconds that it took."""
+        labelled = self._labelled.get((operation, status))
+        if labelled is None:
+            labels = self._requests.labels(operation, str(status)), self._seconds.labels(operation)
+            labelled = self._labelled[operation, status] = labels
+        labelled[0].inc()
+        labelled[1].observe(seconds)
+
+    def text(self) -> bytes:
+        """All metrics in the format of Prometheus; reads the store."""
+        return generate_latest(self._registry)
+
+
+class BanditCounts(Collector):
+    """What the store and this process know of each bandit."""
+
+    def __init__(self, opened: Callable[[], list[DurableBandit]]) -> None:
+        self._opened = opened
+        self._conditions: dict[str, tuple[float, dict[str, int]]] = {}
+
+    def describe(self) -> list[Metric]:
+        """Nothing: which metrics there are does not depend on a first look at the store."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics of all bandits."""
+        by_bandit, by_kind = ["bandit"], ["bandit", "kind"]
+        events = CounterMetricFamily(
+            "submax_events",
+            "Events and outcomes of decisions in the store, by kind.",
+            None,
+            by_kind,
+        )
+        version = GaugeMetricFamily("submax_version", "The version that decides.", None, by_bandit)
+        failures = CounterMetricFamily(
+            "submax_failures", "Failures after which the bandit went on.", None, by_kind
+        )
+        conditions = GaugeMetricFamily(
+            "submax_conditions", "What is wrong now and deserves an alarm, by kind.", None, by_kind
+        )
+        propensity = GaugeMetricFamily(
+            "submax_smallest_propensity",
+            "The smallest probability with which an action was drawn.",
+            None,
+            by_bandit,
+        )
+        for bandit in self._opened():
+            name = bandit.name
+            smallest = bandit.read.smallest_propensity()
+            if smallest is not None:
+                propensity.add_metric([name], smallest)
+            version.add_metric([name], bandit.version)
+            for family, counts in (
+                (conditions, self._conditions_of(bandit)),
+                (events, dict.fromkeys(ALWAYS_COUNTED, 0) | bandit.counts()),
+                (failures, bandit.failures),
+            ):
+                for kind, count in counts.items():
+                    family.add_metric([name, kind.replace(" ", "_")], count)
+        yield from (events, version, failures, conditions, propensity)
+
+    def _conditions_of(self, bandit: DurableBandit) -> dict[str, int]:
+        """How many conditions of each kind the bandit has; 0 for kinds that it had before."""
+        at, known = self._conditions.get(bandit.name, (-CONDITION_SECONDS, {}))
+        now = time.monotonic()
+        if now - at >= CONDITION_SECONDS:
+            found = Counts(one.kind for one in bandit.conditions())
+            known = dict.fromkeys(known, 0) | found
+            self._conditions[bandit.name] = now, known
+        return known
+
+
+# Traces
+
+
 class Telemetry:
     """Spans of OpenTelemetry for requests, writes to the store, and fits.
 
@@ -205,16 +332,16 @@ class Telemetry:
         )
 
     @staticmethod
-    def end_request(span: Any, context: RequestContext, status: int) -> None:
+    def end_request(span: Any, context: RequestContext) -> None:
         """Say in the span of a request which operation answered it, and how."""
         from opentelemetry.trace import StatusCode
 
         span.update_name(f"submax.{context.operation}")
         span.set_attribute("submax.operation", context.operation)
-        span.set_attribute("http.response.status_code", status)
+        span.set_attribute("http.response.status_code", context.status)
         if context.bandit:
             span.set_attribute("submax.bandit", context.bandit)
-        if status >= 500:
+        if context.status >= 500:
             span.set_status(StatusCode.ERROR)
 
     def close(self) -> None:

@@ -99,8 +99,6 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
         },
         "security": _security(operation),
     }
-    if operation.slow:
-        described["x-slow"] = True
     if operation.body is not None:
         content: dict[str, Any] = {"schema": schema_of[repr(operation.body)]}
         if operation.example is not None:

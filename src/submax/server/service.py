@@ -1,26 +1,27 @@
-"""The bandits of one store: opening, finding, declaring, changing and deleting them."""
+"""The bandits of one store: opening, finding, declaring, changing, exporting and deleting them."""
 
 import asyncio
 import logging
+import tempfile
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from queue import Empty, SimpleQueue
-from threading import Event, Lock, Thread
-from typing import Any, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from threading import BoundedSemaphore, Event, Lock, Thread
+from typing import IO, Any, TypeVar
 
-from submax.bandit import declaring
+from submax.bandit import declaring, export
 from submax.bandit.declaring import Who
 from submax.bandit.durable import DurableBandit
-from submax.bandit.jobs import JobRunner
+from submax.bandit.jobs import JobError, JobRunner
 from submax.bandit.names import check_bandit
-from submax.bandit.store import Store
+from submax.bandit.store import Store, open_store
 from submax.core.errors import InputError, NotFoundError, StoreError, one_line
 from submax.core.registry import references_user_code
-from submax.server.deciding import Deciding, DurableWrites
-from submax.server.exports import Exports
+from submax.server.deciding import Deciding
 from submax.server.keys import Keys, Sessions
-from submax.server.limits import check_parameters
+from submax.server.limits import RefusedError, check_parameters
 
 LOG = logging.getLogger("submax")
 FOLLOW_SECONDS = 1.0
@@ -40,6 +41,8 @@ PROBE_SECONDS = 2.0
 """How long a probe may take before the store counts as unable to write."""
 FRESH_SECONDS = 1.0
 """How long the result of a probe is used again, so many questions cost one write."""
+MAX_EXPORTS = 2
+"""Exports at a time. Each reads a whole log, and takes a core and some hundred megabytes."""
 
 Answer = TypeVar("Answer")
 
@@ -58,9 +61,8 @@ class Service:
         self.store, self._trust = store, trust
         self.keys = Keys(store)
         self.sessions = Sessions(store, self.keys)
-        self.writes, self.jobs = DurableWrites(), JobRunner()
-        self.exports = Exports(store)
-        self.probe = WriteProbe(self)
+        self.jobs = JobRunner()
+        self.exports, self.probe = Exports(store), WriteProbe(store)
         self.ready = False
         self._bandits: dict[str, DurableBandit] = {}
         self._deciding: dict[str, Deciding] = {}
@@ -82,43 +84,31 @@ class Service:
         """Open all bandits; one that cannot be opened is logged, and the others serve."""
         self._following.start()
         self._opening = dict.fromkeys(self.names())
-        names = SimpleQueue[str]()
-        for name in self._opening:
-            names.put(name)
-        threads = [
-            Thread(target=self._open_all, args=[names], name=f"submax-open-{number}", daemon=True)
-            for number in range(min(OPENING_THREADS, len(self._opening)))
-        ]
-        for thread in threads:
-            thread.start()
-        self._wait_until_opened(threads)
+        waiting = list(self._opening)
+        for number in range(min(OPENING_THREADS, len(waiting))):
+            name = f"submax-open-{number}"
+            Thread(target=self._open_all, args=[waiting], name=name, daemon=True).start()
+        left, since = len(waiting), time.monotonic()
+        while self._opening and not self._stopping.wait(0.01):
+            if len(self._opening) < left:
+                left, since = len(self._opening), time.monotonic()
+            elif left < OPENING_THREADS and time.monotonic() - since > SLOW_OPENING_SECONDS:
+                LOG.warning("opened later, because it takes long: %s", ", ".join(self._opening))
+                break
         self.ready = not self._stopping.is_set()
 
-    def _open_all(self, names: "SimpleQueue[str]") -> None:
+    def _open_all(self, waiting: list[str]) -> None:
         """Open bandits until all are open, or being opened by another thread."""
-        while not self._stopping.is_set():
+        while waiting and not self._stopping.is_set():
             try:
-                name = names.get_nowait()
-            except Empty:
+                name = waiting.pop(0)
+            except IndexError:
                 return
             try:
                 self._open(name)
             except Exception as error:
                 LOG.error("the bandit %s cannot be opened: %s", name, error)
             del self._opening[name]
-
-    def _wait_until_opened(self, threads: list[Thread]) -> None:
-        """Wait until all bandits are open, or only a few that take long are not."""
-        since = time.monotonic()
-        left = len(self._opening)
-        for thread in threads:
-            while thread.is_alive() and not self._stopping.is_set():
-                thread.join(0.01)
-                if len(self._opening) < left:
-                    since, left = time.monotonic(), len(self._opening)
-                if left < OPENING_THREADS and time.monotonic() - since > SLOW_OPENING_SECONDS:
-                    LOG.warning("still opening: %s", ", ".join(self._opening))
-                    return
 
     def _follow_keys(self) -> None:
         written = time.monotonic()
@@ -130,6 +120,10 @@ class Service:
                     self.keys.write_uses()
             except Exception as error:
                 LOG.warning("the keys could not be read or written: %s", one_line(error))
+
+    def stop(self) -> None:
+        """Open no more bandits."""
+        self._stopping.set()
 
     def close(self) -> None:
         """Stop everything, and close the store; a second call does nothing."""
@@ -144,24 +138,20 @@ class Service:
         stopping.start()
         stopping.join(STOP_SECONDS)
         if stopping.is_alive():
-            LOG.warning("a fit did not end in time and was stopped: the next process fits again")
+            LOG.warning("a fit did not end in time and is cut off: the next process fits again")
         # The store must not be closed while a thread reads from it.
         if self._following.is_alive():
             self._following.join(STOP_SECONDS)
         try:
             self.keys.write_uses()
         except StoreError as error:
-            LOG.warning("when keys were last used was not written: %s", error)
+            LOG.warning("the last uses of keys were not written: %s", error)
         self._threads.shutdown(wait=False, cancel_futures=True)
         self.store.close()
 
     def _stop_all(self) -> None:
         for bandit in list(self._bandits.values()):
             bandit.stop()
-
-    def stop(self) -> None:
-        """Open no more bandits."""
-        self._stopping.set()
 
     # Bandits
 
@@ -186,7 +176,9 @@ class Service:
             return bandit
         check_bandit(name)
         if name in self._opening:
-            raise StoreError(f"the bandit {name!r} is still being opened: try again later")
+            raise StoreError(
+                f"the bandit {name!r} is being opened, which takes long: try again later"
+            )
         self._drop(name)
         if declaring.find_bandit(self.store, name) is None:
             raise NotFoundError(f"there is no bandit {name!r}: GET /bandits lists all names")
@@ -196,7 +188,7 @@ class Service:
         """Makes the decisions of a bandit, within a deadline."""
         deciding = self._deciding.get(bandit.name)
         if deciding is None or deciding.bandit is not bandit:
-            deciding = self._deciding[bandit.name] = Deciding(bandit, self.writes)
+            deciding = self._deciding[bandit.name] = Deciding(bandit)
         return deciding
 
     def create(self, name: str, declaration: Mapping[str, Any], who: Who) -> DurableBandit:
@@ -247,8 +239,8 @@ class Service:
         """Refuse code, and parameters that would occupy the server for long."""
         if references_user_code(declaration.get("policy")):
             raise InputError(
-                "a policy from a file is code, which is not allowed over HTTP: declare the "
-                "bandit on the server's machine with submax.open",
+                "a policy from a file is code, and over HTTP only built-in policies are allowed: "
+                "declare the bandit on the server's machine, by submax.open",
                 parameter="policy",
             )
         check_parameters(declaration)
@@ -257,49 +249,87 @@ class Service:
 class WriteProbe:
     """Finds out whether the store can write, by at most one write at a time."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._running: asyncio.Task[None] | None = None
-        self._error: StoreError | None = None
-        self._ended = -FRESH_SECONDS
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._last: Future[None] | None = None
+        self._ended = 0.0
 
     async def check(self) -> None:
         """Return if the store can write; raise a ``StoreError`` that says why it cannot."""
-        if self._running is None and time.monotonic() - self._ended >= FRESH_SECONDS:
-            self._running = asyncio.ensure_future(self._probe())
-        if self._running is not None:
-            try:
-                await asyncio.wait_for(asyncio.shield(self._running), PROBE_SECONDS)
-            except TimeoutError as error:
-                raise StoreError(
-                    f"the store has not written within {PROBE_SECONDS:g} seconds: check its "
-                    "disk or database"
-                ) from error
-        if self._error is not None:
-            raise StoreError(str(self._error), code=self._error.code)
-
-    async def _probe(self) -> None:
-        # A thread of its own: those of pages may all be waiting for the same store.
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-
-        def finish(error: StoreError | None) -> None:
-            self._error = error
-            if not done.done():
-                done.set_result(None)
-
-        def run() -> None:
-            error = None
-            try:
-                self._service.store.check_writable()
-            except StoreError as raised:
-                error = raised
-            except Exception as raised:
-                error = StoreError(f"the store cannot write: {one_line(raised)}")
-            loop.call_soon_threadsafe(finish, error)
-
-        Thread(target=run, name="submax-probe", daemon=True).start()
+        stale = time.monotonic() - self._ended >= FRESH_SECONDS
+        if self._last is None or (self._last.done() and stale):
+            self._last = Future()
+            # A thread of its own: those of pages may all be waiting for the same store.
+            Thread(target=self._probe, args=[self._last], name="submax-probe", daemon=True).start()
         try:
-            await done
+            await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(self._last)), PROBE_SECONDS)
+        except TimeoutError as error:
+            raise StoreError(
+                f"the store has not written anything within {PROBE_SECONDS:g} seconds: see that "
+                "its disk or its database works; this is checked again at each request"
+            ) from error
+        except Exception as error:
+            raise StoreError(f"the store cannot write: {one_line(error)}") from error
+
+    def _probe(self, done: "Future[None]") -> None:
+        try:
+            self._store.check_writable()
+        except Exception as error:
+            outcome: Exception | None = error
+        else:
+            outcome = None
+        self._ended = time.monotonic()
+        if outcome is None:
+            done.set_result(None)
+        else:
+            done.set_exception(outcome)
+
+
+class Exports:
+    """Writes exports in processes of their own, a few at a time, so decisions are not delayed."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._slots = BoundedSemaphore(MAX_EXPORTS)
+        self._jobs = [JobRunner() for _ in range(MAX_EXPORTS)]
+
+    def write(self, bandit: str, before: float | None = None) -> IO[bytes]:
+        """The decisions of a bandit, or those before a Unix time, as an open Parquet file.
+
+        The file has no name any more. Whatever becomes of the answer, nothing is left on the disk.
+        """
+        if not self._slots.acquire(blocking=False):
+            raise RefusedError(
+                429,
+                f"{MAX_EXPORTS} exports are being written, and no more are allowed at a time: try "
+                "again when one of them has ended",
+            )
+        try:
+            # Its folder, which only this user can read, is deleted with all that is in it.
+            with tempfile.TemporaryDirectory(prefix="submax-export-") as folder:
+                path = Path(folder) / "decisions.parquet"
+                jobs = next((jobs for jobs in self._jobs if not jobs.busy), self._jobs[0])
+                jobs.run(write_export, str(self._store.address), bandit, str(path), before)
+                return path.open("rb")
+        except OSError as error:
+            raise StoreError(
+                f"the export cannot be written on the server ({error.strerror or error}): free "
+                "some space there and try again"
+            ) from error
+        except JobError as error:
+            raise StoreError(
+                "the export was broken off on the server: try again, or see its log"
+            ) from error
         finally:
-            self._ended, self._running = time.monotonic(), None
+            self._slots.release()
+
+    def close(self) -> None:
+        """End the exports under way, and start no more."""
+        for jobs in self._jobs:
+            jobs.close()
+
+
+def write_export(address: str, bandit: str, path: str, before: float | None) -> None:
+    """Write the decisions of a bandit to a file; runs in another process."""
+    with closing(open_store(address, read_only=True)) as store:
+        export.export(store, bandit, path, before=before)

@@ -54,7 +54,7 @@ class Rules:
                 f"{subject!r:.80} was given, but this suite tests instances of {wanted}: "
                 f"use {advice}"
             )
-        self.subject = subject
+        self.subject: Any = subject
 
     def require(self, condition: object, rule: str) -> None:
         """Raise an AssertionError that names the class and the broken rule."""

@@ -61,7 +61,6 @@ def _shapes(rules: Rules, seed: int) -> None:
 
 
 def _met(rules: Rules, seed: int, rows: int) -> tuple[np.random.Generator, Any, Floats]:
-    """Return the generator, the world, and contexts of every replica."""
     rng = np.random.default_rng(seed)
     world = rules.subject.reset(REPLICAS, rng)
     return rng, world, rules.subject.contexts(world, rows, rng)

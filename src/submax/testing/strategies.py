@@ -96,7 +96,7 @@ def _check_policy(rules: Rules, table: Table) -> Floats:
 def _part(table: Table, place: tuple[int, ...]) -> Table:
     assert table.sample_sizes is not None
     sizes = SampleSizes(*(part[place] for part in table.sample_sizes))
-    return Table(*(part[place] for part in table[:4]), sizes)
+    return Table._make([*(part[place] for part in table[:4]), sizes])
 
 
 def _check_unseen_levels(rules: Rules, table: Table) -> None:

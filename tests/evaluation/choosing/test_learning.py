@@ -8,7 +8,7 @@ from submax.core.problem import Feedback
 from submax.evaluation import log as log_module
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
-from submax.evaluation.targets import UnderTrainedWarning, training_warnings
+from submax.evaluation.policies import UnderTrainedWarning, training_warnings
 from submax.policies import make_policy, presets
 from submax.policies.thompson import Thompson
 

@@ -3,7 +3,7 @@ import pytest
 from refusals import raises_code
 
 from submax.evaluation.estimators import make_off_policy
-from submax.evaluation.evidence import LoggedEvidence
+from submax.evaluation.evaluator import Evaluator
 from submax.evaluation.learning import Range, learn, parse_search, tune
 from submax.evaluation.log import Log
 
@@ -39,7 +39,7 @@ def test_the_best_table_is_chosen_and_evaluated_on_held_out_rows(log):
 
 def test_every_trial_is_learned_from_one_half_and_valued_on_a_quarter(log):
     found = tune(log, "epsilon-greedy-0.1", {"epsilon": EPSILONS}, trials=3, estimator="snips")
-    logged = LoggedEvidence(log.rows(np.arange(600, 900)))
+    logged = Evaluator(log.rows(np.arange(600, 900))).sample
     for values, value in found.trials:
         learned = learn(log.rows(np.arange(600)), {"kind": "epsilon-greedy", **values})
         evidence = logged.about(learned)

@@ -1,13 +1,7 @@
 import numpy as np
 import pytest
-from refusals import raises_code
 
-from submax.evaluation.estimators import (
-    Evidence,
-    least_error_threshold,
-    make_off_policy,
-    slope_threshold,
-)
+from submax.evaluation.estimators import Evidence, least_error_threshold, make_off_policy
 
 
 def clipping(weight, reward):
@@ -64,27 +58,3 @@ def test_light_weights_are_not_clipped(seed):
         terms = make_off_policy("clipped").terms(Evidence(reward, given, given, given, given))
         np.testing.assert_array_equal(terms.numerator, given * reward)
         assert terms.threshold > 0
-
-
-def test_slope_takes_the_smallest_threshold_that_agrees_with_all_larger_ones(seed):
-    rng = np.random.default_rng(seed)
-    noise = rng.normal(size=400)
-    # Thresholds 4, 2 and 1: the spread is the threshold, and only 1 has a bias.
-    biases = {4.0: 0.0, 2.0: 0.0, 1.0: 5.0}
-
-    def terms_and_lost(threshold):
-        terms = threshold * noise + biases[threshold]
-        return terms, np.zeros(400)
-
-    assert slope_threshold(np.array([1.0, 2.0, 4.0]), terms_and_lost) == 2.0
-    biases[1.0] = 0.0
-    assert slope_threshold(np.array([1.0, 2.0, 4.0]), terms_and_lost) == 1.0
-
-
-@pytest.mark.parametrize("kind", ["clipped", "switch-dr", "dr-shrinkage"])
-def test_slope_is_chosen_by_its_name(kind, seed, evidence_of):
-    terms = make_off_policy({"kind": kind, "tuning": "slope"}).terms(evidence_of(seed))
-    assert np.isfinite(terms.value)
-    assert terms.threshold > 0
-    with raises_code("invalid-input"):
-        make_off_policy({"kind": kind, "tuning": "slpe"})

@@ -86,13 +86,3 @@ def test_intervals_of_rare_rewards_cover_the_truth(rng, rare_evidence):
     # The log has three rewards on average, and often none: the normal interval of ips and snips
     # is a point.
     assert np.all(normal_covered[:2] / logs < allowed)
-
-
-def test_an_interval_with_a_threshold_contains_that_without_it(rng, rare_evidence):
-    evidence, _ = rare_evidence(rng, 0.01)
-    for name, without in (("clipped", "ips"), ("switch-dr", "dr"), ("dr-shrinkage", "dr")):
-        terms = [make_off_policy(one).terms(evidence) for one in (name, without)]
-        for method in (gamma, normal):
-            wide, own = method(terms, LEVEL, rng)
-            # Where the threshold cuts nothing off, both are the same but for rounding.
-            assert wide.low - 1e-12 <= own.low <= own.high <= wide.high + 1e-12

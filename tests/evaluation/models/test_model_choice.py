@@ -6,7 +6,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from submax.evaluation import Log, compare
-from submax.evaluation.evidence import LoggedEvidence
+from submax.evaluation.evaluator import Evaluator
 from submax.evaluation.reward_models import FOLDS, chosen_models, design, fold_numbers
 
 ROWS = 600
@@ -23,7 +23,7 @@ def log_of(seed, binary=True):
 @pytest.mark.parametrize("model", [LinearRegression(), LogisticRegression()], ids=str)
 def test_every_row_is_predicted_by_a_model_fitted_without_its_fold(model, seed):
     log, fold = log_of(seed), fold_numbers(ROWS)
-    found = LoggedEvidence(log, reward_model=model).about_logging_policy().predicted
+    found = Evaluator(log, reward_model=model).sample.about(None).predicted
     inputs = design(log.context.astype(float), log.action, np.zeros((ROWS, 0)), (3,))
     expected = np.empty(ROWS)
     for number in range(FOLDS):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from submax.evaluation import reward_models
-from submax.evaluation.evidence import LoggedEvidence
+from submax.evaluation.evaluator import Evaluator
 from submax.evaluation.log import Log
 from submax.evaluation.reward_models import (
     FOLDS,
@@ -151,7 +151,7 @@ def test_the_unit_of_rewards_changes_nothing(name, unit, offset, seed):
 
 
 def logged_predictions(log):
-    return LoggedEvidence(log).about_logging_policy().predicted
+    return Evaluator(log).sample.about(None).predicted
 
 
 def test_what_is_not_linear_in_the_context_is_learned(seed):

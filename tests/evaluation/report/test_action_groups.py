@@ -5,7 +5,7 @@ from sklearn.dummy import DummyRegressor
 
 from submax.core.numerics import draw
 from submax.evaluation import Log, compare
-from submax.evaluation.evidence import action_groups
+from submax.evaluation.propensities import ActionGroups
 
 ACTIONS, GENRES, ROWS = 30, 3, 600
 NAMES = [f"film{number}" for number in range(ACTIONS)]
@@ -46,8 +46,8 @@ def policy_of(rows):
 
 def test_the_weights_of_a_uniform_log_are_those_of_the_genres(rng):
     log, _ = log_of(rng)
-    groups = action_groups(log, 0)
-    assert not groups.estimated
+    groups = ActionGroups.of(log, 0)
+    assert groups.model is None
     np.testing.assert_allclose(groups.propensity(log), 1 / GENRES)
     genre = log.action[:, 0].astype(int) % GENRES
     share = np.array([0.2 / GENRES, 0.2 / GENRES, 0.8 + 0.2 / GENRES])
@@ -56,13 +56,13 @@ def test_the_weights_of_a_uniform_log_are_those_of_the_genres(rng):
     assert found.find("p", "mips").value == pytest.approx(expected)
     # Without categories, actions with the same numbers are a group.
     numbers, _ = log_of(rng, 50, features=lambda number: {"length": float(number // 10)})
-    np.testing.assert_allclose(action_groups(numbers, 0).propensity(numbers), 1 / 3)
+    np.testing.assert_allclose(ActionGroups.of(numbers, 0).propensity(numbers), 1 / 3)
 
 
 def test_the_propensities_of_groups_of_another_log_are_estimated(rng):
     log, x = log_of(rng, 3000, uniform=False)
-    groups = action_groups(log, 0)
-    assert groups.estimated
+    groups = ActionGroups.of(log, 0)
+    assert groups.model is not None
     power = np.exp(np.outer(x, np.arange(GENRES)) * 0.5)
     power /= power.sum(axis=1, keepdims=True)
     truth = power[np.arange(3000), log.action[:, 0].astype(int) % GENRES]

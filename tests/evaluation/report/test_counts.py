@@ -12,7 +12,7 @@ from submax.evaluation.sums import Terms, sampled
 
 ARMS = np.array(["A", "B", "C"])
 PROPENSITY = np.array([0.5, 0.3, 0.2])
-MODEL_FREE = ["ips", "snips", "clipped", {"kind": "clipped", "tuning": "slope"}]
+MODEL_FREE = ["ips", "snips", "clipped", {"kind": "clipped", "threshold": 2.0}]
 WITH_MODEL = ["dm", "dr", "switch-dr", "dr-shrinkage"]
 
 
@@ -126,7 +126,7 @@ def test_models_are_fitted_to_all_decisions_of_other_folds(seed):
     mean = clicks[2] / shown[2]
     for one in found.estimates[1:]:
         assert one.value == pytest.approx(mean, abs=5 * np.sqrt(0.25 / shown[2]))
-    parts = divided_by_fold(log, 3)
+    parts = divided_by_fold(log, 3, np.arange(len(log)))
     totals = np.bincount(parts.number, parts.log.count)
     np.testing.assert_array_equal(totals, log.count)
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn.dummy import DummyRegressor
 
 from submax.evaluation import Log, compare, learn
-from submax.evaluation.estimates import RANKING_ORDER, Estimate, recommended
+from submax.evaluation.comparison import RANKING_ORDER, Estimate, recommended
 from submax.evaluation.intervals import INTERVALS, ConfidenceInterval
 from submax.research.beyond.rankings import RANKING_ESTIMATORS
 
@@ -119,7 +119,7 @@ def test_the_inverse_propensities_of_a_choice_add_up_to_the_rows_in_which_it_was
         "eligible": [["A", "B"] if one else ["A"] for one in both],
     }
     found = compare(Log.read(table), ["always=*"], reward_model=DummyRegressor())
-    checked = {one.name: one.calibration for one in found.overview.choices}
+    checked = {one.name: one for one in found.overview.choices}
     inverse = np.where(both, 2.0, 1.0)
     assert checked["A"].ratio == pytest.approx(inverse[action == 0].sum() / rows)
     assert checked["B"].ratio == pytest.approx(inverse[action == 1].sum() / both.sum())
@@ -318,6 +318,18 @@ def test_the_value_is_inside_of_its_interval_and_of_the_bounds(interval, mention
     assert one.value == 1.0
     # The warning says what the estimate was before it was cut.
     assert mentioned(one.cautions, "1.2")
+
+
+def test_an_interval_with_a_threshold_contains_that_without_it(rng):
+    for interval in INTERVALS:
+        found = compare(
+            log_of(rng, 400), {"p": np.tile([0.1, 0.2, 0.7], (400, 1))}, interval=interval
+        )
+        for name, without in (("clipped", "ips"), ("switch-dr", "dr"), ("dr-shrinkage", "dr")):
+            for tables in (found.find, found.difference):
+                wide, own = (tables("p", one).interval for one in (name, without))
+                # Where the threshold cuts nothing off, both are the same but for rounding.
+                assert wide.low - 1e-12 <= own.low <= own.high <= wide.high + 1e-12
 
 
 # What is recommended

@@ -6,7 +6,7 @@ from refusals import raises_code
 from sklearn.dummy import DummyRegressor
 
 from submax.evaluation import Log, compare
-from submax.evaluation.estimates import Difference
+from submax.evaluation.comparison import Difference
 from submax.evaluation.intervals import ConfidenceInterval
 
 ROWS = 400

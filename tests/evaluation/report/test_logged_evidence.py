@@ -7,13 +7,12 @@ import pytest
 from sklearn.dummy import DummyRegressor
 
 from submax.core.policy import probabilities_among
-from submax.evaluation import evidence, reward_models
-from submax.evaluation import log as log_module
+from submax.evaluation import evaluator, reward_models
 from submax.evaluation.estimators import make_off_policy
-from submax.evaluation.evidence import DRAWS, LoggedEvidence
+from submax.evaluation.evaluator import DRAWS, Evaluator
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
-from submax.evaluation.propensities import PropensityModel
+from submax.evaluation.propensities import PropensityModel, SlotPropensities
 from submax.evaluation.reward_models import fitted_models, fold_numbers
 
 SIZES = {"title": ["A", "B", "C"], "layout": ["x", "y"]}
@@ -104,7 +103,7 @@ def check(evidence, expected):
 def test_evidence_equals_that_computed_row_by_row(policy, eligible, seed):
     log = arms(seed, eligible=eligible)
     learned = learn(arms(seed + 1), policy)
-    about_policy = LoggedEvidence(log).about(learned)
+    about_policy = Evaluator(log).sample.about(learned)
     check(about_policy, by_hand(log, learned))
     np.testing.assert_array_equal(about_policy.reward, log.reward)
     assert about_policy.slot_weight is None
@@ -114,7 +113,7 @@ def test_evidence_equals_that_computed_row_by_row(policy, eligible, seed):
 
 def test_evidence_about_slots(seed):
     log, learned = slots(seed), learn(slots(seed + 1), "linucb")
-    evidence, expected = LoggedEvidence(log).about(learned), by_hand(log, learned)
+    evidence, expected = Evaluator(log).sample.about(learned), by_hand(log, learned)
     check(evidence, expected)
     np.testing.assert_allclose(evidence.slot_weight, expected["slots"] * [3, 2], atol=1e-6)
 
@@ -122,10 +121,10 @@ def test_evidence_about_slots(seed):
 @pytest.mark.parametrize("log", [arms(0), slots(0)], ids=["arms", "slots"])
 def test_no_row_is_predicted_by_a_model_that_saw_its_reward(log):
     learned = learn(log, "epsilon-greedy-0.1")
-    before = LoggedEvidence(log).about(learned)
+    before = Evaluator(log).sample.about(learned)
     reward = log.reward.copy()
     reward[7] = 1.0 - reward[7]
-    after = LoggedEvidence(replace(log, reward=reward)).about(learned)
+    after = Evaluator(replace(log, reward=reward)).sample.about(learned)
     assert after.predicted[7] == before.predicted[7]
     assert after.expected[7] == before.expected[7]
     fold = fold_numbers(len(log))
@@ -136,21 +135,21 @@ def test_no_row_is_predicted_by_a_model_that_saw_its_reward(log):
 def test_choices_that_no_row_took_are_found(seed):
     log = arms(seed)
     rest = log.rows(log.action[:, 0] != 1)
-    logged = LoggedEvidence(rest)
+    logged = Evaluator(rest)
     assert logged.never_taken() == ["B"]
     learned = learn(log, "linear-thompson")
     expected = learned.probabilities(rest.parts[0].context)[:, 1]
-    np.testing.assert_allclose(logged.about(learned).unsupported, expected, atol=1e-9)
+    np.testing.assert_allclose(logged.sample.about(learned).unsupported, expected, atol=1e-9)
 
 
 def test_evidence_in_pieces_is_evidence_at_once(monkeypatch, seed):
     log, learned = arms(seed, eligible=True), learn(arms(seed + 1), "linucb")
-    whole = LoggedEvidence(log).about(learned)
-    monkeypatch.setattr(log_module, "MOST_ROWS", 40)
-    monkeypatch.setattr(evidence, "PROBABILITIES_PER_PART", 30)
+    whole = Evaluator(log).sample.about(learned)
+    monkeypatch.setattr(evaluator, "PART_ROWS", 40)
+    monkeypatch.setattr(evaluator, "PROBABILITIES_PER_PART", 30)
     monkeypatch.setattr(reward_models, "ROWS_PER_CHUNK", 5)
     monkeypatch.setattr(reward_models, "ROWS_PER_PREDICTION", 6)
-    pieces = LoggedEvidence(log).about(learned)
+    pieces = Evaluator(log).sample.about(learned)
     for one, other in zip(whole[:5], pieces[:5], strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
 
@@ -160,11 +159,11 @@ def test_evidence_in_pieces_is_evidence_at_once(monkeypatch, seed):
 def test_where_actions_are_too_many_to_list_drawing_agrees_with_listing(policy, monkeypatch, seed):
     log, learned = slots(seed, rows=200), learn(slots(seed + 1), policy)
     rest = log.rows(log.action[:, 0] != 1)
-    listed = LoggedEvidence(log, seed).about(learned)
+    listed = Evaluator(log, seed).sample.about(learned)
     expected = by_hand(log, learned)
-    untaken = LoggedEvidence(rest, seed).about(learned).unsupported
-    monkeypatch.setattr(evidence, "MOST_LISTED", 1)
-    drawn = LoggedEvidence(log, seed).about(learned)
+    untaken = Evaluator(rest, seed).sample.about(learned).unsupported
+    monkeypatch.setattr(evaluator, "MOST_LISTED", 1)
+    drawn = Evaluator(log, seed).sample.about(learned)
     for name in ("probability", "weight", "predicted"):
         np.testing.assert_allclose(getattr(drawn, name), getattr(listed, name), atol=1e-6)
     variance = np.maximum(expected["square"] - expected["expected"] ** 2, 0.0)
@@ -175,7 +174,7 @@ def test_where_actions_are_too_many_to_list_drawing_agrees_with_listing(policy, 
     difference = (drawn.slot_weight - listed.slot_weight).mean(axis=0)
     assert (np.abs(difference) <= ERRORS * error + 1e-6).all()
     error = np.sqrt((untaken * (1 - untaken) / DRAWS).sum()) / len(rest)
-    found = LoggedEvidence(rest, seed).about(learned).unsupported
+    found = Evaluator(rest, seed).sample.about(learned).unsupported
     assert abs(found.mean() - untaken.mean()) <= ERRORS * error + 1e-6
     if policy == "linucb":
         # All draws of a deterministic policy are equal, and give the exact evidence in each row.
@@ -204,7 +203,7 @@ def test_the_value_of_real_valued_actions_is_unbiased(seed):
     truth = (density * chance(grid)).sum() / 1000
     assert density.sum() / 1000 == pytest.approx(1.0, abs=1e-3)
     evidence = [
-        LoggedEvidence(log(), number, DummyRegressor()).about(learned) for number in range(logs)
+        Evaluator(log(), number, DummyRegressor()).sample.about(learned) for number in range(logs)
     ]
     for estimator in ("ips", "dr"):
         values = [make_off_policy(estimator).terms(one).value for one in evidence]
@@ -213,16 +212,17 @@ def test_the_value_of_real_valued_actions_is_unbiased(seed):
 
 
 def test_propensities_of_slots_are_those_logged_or_known_or_estimated(seed):
-    uniform = LoggedEvidence(slots(seed))
-    np.testing.assert_allclose(uniform.slot_propensity, np.tile([1 / 3, 1 / 2], (150, 1)))
+    uniform = slots(seed)
+    known = SlotPropensities(uniform, seed)
+    np.testing.assert_allclose(known.of(uniform), np.tile([1 / 3, 1 / 2], (150, 1)))
     log = slots(seed, even=False, columns=True)
-    logged = LoggedEvidence(log)
-    np.testing.assert_allclose(logged.slot_propensity.prod(axis=1), log.propensity)
-    assert not uniform.slots_estimated
-    assert not logged.slots_estimated
+    logged = SlotPropensities(log, seed)
+    np.testing.assert_allclose(logged.of(log).prod(axis=1), log.propensity)
+    assert not known.estimated
+    assert not logged.estimated
     for joint in (True, False):
         log = slots(seed, even=False, joint=joint).with_estimated_propensities(seed)
-        estimated = LoggedEvidence(log, seed)
-        assert estimated.slots_estimated
+        estimated = SlotPropensities(log, seed)
+        assert estimated.estimated
         wanted = np.maximum(*PropensityModel(log, seed).estimates(log))
-        np.testing.assert_allclose(estimated.slot_propensity, wanted)
+        np.testing.assert_allclose(estimated.of(log), wanted)

@@ -5,7 +5,7 @@ from submax.core.problem import Feedback, Problem
 from submax.core.spaces import Arms
 from submax.models.memory import Buffer, Memory
 from submax.models.nn.designs import SoftmaxDesign
-from submax.models.nn.training import BLOCK, PATIENCE, begins_anew, compilations, packed, train
+from submax.models.nn.training import BLOCK, PATIENCE, begins_anew, packed, train
 from submax.models.training_settings import (
     HIGHEST_STEP_LIMIT,
     LENGTHENED,
@@ -126,10 +126,8 @@ def test_nothing_is_compiled_however_the_buffer_grows(compiled, feedback, traine
     rng = np.random.default_rng(seed)
     fitted(feedback, rng, trained.parameters, np.tile([500, 999], PAIRS))
     compiled.clear()
-    before = compilations()
     start, had = None, np.zeros(REPLICAS, dtype=int)
     for rows in (1, 63, 64, 500):
         start = fitted(feedback.rows(slice(0, rows)), rng, start, had).parameters
         had = np.full(REPLICAS, rows)
     assert compiled == []
-    assert compilations() == before

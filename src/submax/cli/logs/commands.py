@@ -200,8 +200,7 @@ def evaluate(context: click.Context, /, log: Path | str, **options: Any) -> None
     position, action, reward and propensity), and each --policy is the name of a column: the
     probability of the item at its position, given the items above it.
     """
-    from submax.cli.logs.arguments import refuse_unused_options
-    from submax.cli.logs.running import run_evaluate
+    from submax.cli.logs.running import refuse_unused_options, run_evaluate
 
     default = click.core.ParameterSource.DEFAULT
     given = {

@@ -99,7 +99,6 @@ def first_choices(sizes: Sizes) -> Integers:
 
 
 def _half(sizes: Sizes) -> int:
-    """Return the number of slots in the first group."""
     root = math.sqrt(math.prod(sizes))
     products = [math.prod(sizes[:slot]) for slot in range(1, len(sizes))]
     return 1 + min(range(len(products)), key=lambda one: abs(math.log(products[one] / root)))
@@ -191,7 +190,6 @@ class SlotNetwork(NamedTuple):
         return cls(*(np.zeros(shape, dtype=np.float32) for shape in shapes))
 
     def at_level(self, level: int) -> Self:
-        """Return the network at one level, which keeps its axis."""
         return self._replace(
             context_weight=self.context_weight[:, level : level + 1],
             first_bias=self.first_bias[:, level : level + 1],

@@ -143,7 +143,6 @@ class Design(ABC, Generic[Model]):
 
     @property
     def columns(self) -> int:
-        """Number of columns of a row, including its weight."""
         return self.context_width + len(self.sizes) + self.reals + self.reward_width + 1
 
     @abstractmethod

@@ -70,7 +70,6 @@ class Injection(eqx.Module):
     def drawn(
         cls, form: str, inputs: int, outputs: int, reward_width: int, rng: np.random.Generator
     ) -> Self:
-        """Return a layer with random initial parameters."""
         if form == "naive":
             whole = Dense.drawn(inputs + reward_width, outputs, rng)
             weight, columns = np.split(np.asarray(whole.weight), [inputs], axis=1)
@@ -166,7 +165,6 @@ class Network(eqx.Module):
         injection: str,
         rng: np.random.Generator,
     ) -> Self:
-        """Return a network with random initial parameters."""
         trunk = Trunk.drawn(inputs, hidden, reward_width, injection, rng)
         return cls(trunk, Dense.drawn(hidden, outputs, rng))
 

@@ -34,7 +34,6 @@ class FeatureRows(NamedTuple):
         return cls._make(np.concatenate(columns) for columns in zip(*pieces, strict=True))
 
     def of_each(self, regressions: int) -> list[Integers]:
-        """Return the places of the rows of each regression."""
         order = np.argsort(self.number, kind="stable")
         return np.split(order, np.cumsum(np.bincount(self.number, minlength=regressions))[:-1])
 
@@ -64,7 +63,6 @@ class Sums(NamedTuple):
 
     @classmethod
     def empty(cls, regressions: int, features: int, offset: float) -> Self:
-        """Return the sums over zero rows."""
         gram = np.zeros((regressions, features, features))
         return cls(gram, np.zeros((regressions, features)), 0.0, 0.0, 0.0, offset)
 
@@ -166,7 +164,6 @@ class Sums(NamedTuple):
         )
 
     def faded(self, factor: float) -> Self:
-        """Return the sums with all weights multiplied by a factor."""
         return self._replace(
             gram=self.gram * factor,
             moment=self.moment * factor,
@@ -269,7 +266,6 @@ class PriorStructure(NamedTuple):
 
     @property
     def regressions(self) -> int:
-        """Number of regressions (K)."""
         return len(self.directions)
 
     def dimensions(self, groups: int) -> Floats:
@@ -465,14 +461,13 @@ class Inverse(NamedTuple):
 
 
 def _subtract_square(matrix: Floats, half: Floats) -> Floats:
-    """Subtract Hᵀ H from a symmetric matrix in its place."""
     # BLAS updates its own column-major matrix: the transpose, which is the same.
     scipy.linalg.blas.dgemm(-1.0, half.T, half.T, 1.0, matrix.T, trans_b=True, overwrite_c=True)
     return matrix
 
 
 class Coupling(NamedTuple):
-    """Q⁻¹ = C (I + H C)⁻¹ of `Posterior`, which is never computed where it is only multiplied.
+    """Q⁻¹ = C (I + H C)⁻¹ of a posterior covariance, not computed where it is only multiplied.
 
     ``along [q F, q F]`` is Uᵀ A⁻¹ U, so H = I − ``along``; ``change [q F]`` is the diagonal of C,
     and ``factor`` and ``pivots`` are the LU factorization of the transpose of I + H C.
@@ -516,8 +511,9 @@ class Coupling(NamedTuple):
         return (coupling + coupling.T) / 2
 
 
-class Posterior(NamedTuple):
-    """The posterior N(mean, covariance) of the coefficients θ ``[K, F]`` of K regressions.
+@serializable("posterior-covariance")
+class PosteriorCovariance(NamedTuple):
+    """The posterior covariance under a fixed prior; it maps responses to coefficients.
 
     All arrays are in units in which the prior variance of the kind ``OWN`` is 1: coefficients are
     ``unit [F]`` times the values here. If the regressions were independent, the covariance of
@@ -528,16 +524,80 @@ class Posterior(NamedTuple):
         A⁻¹ + A⁻¹ U Q⁻¹ Uᵀ A⁻¹,  Q⁻¹ = C (I + H C)⁻¹,  H = Uᵀ (I − A⁻¹) U
 
     where `Coupling` is Q⁻¹. This costs K + q³ inversions of F × F matrices. c may be
-    negative, down to −1, as for regressions whose rewards exclude each other. ``log_evidence`` is
-    the logarithm of the marginal likelihood.
+    negative, down to −1, as for regressions whose rewards exclude each other. New rows change the
+    inverse by Woodbury's formula, at a cost of F² for each row instead of F³ for a new inversion.
+    """
+
+    prior: Prior
+    unit: Floats
+    inverse: Inverse
+
+    @classmethod
+    def of(cls, sums: Sums, structure: PriorStructure, prior: Prior) -> Self:
+        """Return the covariance after all rows of the sums."""
+        unit = np.sqrt(prior.variance[structure.groups, OWN])
+        return cls(prior, unit, inverted(sums, unit, prior.noise))
+
+    def with_rows(self, features: Floats, number: Integers, weight: Floats) -> Self:
+        """Return the covariance after more rows.
+
+        ``features [n, F]`` and ``weight [n]`` are those of the rows, and ``number [n]`` is the
+        regression that each row belongs to.
+        """
+        rows = FeatureRows(features * self.unit, number, weight / self.prior.noise)
+        return self._replace(inverse=self.inverse.with_rows(rows))
+
+    def applied(
+        self, structure: PriorStructure, response: Floats, coupled: Coupling | None = None
+    ) -> Floats:
+        """Multiply responses by the covariance: ``[K, F]`` or ``[P, K, F]``, same shape back.
+
+        ``coupled`` is Q⁻¹, if it is known.
+        """
+        coupled = coupled or Coupling.of(structure, self.prior, self.inverse)
+        alone = self.inverse.times(response)
+        if coupled is None:
+            return alone
+        projected = structure.directions.T @ alone
+        back = coupled.times(projected.reshape(*projected.shape[:-2], -1)).reshape(projected.shape)
+        return alone + self.inverse.times(structure.directions @ back)
+
+    def draw_responses(self, structure: PriorStructure, normal: Floats, noise: Floats) -> Floats:
+        """Return random responses such that ``applied`` gives posterior draws minus the mean.
+
+        All arrays are ``[P, K, F]``: ``normal`` are standard normal numbers, and ``noise`` is
+        Σ √w φ ε over the rows of each regression, with a standard normal ε for each row and draw.
+        With the prior covariance B, the response B^(−1/2) normal − noise has the covariance
+        B⁻¹ + G / σ². This is the precision of the posterior, so the solution has the covariance of
+        the posterior.
+
+        Reference: Wilson et al. (2021), Pathwise conditioning of Gaussian processes.
+        """
+        ratio = self.prior.relative_variances(structure)
+        response = structure.scaled(normal, ratio**-0.5)
+        response -= noise * (self.unit / np.sqrt(self.prior.noise))
+        return response
+
+    def roots(self) -> Floats:
+        """Return R_k with R_kᵀ R_k = the covariance of θ_k: ``[K, F, F]``.
+
+        The regressions must be independent. The posterior variance of φ·θ_k is then |R_k φ|².
+        """
+        root = np.linalg.cholesky(self.inverse.dense())
+        return root.swapaxes(1, 2) * self.unit
+
+
+class Posterior(NamedTuple):
+    """The posterior of the coefficients θ ``[K, F]`` of K regressions, see `PosteriorCovariance`.
+
+    ``mean`` is in the units of the ``covariance``, and ``coupled`` is its Q⁻¹, None if the
+    regressions are independent. ``log_evidence`` is the logarithm of the marginal likelihood.
     """
 
     structure: PriorStructure
-    prior: Prior
+    covariance: PosteriorCovariance
     centre: float
-    unit: Floats
     sums: Sums
-    inverse: Inverse
     coupled: Coupling | None
     mean: Floats
     explained: float
@@ -551,82 +611,33 @@ class Posterior(NamedTuple):
         structure: PriorStructure,
         prior: Prior,
         centre: float,
-        inverse: Inverse | None = None,
+        covariance: PosteriorCovariance | None = None,
     ) -> Self:
         """Return the posterior of the coefficients of rewards minus ``centre``.
 
-        If the ``inverse`` is passed, it is not computed. If rows were added to it, the evidence is
-        NaN.
+        If the ``covariance`` is passed, it is not computed. If rows were added to it, the evidence
+        is NaN.
         """
-        unit = np.sqrt(prior.variance[structure.groups, OWN])
+        found = covariance or PosteriorCovariance.of(sums, structure, prior)
         moment, square = sums.centred(centre)
-        response = moment * (unit / prior.noise)
-        found = inverse or inverted(sums, unit, prior.noise)
-        coupled = Coupling.of(structure, prior, found)
-        mean = covariance_times(structure, found, coupled, response)
+        response = moment * (found.unit / prior.noise)
+        coupled = Coupling.of(structure, prior, found.inverse)
+        mean = found.applied(structure, response, coupled)
         explained = float(np.sum(response * mean))
-        log_det = found.log_det + (0.0 if coupled is None else coupled.log_det)
+        log_det = found.inverse.log_det + (0.0 if coupled is None else coupled.log_det)
         spread = sums.weight * np.log(2 * np.pi * prior.noise) + square / prior.noise
-        log_evidence = -(spread + log_det - explained) / 2
-        return cls(
-            structure, prior, centre, unit, sums, found, coupled, mean,
-            explained, square, log_evidence,
-        )  # fmt: skip
+        evidence = -(spread + log_det - explained) / 2
+        return cls(structure, found, centre, sums, coupled, mean, explained, square, evidence)
 
     @property
-    def gram(self) -> Floats:
-        """The Gram matrices G_k / σ² in these units, ``[K, F, F]``."""
-        return self.sums.settled(0.0).gram * (self.unit[:, None] * self.unit / self.prior.noise)
-
-    @property
-    def coupling(self) -> Floats:
-        """Q⁻¹ ``[q F, q F]``; it is empty if the regressions are independent."""
-        return np.zeros((0, 0)) if self.coupled is None else self.coupled.matrix()
-
-    @property
-    def weight(self) -> float:
-        """The weight of all rows."""
-        return self.sums.weight
+    def prior(self) -> Prior:
+        """The prior of noise and coefficients."""
+        return self.covariance.prior
 
     @property
     def coefficients(self) -> Floats:
         """The posterior mean of θ, ``[K, F]``."""
-        return self.mean * self.unit
-
-    def deviations(self, prior_draws: Floats, noise: Floats) -> Floats:
-        """Return posterior draws minus the posterior mean, by Matheron's rule: ``[P, K, F]``.
-
-        ``prior_draws`` are draws of the coefficients from the prior, and ``noise`` is the sum over
-        the rows of φ ε / σ, in the units of this posterior. Each prior draw is corrected by the
-        posterior mean of the response that it would have produced.
-
-        Reference: Wilson et al. (2021), Pathwise conditioning of Gaussian processes.
-        """
-        response = times(self.gram, prior_draws) + noise
-        explained = covariance_times(self.structure, self.inverse, self.coupled, response)
-        return (prior_draws - explained) * self.unit
-
-    def roots(self) -> Floats:
-        """Return R_k with R_kᵀ R_k = the covariance of θ_k: ``[K, F, F]``.
-
-        The regressions must be independent. The posterior variance of φ·θ_k is then |R_k φ|².
-        """
-        assert self.coupled is None, "the regressions must be independent"
-        precision = self.gram + np.eye(self.mean.shape[1])
-        return np.linalg.inv(np.linalg.cholesky(precision)) * self.unit
-
-    def variance(self, features: Floats) -> Floats:
-        """Return the posterior variance of φ·θ_k: ``[n, F] -> [n, K]``."""
-        scaled = features * self.unit
-        found, coupling = np.empty((len(features), len(self.mean))), self.coupling
-        for number, inverse in enumerate(self.inverse.dense()):
-            alone = scaled @ inverse
-            found[:, number] = np.einsum("nf,nf->n", alone, scaled)
-            if len(coupling):
-                weights = self.structure.directions[number]
-                seen = (weights[:, None] * alone[:, None]).reshape(len(alone), -1)
-                found[:, number] += np.einsum("ni,ni->n", seen @ coupling, seen)
-        return found
+        return self.mean * self.covariance.unit
 
 
 def inverted(sums: Sums, unit: Floats, noise: float) -> Inverse:
@@ -698,68 +709,6 @@ def times(matrices: Floats, vectors: Floats) -> Floats:
     return product.swapaxes(0, 1)
 
 
-def covariance_times(
-    structure: PriorStructure, inverse: Inverse, coupled: Coupling | None, response: Floats
-) -> Floats:
-    """Multiply responses by the posterior covariance: ``[K, F]`` or ``[P, K, F]``, same shape back.
-
-    ``coupled`` is Q⁻¹, see `Posterior`; None if the regressions are independent.
-    """
-    alone = inverse.times(response)
-    if coupled is None:
-        return alone
-    projected = structure.directions.T @ alone
-    back = coupled.times(projected.reshape(*projected.shape[:-2], -1)).reshape(projected.shape)
-    return alone + inverse.times(structure.directions @ back)
-
-
-@serializable("posterior-covariance")
-class PosteriorCovariance(NamedTuple):
-    """The posterior covariance under a fixed prior; it maps responses to coefficients.
-
-    ``inverse`` is (I + G_k / σ²)⁻¹ in the ``unit [F]`` of `Posterior`. New rows change it by
-    Woodbury's formula, at a cost of F² for each row instead of F³ for a new inversion.
-    """
-
-    prior: Prior
-    unit: Floats
-    inverse: Inverse
-
-    @classmethod
-    def of(cls, sums: Sums, structure: PriorStructure, prior: Prior) -> Self:
-        """Return the covariance after all rows of the sums."""
-        unit = np.sqrt(prior.variance[structure.groups, OWN])
-        return cls(prior, unit, inverted(sums, unit, prior.noise))
-
-    def with_rows(self, features: Floats, number: Integers, weight: Floats) -> Self:
-        """Return the covariance after more rows.
-
-        ``features [n, F]`` and ``weight [n]`` are those of the rows, and ``number [n]`` is the
-        regression that each row belongs to.
-        """
-        rows = FeatureRows(features * self.unit, number, weight / self.prior.noise)
-        return self._replace(inverse=self.inverse.with_rows(rows))
-
-    def applied(self, structure: PriorStructure, response: Floats) -> Floats:
-        """Multiply responses by the covariance: ``[P, K, F] -> [P, K, F]``."""
-        coupled = Coupling.of(structure, self.prior, self.inverse)
-        return covariance_times(structure, self.inverse, coupled, response)
-
-    def draw_responses(self, structure: PriorStructure, normal: Floats, noise: Floats) -> Floats:
-        """Return random responses such that ``applied`` gives posterior draws minus the mean.
-
-        All arrays are ``[P, K, F]``: ``normal`` are standard normal numbers, and ``noise`` is
-        Σ √w φ ε over the rows of each regression, with a standard normal ε for each row and draw.
-        With the prior covariance B, the response B^(−1/2) normal − noise has the covariance
-        B⁻¹ + G / σ². This is the precision of the posterior, so the solution has the covariance of
-        the posterior.
-        """
-        ratio = self.prior.relative_variances(structure)
-        response = structure.scaled(normal, ratio**-0.5)
-        response -= noise * (self.unit / np.sqrt(self.prior.noise))
-        return response
-
-
 LARGEST_STEP = 100.0
 """Largest factor by which a variance changes in one step, so a step cannot overshoot far."""
 RANGE = 1e8
@@ -815,14 +764,14 @@ def fitted(
 
 def moments_of(posterior: Posterior) -> CoefficientMoments:
     """Return the moments from which the prior is fitted."""
-    structure, inverse, mean = posterior.structure, posterior.inverse, posterior.mean
+    structure, inverse, mean = posterior.structure, posterior.covariance.inverse, posterior.mean
     own = inverse.diagonal()
     # tr(G · covariance) with G = A − I.
     used = mean.size - own.sum()
     spread = np.zeros((0, mean.shape[1]))
     if posterior.coupled is not None:
         # The variances along the directions are the diagonal of T + T Q⁻¹ T with T = Uᵀ A⁻¹ U.
-        along, coupling = posterior.coupled.along, posterior.coupling
+        along, coupling = posterior.coupled.along, posterior.coupled.matrix()
         spread = np.diag(along) + np.einsum("ij,ij->i", along @ coupling, along)
         spread = spread.reshape(-1, mean.shape[1])
         taken = inverse.sandwiched(_blocks(posterior, coupling))
@@ -873,7 +822,8 @@ def improved(posterior: Posterior, least_noise: float = 0.0) -> Prior:
     factor = np.where(dimensions > 0, squares / (1 + determined) / prior.variance, 1.0)
     variance = prior.variance * np.clip(factor, 1 / LARGEST_STEP, LARGEST_STEP)
     variance = np.clip(variance, reward_variance / RANGE, reward_variance * RANGE)
-    left = max(posterior.weight - moments.used, 0.1 * posterior.weight)
+    weight = posterior.sums.weight
+    left = max(weight - moments.used, 0.1 * weight)
     noise = max(moments.residual / left, LEAST_NOISE * reward_variance, least_noise)
     return Prior(noise, variance)
 

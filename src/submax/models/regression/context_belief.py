@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.problem import Feedback, Problem
+from submax.core.problem import Feedback
 from submax.core.serialization import serializable
 from submax.models.regression.bayesian import (
     Posterior,
@@ -32,8 +32,9 @@ PIECE = 4096
 class RegressionRows(NamedTuple):
     """Rows with a context ``[n, D]``, the number of the regression they belong to, and a reward.
 
-    There is one regression per action, so ``number [n]`` is the index of the action. ``log_prob
-    [n]`` is the log-probability of the action, NaN if it was not logged.
+    There is one regression per action, so ``number [n]`` is the index of the action; of slots,
+    which share a regression, it is the joint action ``[n, S]``. ``log_prob [n]`` is the
+    log-probability of the action, NaN if it was not logged.
     """
 
     context: Floats
@@ -43,39 +44,35 @@ class RegressionRows(NamedTuple):
     weight: Floats
 
     @classmethod
-    def empty(cls, width: int) -> Self:
-        """Return zero rows."""
+    def empty(cls, width: int, slots: tuple[int, ...] = ()) -> Self:
         nothing = np.zeros(0)
-        return cls(np.zeros((0, width)), np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
+        number = np.zeros((0, *slots), dtype=np.int64)
+        return cls(np.zeros((0, width)), number, nothing, nothing, nothing)
 
     @classmethod
-    def of(cls, feedback: Feedback, replica: int, problem: Problem) -> Self:
-        """Return the rows of one replica's feedback with positive weight."""
+    def of(cls, feedback: Feedback, replica: int, number: Integers) -> Self:
+        """Return the rows of one replica with positive weight; ``number [R, n]`` is their index."""
         present = feedback.weight[replica] > 0
         # A slice is faster than a selection.
         there: Booleans | slice = slice(None) if present.all() else present
-        weight = feedback.weight[replica, there].astype(np.float64)
-        log_prob = np.full(len(weight), np.nan)
-        if feedback.log_prob is not None:
-            log_prob = feedback.log_prob[replica, there].astype(np.float64)
-        return cls(
-            feedback.context[replica, there].astype(np.float64),
-            problem.space.index(feedback.action[replica, there]),
-            feedback.reward[replica, there].astype(np.float64),
-            log_prob,
-            weight,
-        )
+        log_prob = feedback.log_prob
+        if log_prob is None:
+            log_prob = np.full(feedback.weight.shape, np.nan)
+        columns = (feedback.context, feedback.reward, log_prob, feedback.weight)
+        context, *rest = (column[replica, there].astype(np.float64) for column in columns)
+        return cls(context, number[replica, there], *rest)
 
     def joined(self, other: Self) -> Self:
-        """Return these rows followed by the other ones."""
         return type(self)._make(np.concatenate(pair) for pair in zip(self, other, strict=True))
 
     def taken(self, which: Integers | Booleans | slice) -> Self:
-        """Return a selection of the rows."""
         return type(self)._make(column[which] for column in self)
 
+    def none(self) -> Self:
+        """Return zero rows of the same widths."""
+        return self.taken(slice(0, 0))
+
     def faded(self, factor: float) -> Self:
-        """Return the rows with all weights multiplied by a factor."""
         return self._replace(weight=self.weight * factor)
 
     def discounted(self, discount: float) -> Self:
@@ -84,7 +81,6 @@ class RegressionRows(NamedTuple):
         return self._replace(weight=self.weight * discount**later)
 
     def pieces(self) -> Iterator[Self]:
-        """Yield the rows in pieces of bounded size."""
         for begin in range(0, len(self.reward), PIECE):
             yield self.taken(slice(begin, begin + PIECE))
 
@@ -130,7 +126,7 @@ class SampledRows(NamedTuple):
 
     def none(self) -> Self:
         """Return the sample without its rows; ``seen`` stays."""
-        return self._replace(rows=self.rows.taken(slice(0, 0)))
+        return self._replace(rows=self.rows.none())
 
 
 CHOOSING_ROWS = 1000
@@ -379,7 +375,6 @@ class ContextBelief(NamedTuple):
 
     @classmethod
     def unlearned(cls, width: int) -> Self:
-        """Return the belief before any row."""
         sample = SampledRows(RegressionRows.empty(width), 0)
         nothing = UniformRewards()
         return cls(None, 0.0, None, None, None, None, sample, nothing, 0, 0.0, 0.0)
@@ -469,10 +464,10 @@ class ContextBelief(NamedTuple):
             waiting=None,
         )
 
-    def posterior(self, settings: BeliefSettings) -> Posterior:
-        """Return the posterior under the last fitted prior, computed from the sums."""
+    def posterior_covariance(self, settings: BeliefSettings) -> PosteriorCovariance:
+        """Return the covariance under the last fitted prior, computed from the sums."""
         structure = self._structure(settings)
-        return Posterior.of(known(self.sums), structure, known(self.prior), self.centre)
+        return PosteriorCovariance.of(known(self.sums), structure, known(self.prior))
 
     def _with_uniform_rewards(
         self, new: RegressionRows, settings: BeliefSettings
@@ -533,7 +528,6 @@ class ContextBelief(NamedTuple):
     def _with_rows(
         self, rows: RegressionRows, settings: BeliefSettings, rng: np.random.Generator
     ) -> Self:
-        """Add rows to everything that is a sum over rows."""
         feature_map, sums, noise = known(self.feature_map), known(self.sums), known(self.noise)
         summed = noise.rows.copy()
         few = len(rows.reward) < feature_map.width
@@ -556,7 +550,6 @@ class ContextBelief(NamedTuple):
 
     @property
     def _least_noise(self) -> float:
-        """The smallest noise variance that is fitted."""
         return NOISE_SHARE * self.uniform.variance
 
     def _solved(self, settings: BeliefSettings, posterior: Posterior | None = None) -> Self:
@@ -570,10 +563,9 @@ class ContextBelief(NamedTuple):
         # With a discount the weight hardly changes, although the rows do.
         due = sums.weight - self.fitted >= PRIOR_GROWTH * self.fitted or settings.discount < 1
         if due or covariance is None:
-            inverse = None if covariance is None else covariance.inverse
             sums = sums.settled()
             if due:
-                posterior = posterior or Posterior.of(sums, structure, prior, centre, inverse)
+                posterior = posterior or Posterior.of(sums, structure, prior, centre, covariance)
                 prior = improved(posterior, self._least_noise)
             covariance = PosteriorCovariance.of(sums, structure, prior)
         moment, _ = sums.centred(centre)

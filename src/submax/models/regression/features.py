@@ -123,7 +123,6 @@ class FeatureMap(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Number of features (F)."""
         return 1 + self._linear_width + len(self.landmarks)
 
     @property

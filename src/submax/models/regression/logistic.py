@@ -78,7 +78,6 @@ class LogisticRegressions(NamedTuple):
 
     @classmethod
     def unlearned(cls, width: int) -> Self:
-        """Return the regressions before any row."""
         return cls(SampledRows(RegressionRows.empty(width), 0), variances=(1.0, 1 / max(width, 1)))
 
     @in_one_thread
@@ -151,7 +150,6 @@ class LogisticRegressions(NamedTuple):
         return features
 
     def _fitted(self, actions: int, rng: np.random.Generator) -> Self:
-        """Fit the prior and the posterior to all rows."""
         rows, belief = self.sample.rows, self
         features = belief._features(rows.context)
         width = features.shape[1]
@@ -200,7 +198,6 @@ class LogisticRegressions(NamedTuple):
         return self._replace(centre=centre, variances=(fitted[0], fitted[1]))
 
     def _with_few_rows(self) -> Self:
-        """Replace the older half of too many rows by sums."""
         rows = self.sample.rows
         if len(rows.reward) <= ACTIVE_ROWS:
             return self

@@ -8,7 +8,6 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Floats, Integers
-from submax.core.problem import Feedback
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.regression.bayesian import (
@@ -20,6 +19,7 @@ from submax.models.regression.bayesian import (
     known,
 )
 from submax.models.regression.blas import in_one_thread
+from submax.models.regression.context_belief import RegressionRows
 from submax.models.regression.features import standardization, standardized
 
 CONSTANT, CONTEXT, CHOICE, CHOICE_IN_CONTEXT, PAIR = range(5)
@@ -54,12 +54,10 @@ class SlotMap(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Number of effects (F)."""
         return self.first_pair + (sum(self.pair_sizes) if self.pairs else 0)
 
     @property
     def first_choice(self) -> int:
-        """Index of the first effect of a choice."""
         return 1 + len(self.shift)
 
     @property
@@ -74,12 +72,10 @@ class SlotMap(NamedTuple):
 
     @property
     def pair_names(self) -> list[tuple[int, int]]:
-        """All pairs of slots, the earlier slot first."""
         return list(itertools.combinations(range(len(self.sizes)), 2))
 
     @property
     def pair_sizes(self) -> list[int]:
-        """Number of effects of each pair of slots."""
         return [self.sizes[one] * self.sizes[other] for one, other in self.pair_names]
 
     @property
@@ -191,41 +187,6 @@ class SlotSettings:
     pairs: bool
 
 
-@serializable("joint-rows")
-class JointRows(NamedTuple):
-    """Contexts ``[n, D]``, joint actions ``[n, S]``, rewards and weights ``[n]``."""
-
-    context: Floats
-    action: Integers
-    reward: Floats
-    weight: Floats
-
-    @classmethod
-    def of(cls, feedback: Feedback, replica: int) -> Self:
-        """Return the rows of one replica's feedback with positive weight."""
-        there = feedback.weight[replica] > 0
-        numbers = (feedback.context, feedback.reward, feedback.weight)
-        context, reward, weight = (part[replica, there].astype(np.float64) for part in numbers)
-        return cls(context, feedback.action[replica, there], reward, weight)
-
-    def joined(self, other: Self) -> Self:
-        """Return these rows followed by the other ones."""
-        return type(self)._make(np.concatenate(pair) for pair in zip(self, other, strict=True))
-
-    def sampled(self, most: int, rng: np.random.Generator) -> Self:
-        """Return at most ``most`` random rows, scaled to weigh as much as all of them."""
-        count = len(self.reward)
-        if count <= most:
-            return self
-        some = rng.permutation(count)[:most]
-        weight = self.weight[some] * (self.weight.sum() / self.weight[some].sum())
-        return type(self)(self.context[some], self.action[some], self.reward[some], weight)
-
-    def none(self) -> Self:
-        """Return zero rows of the same widths."""
-        return type(self)._make(column[:0] for column in self)
-
-
 @serializable("slot-belief")
 class SlotBelief(NamedTuple):
     """The belief of one replica: the expected reward is ``centre`` plus a sum of effects.
@@ -248,33 +209,31 @@ class SlotBelief(NamedTuple):
     noise: Floats | None
     start: Floats | None
     prior: Prior | None
-    kept: JointRows
+    kept: RegressionRows
     mapped: int
     fitted: float
 
     @classmethod
     def unlearned(cls, width: int, slots: int) -> Self:
-        """Return the belief before any row."""
-        nothing = np.zeros(0)
-        kept = JointRows(np.zeros((0, width)), np.zeros((0, slots), np.int64), nothing, nothing)
+        kept = RegressionRows.empty(width, (slots,))
         return cls(None, 0.0, None, None, None, None, None, None, kept, 0, 0.0)
 
     @in_one_thread
-    def learned(self, new: JointRows, settings: SlotSettings, rng: np.random.Generator) -> Self:
-        """Return the belief after more rows."""
+    def learned(
+        self, new: RegressionRows, settings: SlotSettings, rng: np.random.Generator
+    ) -> Self:
         check_can_learn(self.slot_map, self.sums)
         if self.mapped >= settings.rows:
             return self._added(new, rng)._solved(settings)
         kept = self.kept.joined(new)
         belief = self._replace(kept=kept)
         if np.ptp(kept.reward) == 0:
-            return self._replace(kept=kept.sampled(settings.rows, rng))
+            return self._replace(kept=_sampled(kept, settings.rows, rng))
         if len(kept.reward) < MAP_GROWTH * self.mapped:
             return belief._added(new, rng)._solved(settings)
         return belief._mapped(settings, rng)
 
     def restricted(self, choices: Choices) -> Self:
-        """Return the belief about these choices alone, for deciding."""
         belief = self.for_deciding()
         if belief.slot_map is None or belief.coefficients is None or belief.pool is None:
             return belief
@@ -285,7 +244,9 @@ class SlotBelief(NamedTuple):
 
     def for_deciding(self) -> Self:
         """Return the belief without the fields that only further learning needs."""
-        return self._replace(sums=None, noise=None, start=None, prior=None, kept=self.kept.none())
+        return self._replace(
+            sums=None, noise=None, start=None, prior=None, kept=self.kept.taken(slice(0, 0))
+        )
 
     def _mapped(self, settings: SlotSettings, rng: np.random.Generator) -> Self:
         kept = self.kept
@@ -307,12 +268,12 @@ class SlotBelief(NamedTuple):
         added = belief._added(kept, rng)
         # Rewards that are equal except for rounding carry no information.
         if known(added.sums).variance == 0:
-            return self._replace(kept=kept.sampled(settings.rows, rng))
+            return self._replace(kept=_sampled(kept, settings.rows, rng))
         return added._solved(settings)
 
-    def _added(self, new: JointRows, rng: np.random.Generator) -> Self:
+    def _added(self, new: RegressionRows, rng: np.random.Generator) -> Self:
         sums, before = known(self.sums), known(self.noise)
-        features = known(self.slot_map).rows(new.context, new.action)
+        features = known(self.slot_map).rows(new.context, new.number)
         relative = new.reward - sums.offset
         weighted = features * new.weight[:, None]
         noise = rng.standard_normal((len(before), len(new.reward))) * np.sqrt(new.weight)
@@ -333,13 +294,23 @@ class SlotBelief(NamedTuple):
         steps = (STEPS if self.fitted else FIRST_STEPS) if due else 0
         structure = PriorStructure.independent(known(self.slot_map).groups, 1)
         posterior = fitted(sums, structure, prior, centre, steps)
-        noise = known(self.noise) * posterior.unit / np.sqrt(posterior.prior.noise)
-        deviation = posterior.deviations(known(self.start)[:, None], noise[:, None])[:, 0]
+        covariance = posterior.covariance
+        drawn = known(self.start)[:, None], known(self.noise)[:, None]
+        deviation = covariance.applied(structure, covariance.draw_responses(structure, *drawn))
         coefficients = posterior.coefficients[0]
         return self._replace(
             centre=centre,
             coefficients=coefficients,
-            pool=coefficients + settings.width * deviation,
+            pool=coefficients + settings.width * covariance.unit * deviation[:, 0],
             prior=posterior.prior,
             fitted=sums.weight if due else self.fitted,
         )
+
+
+def _sampled(rows: RegressionRows, most: int, rng: np.random.Generator) -> RegressionRows:
+    """Return at most ``most`` random rows, scaled to weigh as much as all of them."""
+    count = len(rows.reward)
+    if count <= most:
+        return rows
+    some = rows.taken(rng.permutation(count)[:most])
+    return some.faded(rows.weight.sum() / some.weight.sum())

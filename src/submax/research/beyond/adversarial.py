@@ -1,17 +1,16 @@
 """Adversarial bandits: exponential weights, and rewards that are fixed in advance."""
 
 import hashlib
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from submax.core.arrays import Actions, Floats
-from submax.core.checks import Allowed, Positive, probability
+from submax.core.checks import Positive
 from submax.core.errors import InputError
 from submax.core.numerics import tally
 from submax.core.policy import PolicyTraits, TabularPolicy
@@ -37,87 +36,15 @@ class ExponentialWeightsState(NamedTuple):
         return kept_columns(self, choices, "estimate")
 
 
-class ExponentialWeights(TabularPolicy[ExponentialWeightsState]):
-    """Learn sums by importance weighting; subclasses say what is estimated, and how to decide.
-
-    The probability of every action at the time of its decision must be known, also if its reward
-    comes late.
-    """
-
-    traits = PolicyTraits(uses_context=False, needs_propensities=True)
-
-    def init(
-        self, problem: Problem, replicas: int, rng: np.random.Generator
-    ) -> ExponentialWeightsState:
-        problem.scale.known_bounds(f"the {type(self).__name__} policy")
-        problem.space.check_listable(f"the {type(self).__name__} policy")
-        shape = (replicas, problem.space.size)
-        return ExponentialWeightsState(problem, np.zeros(shape), np.zeros(replicas))
-
-    def update(
-        self, state: ExponentialWeightsState, feedback: Feedback, rng: np.random.Generator
-    ) -> ExponentialWeightsState:
-        feedback.check(state.problem)
-        if feedback.log_prob is None:
-            raise InputError(
-                f"the {type(self).__name__} policy needs log_prob, the log-probability with which "
-                "each action was chosen, and feedback has none: pass that of act"
-            )
-        there = feedback.weight > 0
-        low, high = state.problem.scale.known_bounds(type(self).__name__)
-        gain = np.where(there, (feedback.reward - low) / (high - low), 0.0)
-        probability = np.exp(np.where(there, feedback.log_prob, 0.0))
-        size = state.estimate.shape[1]
-        # The number of each row, counted from 1; absent rows are not counted.
-        number = state.observed[:, None] + np.cumsum(there, axis=1)
-        terms = feedback.weight * self.estimate(gain, probability, number, size)
-        index = state.problem.space.index(feedback.action)
-        added = tally(np.where(there, index, 0), np.where(there, terms, 0.0), size)
-        return state._replace(
-            estimate=state.estimate + added, observed=state.observed + there.sum(axis=1)
-        )
-
-    @abstractmethod
-    def estimate(self, gain: Floats, probability: Floats, number: Floats, arms: int) -> Floats:
-        """Return what each row adds to the sum of its arm.
-
-        ``gain`` is the reward scaled to 0 … 1, ``probability`` that of the decision, ``number`` the
-        number of the row.
-        """
-
-
 @dataclass(frozen=True)
-class EXP3(ExponentialWeights):
-    """Draw from π(a) = (1 − γ) w_a / Σ w + γ / K, with w_a = exp(γ Σ r̂_a / K) and r̂ = r / π.
-
-    K is the number of arms, γ is ``exploration``, r the reward scaled to 0 … 1. Each reward is
-    divided by the probability with which its action was chosen. No assumption is made about how
-    rewards come about: against the best single arm the regret after T decisions is at most
-    2.63 √(T K ln K), if γ = √(K ln K / ((e − 1) T)).
-
-    Reference: Auer et al. (2002), The nonstochastic multiarmed bandit problem, figure 1.
-    """
-
-    exploration: Annotated[Positive, Allowed(probability)] = 0.1
-
-    def probabilities(self, state: ExponentialWeightsState, context: Floats) -> Floats:
-        arms = state.estimate.shape[1]
-        weights = scipy.special.softmax(self.exploration / arms * state.estimate, axis=-1)
-        listed: Floats = (1 - self.exploration) * weights + self.exploration / arms
-        return listed[:, None]
-
-    def estimate(self, gain: Floats, probability: Floats, number: Floats, arms: int) -> Floats:
-        return gain / probability
-
-
-@dataclass(frozen=True)
-class EXP3IX(ExponentialWeights):
+class EXP3IX(TabularPolicy[ExponentialWeightsState]):
     """Draw from π(a) ∝ exp(−η_t L̂_a), with losses ℓ̂ = ℓ / (π + γ_t) that are biased downwards.
 
     η_t = s √(2 ln K / (K t)) and γ_t = η_t / 2, with K arms, t the number of rows so far and s the
     ``learning_rate``. ℓ = 1 − r is the loss, r the reward scaled to 0 … 1. The bias γ keeps the
     estimates small, so that the regret is bounded with high probability without uniform
-    exploration.
+    exploration. The probability of every action at the time of its decision must be known, also if
+    its reward comes late.
 
     Reference: Neu (2015), Explore no more: improved high-probability regret bounds for
     non-stochastic bandits, algorithm 1 with the anytime parameters of corollary 1.
@@ -125,14 +52,43 @@ class EXP3IX(ExponentialWeights):
 
     learning_rate: Positive = 1.0
 
+    traits = PolicyTraits(uses_context=False, needs_propensities=True)
+
+    def init(
+        self, problem: Problem, replicas: int, rng: np.random.Generator
+    ) -> ExponentialWeightsState:
+        problem.scale.known_bounds("the exp3-ix policy")
+        problem.space.check_listable("the exp3-ix policy")
+        shape = (replicas, problem.space.size)
+        return ExponentialWeightsState(problem, np.zeros(shape), np.zeros(replicas))
+
     def probabilities(self, state: ExponentialWeightsState, context: Floats) -> Floats:
-        arms = state.estimate.shape[1]
-        rate = self._rate(state.observed + 1, arms)
+        rate = self._rate(state.observed + 1, state.estimate.shape[1])
         return scipy.special.softmax(-rate[:, None] * state.estimate, axis=-1)[:, None]
 
-    def estimate(self, gain: Floats, probability: Floats, number: Floats, arms: int) -> Floats:
-        bias = self._rate(np.maximum(number, 1.0), arms) / 2
-        return (1 - gain) / (probability + bias)
+    def update(
+        self, state: ExponentialWeightsState, feedback: Feedback, rng: np.random.Generator
+    ) -> ExponentialWeightsState:
+        feedback.check(state.problem)
+        if feedback.log_prob is None:
+            raise InputError(
+                "the exp3-ix policy needs log_prob, the log-probability with which each action was "
+                "chosen, and feedback has none: pass that of act"
+            )
+        there = feedback.weight > 0
+        low, high = state.problem.scale.known_bounds("the exp3-ix policy")
+        loss = 1 - np.where(there, (feedback.reward - low) / (high - low), 0.0)
+        probability = np.exp(np.where(there, feedback.log_prob, 0.0))
+        size = state.estimate.shape[1]
+        # The number of each row, counted from 1; absent rows are not counted.
+        number = state.observed[:, None] + np.cumsum(there, axis=1)
+        bias = self._rate(np.maximum(number, 1.0), size) / 2
+        terms = np.where(there, feedback.weight * loss / (probability + bias), 0.0)
+        index = np.where(there, state.problem.space.index(feedback.action), 0)
+        return state._replace(
+            estimate=state.estimate + tally(index, terms, size),
+            observed=state.observed + there.sum(axis=1),
+        )
 
     def _rate(self, number: Floats, arms: int) -> Floats:
         return self.learning_rate * np.sqrt(2 * np.log(max(arms, 2)) / (arms * number))

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, NamedTuple
 
 import numpy as np
-import scipy
 
-from submax.core.arrays import Actions, Booleans, Floats, Integers
+from submax.core.arrays import Actions, Booleans, Floats
 from submax.core.checks import (
     Allowed,
-    Count,
     Flag,
     NonNegative,
     Positive,
@@ -210,74 +208,29 @@ class Dueling(Successes[Floats]):
         return of_arms.min(axis=-1) if self.weak else of_arms.mean(axis=-1)
 
 
-class DuelBounds(NamedTuple):
-    """Confidence bounds of the probability that arm i beats arm j, both ``[R, K, K]``."""
+@serializable("relative-ucb-state")
+class RelativeUCBState(NamedTuple):
+    """How often arm i won against arm j, ``wins [R, K, K]``, and the number of ``duels [R]``.
 
-    lower: Floats
-    upper: Floats
-
-
-@serializable("duel-counts")
-class DuelCounts(NamedTuple):
-    """How often arm i won against arm j, ``wins [R, K, K]``, and the number of ``duels [R]``."""
+    ``best [R, K]`` says which arm is believed to be the best, if any.
+    """
 
     problem: Problem
     wins: Floats
     duels: Floats
+    best: Booleans
 
-    @classmethod
-    def empty(cls, problem: Problem, replicas: int, policy: str) -> Self:
-        """Return counts before the first duel; refuse problems that are not duels."""
-        choices, bounds = problem.space.choices, problem.scale.bounds
-        pairs = len(choices) == 2 and choices[0] == choices[1] and not problem.space.reals
-        if not pairs or bounds != (0.0, 1.0):
-            raise InputError(
-                f"{policy} needs pairs of the same arms, such as Slots((5, 5)), and rewards from 0 "
-                f"to 1 that say whether the first arm of the pair won, not {problem.space} with "
-                f"{problem.scale}: take the environment Dueling, or another policy"
-            )
-        arms = choices[0]
-        return cls(problem, np.zeros((replicas, arms, arms)), np.zeros(replicas))
+    def upper(self, exploration: float) -> Floats:
+        """Return w / n + √(α ln t / n) for the next duel t, ``[R, K, K]``; 2 if n is 0.
 
-    def add(self, feedback: Feedback) -> Self:
-        """Return the counts after more duels; a reward between 0 and 1 is a part of a win."""
-        feedback.check(self.problem)
-        there = feedback.weight > 0
-        arms = self.wins.shape[1]
-        reward = np.where(there, feedback.reward, 0.0)
-        first, second = (np.where(there, feedback.action[..., slot], 0) for slot in range(2))
-        won = tally(first * arms + second, feedback.weight * reward, arms**2)
-        lost = tally(second * arms + first, feedback.weight * (1 - reward), arms**2)
-        return self._replace(
-            wins=self.wins + (won + lost).reshape(self.wins.shape),
-            duels=self.duels + there.sum(axis=1),
-        )
-
-    def bounds(self, exploration: float) -> DuelBounds:
-        """Return w / n ± √(α ln t / n) for the next duel t; both terms are 1 if n is 0.
-
-        w are the wins of i against j, n their duels, and α is ``exploration``. The bounds of an arm
-        against itself are 1/2.
+        w are the wins of i against j, n their duels, and α is ``exploration``. The bound of an arm
+        against itself is 1/2.
         """
         together = self.wins + self.wins.transpose(0, 2, 1)
-        met = together > 0
-        number = np.where(met, together, 1.0)
-        share = np.where(met, self.wins / number, 1.0)
+        number = np.where(together > 0, together, 1.0)
         spread = np.sqrt(exploration * np.log(self.duels + 1)[:, None, None] / number)
-        radius = np.where(met, spread, 1.0)
-        itself = np.eye(self.wins.shape[1], dtype=bool)
-        return DuelBounds(
-            np.where(itself, 0.5, share - radius), np.where(itself, 0.5, share + radius)
-        )
-
-
-@serializable("relative-ucb-state")
-class RelativeUCBState(NamedTuple):
-    """The counted duels, and which arm is believed to be the best, if any, ``best [R, K]``."""
-
-    problem: Problem
-    counts: DuelCounts
-    best: Booleans
+        bound = np.where(together > 0, self.wins / number + spread, 2.0)
+        return np.where(np.eye(bound.shape[1], dtype=bool), 0.5, bound)
 
 
 @dataclass(frozen=True)
@@ -302,37 +255,47 @@ class RelativeUCB(TabularPolicy[RelativeUCBState]):
     traits = PolicyTraits(uses_context=False, needs_pairs=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RelativeUCBState:
-        counts = DuelCounts.empty(problem, replicas, "relative-ucb")
-        nobody = np.zeros(counts.wins.shape[:2], dtype=np.bool_)
-        return self._with_candidates(counts, nobody)
+        choices, bounds = problem.space.choices, problem.scale.bounds
+        pairs = len(choices) == 2 and choices[0] == choices[1] and not problem.space.reals
+        if not pairs or bounds != (0.0, 1.0):
+            raise InputError(
+                "relative-ucb needs pairs of the same arms, such as Slots((5, 5)), and rewards "
+                "from 0 to 1 that say whether the first arm of the pair won, not "
+                f"{problem.space} with {problem.scale}: take the environment Dueling, or another "
+                "policy"
+            )
+        wins = np.zeros((replicas, choices[0], choices[0]))
+        nobody = np.zeros(wins.shape[:2], dtype=np.bool_)
+        return self._believed(RelativeUCBState(problem, wins, np.zeros(replicas), nobody))
 
     def update(
         self, state: RelativeUCBState, feedback: Feedback, rng: np.random.Generator
     ) -> RelativeUCBState:
-        return self._with_candidates(state.counts.add(feedback), state.best)
+        feedback.check(state.problem)
+        there, arms = feedback.weight > 0, state.wins.shape[1]
+        # A reward between 0 and 1 is a part of a win.
+        reward = np.where(there, feedback.reward, 0.0)
+        first, second = (np.where(there, feedback.action[..., slot], 0) for slot in range(2))
+        won = tally(first * arms + second, feedback.weight * reward, arms**2)
+        lost = tally(second * arms + first, feedback.weight * (1 - reward), arms**2)
+        wins = state.wins + (won + lost).reshape(state.wins.shape)
+        return self._believed(state._replace(wins=wins, duels=state.duels + there.sum(axis=1)))
 
     def probabilities(self, state: RelativeUCBState, context: Floats) -> Floats:
-        upper = state.counts.bounds(self.exploration).upper
+        upper = state.upper(self.exploration)
         pairs = _first_arm(upper, state.best)[:, :, None] * _second_arm(upper)
         return pairs.reshape(len(pairs), 1, -1)
 
-    def _with_candidates(self, counts: DuelCounts, best: Booleans) -> RelativeUCBState:
+    def _believed(self, state: RelativeUCBState) -> RelativeUCBState:
         """Return the state in which the best arm is the only candidate, or still a candidate."""
-        candidates = _candidates(counts.bounds(self.exploration).upper)
+        candidates = np.all(state.upper(self.exploration) >= 0.5, axis=2)
         alone = candidates.sum(axis=1, keepdims=True) == 1
-        return RelativeUCBState(
-            counts.problem, counts, np.where(alone, candidates, best & candidates)
-        )
-
-
-def _candidates(upper: Floats) -> Booleans:
-    """Return which arms may beat all others, ``[R, K]``."""
-    return np.all(upper >= 0.5, axis=2)
+        return state._replace(best=np.where(alone, candidates, state.best & candidates))
 
 
 def _first_arm(upper: Floats, best: Booleans) -> Floats:
     """Return the probability that each arm is the first of the pair, ``[R, K]``."""
-    candidates = _candidates(upper)
+    candidates = np.all(upper >= 0.5, axis=2)
     allowed = np.where(candidates.any(axis=1, keepdims=True), candidates, True)
     others = allowed & ~best
     number = others.sum(axis=1, keepdims=True)
@@ -351,111 +314,3 @@ def _second_arm(upper: Floats) -> Floats:
     rivals = highest & ~itself
     chosen = np.where(rivals.any(axis=2, keepdims=True), rivals, highest)
     return chosen / chosen.sum(axis=2, keepdims=True)
-
-
-NUMBERS_TOGETHER = 2**21
-"""The most random numbers that are drawn at once, so that they take about 16 MB."""
-
-
-@serializable("double-thompson-state")
-class DoubleThompsonState(NamedTuple):
-    """The counted duels, and the share of draws that chose each pair, ``shares [R, K²]``."""
-
-    problem: Problem
-    counts: DuelCounts
-    shares: Floats
-
-
-@dataclass(frozen=True)
-class DoubleThompson(TabularPolicy[DoubleThompsonState]):
-    """Draw the first arm of a pair by Thompson sampling, and again the arm that it duels.
-
-    The probability that i beats j has the posterior Beta(w_ij + 1, w_ji + 1), with w_ij the wins of
-    i against j. The first arm beats the most others in a draw of all these probabilities; only arms
-    with the largest number of upper confidence bounds above 1/2 are candidates. For
-    the second arm, the probability that each arm beats the first one is drawn again, that of the
-    first arm itself is 1/2, and the arm with the largest draw is taken, among arms whose lower
-    bound against the first is at most 1/2. Bounds are w / n ± √(α ln t / n); t is the number of
-    this duel, and α is ``exploration``. π(i, j) is the share of ``draws`` that chose the pair.
-
-    Reference: Wu and Liu (2016), Double Thompson sampling for dueling bandits, algorithm 1, with
-    α = 0.51.
-
-    *Departs from the paper:* pairs are drawn at each update, and a decision takes one of them at
-    random, so that its probability is known. If one decision follows each update, this is the
-    paper's algorithm.
-    """
-
-    exploration: Positive = 0.51
-    draws: Count = 500
-
-    traits = PolicyTraits(uses_context=False, needs_pairs=True)
-
-    def init(
-        self, problem: Problem, replicas: int, rng: np.random.Generator
-    ) -> DoubleThompsonState:
-        counts = DuelCounts.empty(problem, replicas, "double-thompson")
-        return DoubleThompsonState(problem, counts, self._drawn_shares(counts, rng))
-
-    def update(
-        self, state: DoubleThompsonState, feedback: Feedback, rng: np.random.Generator
-    ) -> DoubleThompsonState:
-        counts = state.counts.add(feedback)
-        fresh = (feedback.weight > 0).any(axis=1, keepdims=True)
-        # Replicas without new duels keep their draws.
-        shares = np.where(fresh, self._drawn_shares(counts, rng), state.shares)
-        return DoubleThompsonState(state.problem, counts, shares)
-
-    def probabilities(self, state: DoubleThompsonState, context: Floats) -> Floats:
-        return state.shares[:, None]
-
-    def _drawn_shares(self, counts: DuelCounts, rng: np.random.Generator) -> Floats:
-        replicas, arms, _ = counts.wins.shape
-        bounds = counts.bounds(self.exploration)
-        losses = counts.wins.transpose(0, 2, 1)
-        ahead = np.asarray(
-            1 - scipy.special.betainc(counts.wins + 1, losses + 1, 0.5), dtype=np.float64
-        )
-        together = max(1, NUMBERS_TOGETHER // (replicas * arms**2))
-        shares = np.zeros((replicas, arms**2))
-        for begin in range(0, self.draws, together):
-            number = min(together, self.draws - begin)
-            first = _first_arms(ahead, bounds, number, rng)
-            second = _second_arms(counts.wins, bounds, first, rng)
-            index = first * arms + second
-            shares += tally(index, np.ones(index.shape), arms**2)
-        return shares / self.draws
-
-
-def _first_arms(
-    ahead: Floats, bounds: DuelBounds, number: int, rng: np.random.Generator
-) -> Integers:
-    """Draw the first arm of some pairs, ``[R, number]``.
-
-    ``ahead [R, K, K]`` is the posterior probability that i beats j in more than half of their
-    duels. Only whether a drawn probability is above 1/2 matters, so that this is what is drawn.
-    """
-    replicas, arms, _ = ahead.shape
-    upper = np.triu(np.ones((arms, arms), dtype=bool), 1)
-    won = rng.random((replicas, number, arms, arms)) < ahead[:, None]
-    beaten = (won & upper).sum(axis=3) + (~won & upper).sum(axis=2)
-    possible = (bounds.upper > 0.5).sum(axis=2)
-    candidate: Booleans = possible == possible.max(axis=1, keepdims=True)
-    # Numbers of beaten arms are whole, so that a number below 1 decides between equal ones.
-    score = np.where(candidate[:, None], beaten + rng.random(beaten.shape), -1.0)
-    return score.argmax(axis=2)
-
-
-def _second_arms(
-    wins: Floats, bounds: DuelBounds, first: Integers, rng: np.random.Generator
-) -> Integers:
-    """Draw the arms that duel the ``first [R, n]`` ones, ``[R, n]``."""
-    replica = np.arange(len(wins))[:, None]
-    # Each row belongs to a first arm, and has a number for every arm.
-    won, lost = wins.transpose(0, 2, 1)[replica, first], wins[replica, first]
-    # Quantiles of uniform numbers: other ways to draw would let replicas depend on each other.
-    drawn = scipy.special.betaincinv(won + 1, lost + 1, rng.random(won.shape))
-    arm = np.arange(wins.shape[1])
-    drawn = np.where(arm == first[..., None], 0.5, drawn)
-    uncertain = bounds.lower.transpose(0, 2, 1)[replica, first] <= 0.5
-    return np.where(uncertain, drawn, -1.0).argmax(axis=2)

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from submax.core.policy import Policy, PolicyTraits, State, TabularPolicy
 from submax.core.problem import Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
-from submax.policies.arm_statistics import ArmStatistics, kept_columns
+from submax.policies.arm_statistics import ArmStatistics
 from submax.policies.thompson import BetaParameter, largest_beta
 from submax.policies.ucb import divergence
 
@@ -101,73 +101,6 @@ def _ratios(best: Floats, lower: Floats, level: Floats, start: Floats) -> Floats
         ratio = ratio + (level - value) / np.maximum(slope, 1e-300)
         ratio = np.clip(ratio, 0.0, 1e9)
     return ratio
-
-
-CONSTANT = 5.0
-"""The constant c of the confidence radius; the reference asks for more than 4."""
-
-
-@serializable("elimination-state")
-class EliminationState(NamedTuple):
-    """The statistics of the arms, and which of them are still in the race, ``active [R, A]``."""
-
-    problem: Problem
-    arms: ArmStatistics
-    active: Booleans
-
-    def restricted(self, choices: Choices) -> Self:
-        """Return the race of these choices alone; all of them if none is in the race any more."""
-        kept = kept_columns(self, choices, "active")
-        nobody = ~kept.active.any(axis=1, keepdims=True)
-        return kept._replace(arms=self.arms.restricted(choices), active=kept.active | nobody)
-
-
-@dataclass(frozen=True)
-class SuccessiveElimination(BestArmPolicy[EliminationState]):
-    """Take the active arms in turn; drop an arm that lies 2 α_t below the best mean.
-
-    α_t = √(ln(c K t² / δ) / t), with K arms, t the pulls of the active arm that has the fewest, and
-    c = 5. With probability 1 − δ the last active arm is the best one; δ is ``failure``. Rewards are
-    scaled to 0 … 1.
-
-    Reference: Even-Dar, Mannor and Mansour (2006), Action elimination and stopping conditions,
-    algorithm 3.
-    """
-
-    failure: Annotated[Positive, Allowed(probability)] = 0.05
-
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> EliminationState:
-        problem.scale.known_bounds("successive elimination")
-        arms = ArmStatistics.empty(problem, replicas)
-        return EliminationState(problem, arms, np.ones(arms.pulls.shape, dtype=bool))
-
-    def probabilities(self, state: EliminationState, context: Floats) -> Floats:
-        pulls = np.where(state.active, state.arms.pulls, np.inf)
-        return self.even(pulls == pulls.min(axis=-1, keepdims=True))
-
-    def update(
-        self, state: EliminationState, feedback: Feedback, rng: np.random.Generator
-    ) -> EliminationState:
-        arms = state.arms.add(feedback)
-        pulls = np.where(state.active, arms.pulls, np.inf).min(axis=-1, keepdims=True)
-        enough = np.maximum(pulls, 1.0)
-        radius = np.sqrt(np.log(CONSTANT * arms.pulls.shape[1] * enough**2 / self.failure) / enough)
-        mean = np.where(state.active, self._means(arms), -np.inf)
-        near = mean.max(axis=-1, keepdims=True) - mean < 2 * radius
-        new = (feedback.weight > 0).any(axis=1, keepdims=True)
-        active = state.active & (near | (pulls < 1) | ~new)
-        return EliminationState(state.problem, arms, active)
-
-    def recommend(self, state: EliminationState) -> Integers:
-        mean = np.where(state.active, self._means(state.arms), -np.inf)
-        return mean.argmax(axis=-1)
-
-    def stopped(self, state: EliminationState) -> Booleans:
-        return state.active.sum(axis=-1) == 1
-
-    def _means(self, arms: ArmStatistics) -> Floats:
-        successes = arms.successes("successive elimination")
-        return successes / np.where(arms.pulls > 0, arms.pulls, 1.0)
 
 
 @serializable("top-two-state")
@@ -361,7 +294,7 @@ def identify(
     if not hasattr(policy, "recommend") or not hasattr(policy, "stopped"):
         raise InputError(
             f"{policy} recommends no arm: take a policy that identifies the best arm, such as "
-            "track-and-stop, top-two-thompson or successive-elimination"
+            "track-and-stop or top-two-thompson"
         )
     if environment.problem.context_width or environment.drifts:
         raise InputError(f"{environment} has no single best arm: take one without context or drift")

@@ -16,17 +16,16 @@ from submax.core.checks import one_of
 from submax.core.errors import InputError, one_line
 from submax.core.problem import PROBABILITY_TOLERANCE
 from submax.evaluation.cells import CheckedColumns
-from submax.evaluation.comparison import Comparison, Overview
+from submax.evaluation.comparison import SLATE, Comparison, Difference, Estimate, Overview
 from submax.evaluation.diagnostics import (
     SIGNIFICANT_ERRORS,
     ChoiceFacts,
     Diagnostics,
-    Overlap,
     errors_from_one,
+    overlap_of,
 )
-from submax.evaluation.estimates import SLATE, Difference, Estimate, differences_of
-from submax.evaluation.evaluator import LOGGING_POLICY
 from submax.evaluation.intervals import INTERVALS, ConfidenceInterval
+from submax.evaluation.policies import LOGGING_POLICY
 from submax.evaluation.reading import numbered
 from submax.evaluation.sources import open_source
 from submax.evaluation.sums import Terms, TermSums, Units, mean
@@ -656,14 +655,14 @@ def compare_rankings(
     logged = SlateEvidence(slates, logging, seed)
     units = Units.of_rows(len(slates))
     if slates.cluster is not None:
-        units = Units(slates.cluster, int(slates.cluster.max()) + 1, clusters=True)
+        units = Units.of_clusters(slates.cluster)
     settings = {"interval": interval, "level": level, "seed": seed}
     notes = [f"{len(slates)} slates of up to {slates.positions} positions"]
     evidence = logged.about_logging_policy()
     based = RANKING_ESTIMATORS["sips"].terms(evidence)
     first = _estimate(LOGGING_POLICY, RANKING_ESTIMATORS["sips"], evidence, units, settings)
     estimates = [first._replace(estimator="mean", cautions=(), recommended=True)]
-    differences, overlap = list[Difference](), dict[str, Overlap]()
+    differences, overlap = list[Difference](), dict[str, Floats]()
     for name, target in targets.items():
         evidence, found = logged.about(target), list[Estimate]()
         for short in dict.fromkeys(estimators) or RANKING_ESTIMATORS:
@@ -681,14 +680,14 @@ def compare_rankings(
                 found.append(_estimate(name, estimator, evidence, units, settings))
         best = min(found, key=lambda one: len(one.cautions))
         weight = _slate_weight(RANKING_ESTIMATORS[best.estimator], evidence)
-        overlap[name] = Overlap.of(weight)
+        overlap[name] = overlap_of(weight)
         for one in found:
             marked = one._replace(recommended=one is best)
             estimates.append(marked)
             terms = RANKING_ESTIMATORS[one.estimator].terms(evidence)
             sums = TermSums.of(terms, based, terms.value, units).difference()
-            ((value, ends, error),) = differences_of([sums], interval, level, seed)
-            of = (name, LOGGING_POLICY, one.estimator, value, ends, error)
+            [ends] = INTERVALS[interval]([sums], level, np.random.default_rng(seed))
+            of = (name, LOGGING_POLICY, one.estimator, sums.value, ends, sums.error)
             differences.append(Difference(*of, len(slates), level, marked.recommended))
     shown = {"policies": ", ".join(targets), "estimators": ", ".join(estimators) or "all"}
     overview = _overview(slates, {**shown, **settings}, overlap)
@@ -769,7 +768,7 @@ def _cautions(estimator: SlateInversePropensity, found: Diagnostics) -> Iterator
 
 
 def _overview(
-    slates: Slates, settings: Mapping[str, Any], overlap: Mapping[str, Overlap]
+    slates: Slates, settings: Mapping[str, Any], overlap: Mapping[str, Floats]
 ) -> Overview:
     """Return the data checks of a log of slates: rewards by slate, by item and by position.
 
@@ -793,7 +792,6 @@ def _overview(
                 for place, (column, there) in by_position
             ),
         ],
-        fields=(),
         settings=settings,
         digest=slates.fingerprint,
         overlap=overlap,
@@ -802,7 +800,7 @@ def _overview(
 
 def _facts(slot: str, name: str, rewards: Floats) -> ChoiceFacts:
     average = float(rewards.mean()) if len(rewards) else float("nan")
-    return ChoiceFacts(slot, name, len(rewards), average, None)
+    return ChoiceFacts(slot, name, len(rewards), average)
 
 
 def _low_mean_high(values: Floats) -> tuple[float, float, float]:

@@ -1,13 +1,12 @@
 """Slates: lists of items that people look through, and policies for cascading clicks."""
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
-from submax.core.checks import Count, NonNegative, Positive, Probability, whole_number
+from submax.core.checks import Count, NonNegative, Positive, whole_number
 from submax.core.environment import Outcome
 from submax.core.errors import InputError
 from submax.core.numerics import tally
@@ -20,27 +19,40 @@ from submax.environments.arms import WithOutcome
 from submax.policies.ucb import upper_bound
 
 
-class SlateEnvironment(WithOutcome[Floats]):
-    """An action puts one of N ``items`` into each of K ``positions``.
+@dataclass(frozen=True)
+class Cascade(WithOutcome[Floats]):
+    """Someone looks at the items from the first position on, and leaves after the first click.
 
-    The attraction w_i of an item, the probability that someone who looks at it clicks on it, is
-    drawn from Beta(``alpha``, ``beta``). An item that is shown twice is not clicked the second
-    time. The world is the table of attractions, ``[R, N]``.
+    An action puts one of N ``items`` into each of K ``positions``. The attraction w_i of an item,
+    the probability that someone who looks at it clicks on it, is drawn from Beta(``alpha``,
+    ``beta``); an item that is shown twice is not clicked the second time. A click at position p
+    pays (K + 1 − p) / K, and no click pays 0. So the reward also says where the click was, and it
+    is best to show the most attractive items first. With w_p the attraction of the item at position
+    p, the mean reward is Σ_p (K + 1 − p) / K · w_p Π_{q<p} (1 − w_q). The world is the table of
+    attractions, ``[R, N]``.
+
+    Reference: Kveton et al. (2015), Cascading bandits: learning to rank in the cascade model.
+
+    *Departs from the paper:* there every click pays 1, and the position is observed beside it.
     """
 
-    items: Count
-    positions: Count
-    alpha: Positive
-    beta: Positive
+    items: Count = 6
+    positions: Count = 3
+    alpha: Positive = 1.0
+    beta: Positive = 4.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         whole_number("positions", self.positions, at_least=1, at_most=self.items)
 
     @property
-    def space(self) -> Slots:
-        """The space of slates: one item for each position."""
-        return Slots((self.items,) * self.positions)
+    def problem(self) -> Problem:
+        scale = Discrete((0.0, *sorted(self.payments().tolist())))
+        return Problem(Slots((self.items,) * self.positions), scale=scale)
+
+    def payments(self) -> Floats:
+        """Return what a click at each position pays, from 1 down to 1 / K."""
+        return np.arange(self.positions, 0, -1) / self.positions
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
         return rng.beta(self.alpha, self.beta, size=(replicas, self.items))
@@ -49,111 +61,37 @@ class SlateEnvironment(WithOutcome[Floats]):
         return np.zeros((len(world), count, 0))
 
     def mean_reward(self, world: Floats, context: Floats, action: Actions) -> Floats:
-        return self.mean_of(self.attraction(world, action))
+        return self._mean(self._attraction(world, action))
 
     def outcome(
         self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
     ) -> Outcome:
-        attraction = self.attraction(world, action)
-        clicks = rng.random(attraction.shape) < self.looked_at() * attraction
-        return Outcome(self.reward_of(clicks), self.mean_of(attraction))
+        attraction = self._attraction(world, action)
+        clicks = rng.random(attraction.shape) < attraction
+        reward = np.where(clicks.any(axis=-1), self.payments()[clicks.argmax(axis=-1)], 0.0)
+        return Outcome(reward, self._mean(attraction))
 
     def best_reward(self, world: Floats, context: Floats) -> Floats:
         best = np.sort(world, axis=1)[:, None, : -self.positions - 1 : -1]
-        return np.broadcast_to(self.mean_of(best), context.shape[:2])
+        return np.broadcast_to(self._mean(best), context.shape[:2])
 
-    def attraction(self, world: Floats, action: Actions) -> Floats:
+    def _attraction(self, world: Floats, action: Actions) -> Floats:
         """Return the attraction of each position, ``[R, n, K]``; that of a repeated item is 0."""
-        repeated = np.zeros(action.shape, dtype=bool)
-        for position in range(1, self.positions):
-            earlier = action[..., :position] == action[..., position, None]
-            repeated[..., position] = earlier.any(axis=-1)
+        repeated = [_shown_before(action, position) for position in range(self.positions)]
         found = world[np.arange(len(world))[:, None, None], action]
-        return np.where(repeated, 0.0, found)
+        return np.where(np.stack(repeated, axis=-1), 0.0, found)
 
-    @abstractmethod
-    def looked_at(self) -> Floats:
-        """Return the probability that someone looks at each position, ``[K]``."""
-
-    @abstractmethod
-    def reward_of(self, clicks: Booleans) -> Floats:
-        """Return the reward if these positions would be clicked when looked at."""
-
-    @abstractmethod
-    def mean_of(self, attraction: Floats) -> Floats:
+    def _mean(self, attraction: Floats) -> Floats:
         """Return the mean reward of slates with these attractions, ``[..., K] -> [...]``."""
-
-
-@dataclass(frozen=True)
-class Cascade(SlateEnvironment):
-    """Someone looks at the items from the first position on, and leaves after the first click.
-
-    A click at position p of K ``positions`` pays (K + 1 − p) / K, and no click pays 0. So the
-    reward also says where the click was, and it is best to show the most attractive items first.
-    With w_p the attraction of the item at position p, the mean reward is
-    Σ_p (K + 1 − p) / K · w_p Π_{q<p} (1 − w_q). `SlateEnvironment` says how attractions are drawn.
-
-    Reference: Kveton et al. (2015), Cascading bandits: learning to rank in the cascade model.
-
-    *Departs from the paper:* there every click pays 1, and the position is observed beside it.
-    """
-
-    items: int = 6
-    positions: int = 3
-    alpha: float = 1.0
-    beta: float = 4.0
-
-    @property
-    def problem(self) -> Problem:
-        return Problem(self.space, scale=Discrete((0.0, *sorted(self.payments().tolist()))))
-
-    def payments(self) -> Floats:
-        """Return what a click at each position pays, from 1 down to 1 / K."""
-        return np.arange(self.positions, 0, -1) / self.positions
-
-    def looked_at(self) -> Floats:
-        return np.ones(self.positions)
-
-    def reward_of(self, clicks: Booleans) -> Floats:
-        first = clicks.argmax(axis=-1)
-        return np.where(clicks.any(axis=-1), self.payments()[first], 0.0)
-
-    def mean_of(self, attraction: Floats) -> Floats:
         passed = np.cumprod(1 - attraction, axis=-1)
         reached = np.concatenate([np.ones_like(passed[..., :1]), passed[..., :-1]], axis=-1)
         return (reached * attraction) @ self.payments()
 
 
-@dataclass(frozen=True)
-class PositionClicks(SlateEnvironment):
-    """The position-based model: someone looks at position p with probability γ^(p − 1).
-
-    Whoever looks at an item clicks on it with the item's attraction, independently for all
-    positions. The reward is the number of clicks. γ is ``decay``. `SlateEnvironment` says how
-    attractions are drawn.
-
-    Reference: Lagrée, Vernade and Cappé (2016), Multiple-play bandits in the position-based model.
-    """
-
-    items: int = 6
-    positions: int = 3
-    decay: Probability = 0.7
-    alpha: float = 1.0
-    beta: float = 4.0
-
-    @property
-    def problem(self) -> Problem:
-        numbers = tuple(float(clicks) for clicks in range(self.positions + 1))
-        return Problem(self.space, scale=Discrete(numbers))
-
-    def looked_at(self) -> Floats:
-        return np.power(self.decay, np.arange(self.positions, dtype=np.float64))
-
-    def reward_of(self, clicks: Booleans) -> Floats:
-        return clicks.sum(axis=-1).astype(np.float64)
-
-    def mean_of(self, attraction: Floats) -> Floats:
-        return attraction @ self.looked_at()
+def _shown_before(action: Integers, position: int) -> Booleans:
+    """Whether the item of a position is already at an earlier one, ``[R, n]``."""
+    earlier = action[..., :position] == action[..., position, None]
+    return np.asarray(earlier.any(axis=-1))
 
 
 @serializable("cascade-state")
@@ -170,21 +108,22 @@ class CascadeState(NamedTuple):
     order: Floats
 
 
-class CascadePolicy(Policy[CascadeState]):
-    """Show the items with the highest upper confidence bounds, the highest first.
+@dataclass(frozen=True)
+class CascadeKLUCB(Policy[CascadeState]):
+    """Show the items with the highest q for which T_i kl(w̄_i, q) ≤ ln t + c ln ln t.
 
-    As in the environment `Cascade`, a reward of (K + 1 − p) / K means a click at position p of K,
-    and 0 that all positions were looked at without a click. An item that was never looked at comes
-    first. If an item is not available at a position, the next one is shown.
+    T_i is how often the item was looked at, w̄_i the share of clicks among these, t the number of
+    rounds, kl the divergence between Bernoulli distributions, and c is ``exploration``. A level
+    below 0, which c ln ln t gives for t < e, counts as 0. As in the environment `Cascade`, a reward
+    of (K + 1 − p) / K means a click at position p of K, and 0 that all positions were looked at
+    without a click. An item that was never looked at comes first. If an item is not available at a
+    position, the next one is shown.
+
+    Reference: Kveton et al. (2015), Cascading bandits: learning to rank in the cascade model,
+    algorithm CascadeKL-UCB with c = 3.
     """
 
-    @abstractmethod
-    def bound(self, share: Floats, looked: Floats, rounds: Floats) -> Floats:
-        """Return the bound of items that were looked at, ``[R, N]``.
-
-        ``share [R, N]`` is the share of clicks among the ``looked [R, N]`` looks, and
-        ``rounds [R, 1]`` the number of rounds so far, at least 1.
-        """
+    exploration: NonNegative = 3.0
 
     traits = PolicyTraits(uses_context=False)
 
@@ -192,7 +131,7 @@ class CascadePolicy(Policy[CascadeState]):
         bounds = problem.scale.bounds
         if problem.space.reals or bounds != (0.0, 1.0):
             raise InputError(
-                f"{type(self).__name__} needs an item for each position and rewards from 0 to 1 "
+                "cascade-kl-ucb needs an item for each position and rewards from 0 to 1 "
                 f"that say where the click was, not {problem.space} with {problem.scale}: take "
                 "the environment Cascade, or another policy"
             )
@@ -238,7 +177,10 @@ class CascadePolicy(Policy[CascadeState]):
         """Return the slate of each replica, ``[R, K]``."""
         looked = np.where(state.looked > 0, state.looked, 1.0)
         rounds = np.maximum(state.rounds, 1.0)[:, None]
-        bound = self.bound(state.clicked / looked, looked, rounds)
+        logarithm = np.log(rounds)
+        # Below e the second logarithm is negative; 1e-6 keeps it finite in the first round.
+        level = logarithm + self.exploration * np.log(np.maximum(logarithm, 1e-6))
+        bound = upper_bound(state.clicked / looked, np.maximum(level, 0.0) / looked)
         bound = np.where(state.looked > 0, bound, np.inf)
         # By the bound, and by the random number if bounds are equal; the highest comes first.
         ranking = np.lexsort((state.order, bound), axis=-1)[:, ::-1]
@@ -252,49 +194,3 @@ class CascadePolicy(Policy[CascadeState]):
             free[replica, item] = False
             chosen.append(item)
         return np.stack(chosen, axis=1)
-
-
-def _shown_before(
-    action: Integers, position: int
-) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Whether the item of a position is already at an earlier one, ``[R, n]``."""
-    earlier = action[..., :position] == action[..., position, None]
-    return np.asarray(earlier.any(axis=-1))
-
-
-@dataclass(frozen=True)
-class CascadeUCB(CascadePolicy):
-    """Show the items with the highest w̄_i + √(c ln t / T_i), the highest first.
-
-    T_i is how often the item was looked at, w̄_i the share of clicks among these, t the number of
-    rounds, and c is ``exploration``. `CascadePolicy` says what rewards mean.
-
-    Reference: Kveton et al. (2015), Cascading bandits: learning to rank in the cascade model,
-    algorithm CascadeUCB1 with c = 1.5.
-    """
-
-    exploration: NonNegative = 1.5
-
-    def bound(self, share: Floats, looked: Floats, rounds: Floats) -> Floats:
-        return share + np.sqrt(self.exploration * np.log(rounds) / looked)
-
-
-@dataclass(frozen=True)
-class CascadeKLUCB(CascadePolicy):
-    """Show the items with the highest q for which T_i kl(w̄_i, q) ≤ ln t + c ln ln t.
-
-    T_i is how often the item was looked at, w̄_i the share of clicks among these, t the number of
-    rounds, kl the divergence between Bernoulli distributions, and c is ``exploration``. A level
-    below 0, which c ln ln t gives for t < e, counts as 0. `CascadePolicy` says what rewards mean.
-
-    Reference: Kveton et al. (2015), Cascading bandits: learning to rank in the cascade model,
-    algorithm CascadeKL-UCB with c = 3.
-    """
-
-    exploration: NonNegative = 3.0
-
-    def bound(self, share: Floats, looked: Floats, rounds: Floats) -> Floats:
-        logarithm = np.log(rounds)
-        # Below e the second logarithm is negative; 1e-6 keeps it finite in the first round.
-        level = logarithm + self.exploration * np.log(np.maximum(logarithm, 1e-6))
-        return upper_bound(share, np.maximum(level, 0.0) / looked)

@@ -12,7 +12,7 @@ from submax.core.environment import Environment
 from submax.environments.tables import Classification
 from submax.evaluation.comparison import compare
 from submax.evaluation.log import Log
-from submax.evaluation.targets import learn_one
+from submax.evaluation.policies import learn_one
 from submax.schema.trained_policy import TrainedPolicy
 from submax.simulation.experiment import Cell, make_environment
 from submax.simulation.results import SUMMARY, write_csv

@@ -3,7 +3,6 @@
 import hashlib
 import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Self, TypeAlias
@@ -20,7 +19,6 @@ from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
-from submax.models.regression.slot_belief import SlotMap
 
 INTERCEPT_VARIANCE = 4.0
 """Prior variance of the intercept: with a deviation of 2, mean rewards of 5 % and 1 %, where the
@@ -44,16 +42,6 @@ class SlotEffects:
     sizes: tuple[int, ...]
 
     @cached_property
-    def _map(self) -> SlotMap:
-        nothing = np.zeros(0)
-        return SlotMap(self.sizes, nothing, nothing, pairs=len(self.sizes) > 1)
-
-    @property
-    def count(self) -> int:
-        """The number of effects."""
-        return self._map.width
-
-    @cached_property
     def choices(self) -> tuple[slice, ...]:
         """The positions of the effects of each slot's choices."""
         ends = np.cumsum((1, *self.sizes)).tolist()
@@ -62,9 +50,15 @@ class SlotEffects:
     @cached_property
     def pairs(self) -> dict[tuple[int, int], slice]:
         """The positions of the effects of each pair of slots (earlier slot, later slot)."""
-        names, sizes = self._map.pair_names, self._map.pair_sizes
-        ends = np.cumsum([self._map.first_pair, *sizes]).tolist()
+        names = list(itertools.combinations(range(len(self.sizes)), 2))
+        widths = [self.sizes[one] * self.sizes[other] for one, other in names]
+        ends = np.cumsum((1 + sum(self.sizes), *widths)).tolist()
         return dict(zip(names, itertools.starmap(slice, itertools.pairwise(ends)), strict=True))
+
+    @property
+    def count(self) -> int:
+        """The number of effects."""
+        return max([self.choices[-1].stop, *(part.stop for part in self.pairs.values())])
 
     def restricted(self, choices: Choices) -> tuple["SlotEffects", Integers]:
         """Return the effects of these choices alone, and their positions here.
@@ -73,8 +67,13 @@ class SlotEffects:
         >>> smaller.sizes, kept.tolist()
         ((1, 2), [0, 2, 3, 5, 9, 11])
         """
-        smaller, kept = self._map.restricted(choices)
-        return SlotEffects(smaller.sizes), kept
+        own = [np.array(slot) for slot in choices]
+        kept = [part.start + slot for part, slot in zip(self.choices, own, strict=True)]
+        kept += [
+            (part.start + own[one][:, None] * self.sizes[other] + own[other]).ravel()
+            for (one, other), part in self.pairs.items()
+        ]
+        return SlotEffects(tuple(map(len, choices))), np.concatenate([[0], *kept])
 
     def active(self, action: Integers) -> Integers:
         """Positions of the effects that are active in each action: ``[..., S] -> [..., E]``."""
@@ -98,22 +97,6 @@ class SlotEffects:
         variances[1 : self.choices[-1].stop] = main / len(self.sizes)
         variances[0] = INTERCEPT_VARIANCE
         return variances
-
-
-EFFECTS_AT_ONCE = 2**21
-"""About how many active effects of rows are prepared together, 16 MB of float64."""
-
-
-class ProbitRows(NamedTuple):
-    """Rows of feedback as inputs of the probit regression, in the order they are learned.
-
-    ``position [n, R, E]`` are the positions of the active effects. ``sign [n, R]`` is +1 for a high
-    reward and −1 for a low one, see `high_reward_threshold`; ``weight`` is ``[n, R]``.
-    """
-
-    position: Integers
-    sign: Floats
-    weight: Floats
 
 
 @serializable("slot-regression")
@@ -142,31 +125,33 @@ class SlotRegression(NamedTuple):
 
     def add(self, effects: SlotEffects, problem: Problem, feedback: Feedback) -> Self:
         """The posterior after the rows of feedback, learned in their order."""
-        mean, variance = self.mean.ravel().copy(), self.variance.ravel().copy()
-        for rows in _blocks(effects, problem, feedback):
-            for row in map(ProbitRows._make, zip(*rows, strict=True)):
-                _learn(mean, variance, row)
-        return self._replace(
-            mean=mean.reshape(self.mean.shape), variance=variance.reshape(self.mean.shape)
-        )
+        mean, variance = self.mean.copy(), self.variance.copy()
+        replica = np.arange(len(mean))[:, None]
+        # A row of weight 0 may hold any values, and changes nothing.
+        present = feedback.weight > 0
+        action = np.where(present[..., None], feedback.action, 0)
+        reward = np.where(present, feedback.reward, -np.inf)
+        sign = np.where(reward > high_reward_threshold(problem.scale), 1.0, -1.0)
+        for row in np.flatnonzero(present.any(axis=0)):
+            at = (replica, effects.active(action[:, row]))
+            learned = _learned(mean[at], variance[at], sign[:, row], feedback.weight[:, row])
+            mean[at], variance[at] = learned
+        return self._replace(mean=mean, variance=variance)
 
 
-def _learn(mean: Floats, variance: Floats, row: ProbitRows) -> None:
-    """Update the mean m and the variance s² with one row of every replica, in place."""
-    old_mean, old_variance = mean[row.position], variance[row.position]
-    total = 1.0 + old_variance.sum(axis=-1)
+def _learned(mean: Floats, variance: Floats, sign: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Return the mean m and the variance s² of the active effects, ``[R, E]``, after a row."""
+    total = 1.0 + variance.sum(axis=-1)
     deviation = np.sqrt(total)
-    margin = row.sign * old_mean.sum(axis=-1) / deviation
+    margin = sign * mean.sum(axis=-1) / deviation
     # v = φ(t) / Φ(t) by the scaled complementary error function, which does not underflow.
     slope = math.sqrt(2 / math.pi) / scipy.special.erfcx(-margin / math.sqrt(2))
     curvature = np.clip(slope * (slope + margin), 0.0, 1.0)
-    reduction = old_variance * (curvature / total)[:, None]
+    reduction = variance * (curvature / total)[:, None]
     remaining = 1.0 - reduction
-    weight = row.weight[:, None]
-    scale = remaining + weight * reduction
-    step = old_variance * (row.sign * slope / deviation)[:, None]
-    mean[row.position] = old_mean + weight * step / scale
-    variance[row.position] = old_variance * (remaining / scale)
+    scale = remaining + weight[:, None] * reduction
+    step = variance * (sign * slope / deviation)[:, None]
+    return mean + weight[:, None] * step / scale, variance * (remaining / scale)
 
 
 def high_reward_threshold(scale: Scale) -> float:
@@ -180,34 +165,6 @@ def high_reward_threshold(scale: Scale) -> float:
     nothing = np.zeros((1, 0))
     second, highest = scale.reward_encoding(nothing, nothing).levels[0, -2:]
     return float(second + highest) / 2
-
-
-def _blocks(effects: SlotEffects, problem: Problem, feedback: Feedback) -> Iterator[ProbitRows]:
-    """Rows with weight, in order and in blocks; shorter replicas end with rows of weight 0."""
-    present = feedback.weight > 0
-    replicas = len(present)
-    order = np.argsort(~present, axis=1, kind="stable")[:, : present.sum(axis=1).max(initial=0)]
-    active = 1 + len(effects.sizes) + len(effects.pairs)
-    step = max(1, EFFECTS_AT_ONCE // (replicas * active))
-    for start in range(0, order.shape[1], step):
-        yield _prepared(effects, problem, feedback, order[:, start : start + step])
-
-
-def _prepared(
-    effects: SlotEffects, problem: Problem, feedback: Feedback, order: Integers
-) -> ProbitRows:
-    """The rows of each replica at the indices ``order [R, n]``, as inputs of the regression."""
-    replica = np.arange(len(order), dtype=np.int64)
-    chosen = replica[:, None], order
-    weight = feedback.weight[chosen]
-    present = weight > 0
-    # A row of weight 0 may hold any values.
-    action = np.where(present[..., None], feedback.action[chosen], 0)
-    threshold = high_reward_threshold(problem.scale)
-    high = np.where(present, feedback.reward[chosen], -np.inf) > threshold
-    position = effects.active(action) + effects.count * replica[:, None, None]
-    inputs = (position, np.where(high, 1.0, -1.0), weight)
-    return ProbitRows(*(np.ascontiguousarray(np.swapaxes(part, 0, 1)) for part in inputs))
 
 
 Weights: TypeAlias = NDArray[np.float32]
@@ -268,98 +225,40 @@ def climbed(hills: Hills, starts: Integers, sweeps: int) -> Integers:
     return action.reshape(starts.shape)[np.arange(number), best]
 
 
+def shares(end: Integers, action: Integers, sizes: tuple[int, ...]) -> Floats:
+    """The share of the draws ``end [R, draws, S]`` that equal each action: ``[R, n, S] -> [R, n]``.
+
+    The distinct actions of all replicas are numbered, slot by slot: the product of all sizes may
+    exceed an integer.
+    """
+    both = np.concatenate([end, action], axis=1)
+    number = np.repeat(np.arange(len(both)), both.shape[1])
+    for slot, size in enumerate(sizes):
+        key = number * size + both[..., slot].ravel()
+        number = np.unique(key, return_inverse=True)[1].ravel()
+    table, draws = number.reshape(both.shape[:2]), end.shape[1]
+    counts = np.bincount(table[:, :draws].ravel(), minlength=table.size)
+    return counts[table[:, draws:]] / draws
+
+
 WEIGHTS_AT_ONCE = 2**20
 """About how many drawn weights are processed together, 4 MB of float32."""
-
-
-@serializable("climbing-pool")
-class ClimbingPool(NamedTuple):
-    """The actions ``end [R, draws, S]`` at which the climbs of posterior draws ended.
-
-    ``log_share [R, draws]`` is the log-share of draws that ended at the same action.
-    """
-
-    end: Integers
-    log_share: Floats
-
-    @classmethod
-    def empty(cls, effects: SlotEffects, replicas: int, draws: int) -> Self:
-        """A pool of the right shapes before the first update; all climbs end at choice 0."""
-        end = np.zeros((replicas, draws, len(effects.sizes)), dtype=np.int64)
-        return cls(end, np.zeros((replicas, draws)))
-
-    def drawn(
-        self,
-        effects: SlotEffects,
-        regression: SlotRegression,
-        restarts: int,
-        sweeps: int,
-        rng: np.random.Generator,
-    ) -> Self:
-        """A pool of the same size with new draws from the posterior."""
-        replicas, draws, slots = self.end.shape
-        starts = rng.integers(effects.sizes, size=(replicas, draws, restarts, slots))
-        end = self.end.copy()
-        for block, weights in _sampled(regression, draws, rng):
-            hills = Hills(effects, weights.reshape(-1, weights.shape[-1]))
-            of_block = starts[:, block].reshape(-1, restarts, slots)
-            end[:, block] = climbed(hills, of_block, sweeps).reshape(replicas, -1, slots)
-        pool = self._replace(end=end)
-        return pool._replace(log_share=np.log(pool.share(effects, end)))
-
-    def replaced(self, replica: Booleans, other: Self) -> Self:
-        """The pool with the draws of the chosen replicas taken from another pool."""
-        return self._replace(
-            end=np.where(replica[:, None, None], other.end, self.end),
-            log_share=np.where(replica[:, None], other.log_share, self.log_share),
-        )
-
-    def share(self, effects: SlotEffects, action: Integers) -> Floats:
-        """The share of the draws that ended at each action: ``[R, n, S] -> [R, n]``."""
-        draws = self.end.shape[1]
-        number = _numbered(np.concatenate([self.end, action], axis=1), effects.sizes)
-        counts = np.bincount(number[:, :draws].ravel(), minlength=number.size)
-        return counts[number[:, draws:]] / draws
-
-
-def _sampled(
-    regression: SlotRegression, draws: int, rng: np.random.Generator
-) -> Iterator[tuple[slice, Weights]]:
-    """Draw weights ``[R, draws, count - 1]``, without the intercept, in blocks of draws."""
-    mean = regression.mean[:, None, 1:].astype(np.float32)
-    deviation = np.sqrt(regression.variance[:, None, 1:]).astype(np.float32)
-    step = max(1, WEIGHTS_AT_ONCE // mean.size)
-    for start in range(0, draws, step):
-        block = slice(start, min(start + step, draws))
-        shape = (len(mean), block.stop - start, mean.shape[-1])
-        drawn = rng.standard_normal(shape, dtype=np.float32)
-        drawn *= deviation
-        drawn += mean
-        yield block, drawn
-
-
-def _numbered(action: Integers, sizes: tuple[int, ...]) -> Integers:
-    """Number the distinct actions of each replica consecutively: ``[R, n, S] -> [R, n]``."""
-    shape = action.shape[:2]
-    number = np.repeat(np.arange(shape[0]), shape[1])
-    for slot, size in enumerate(sizes):
-        # The product of all sizes may exceed an integer, so actions are renumbered after each slot.
-        key = number * size + action[..., slot].ravel()
-        number = np.unique(key, return_inverse=True)[1].ravel()
-    return number.reshape(shape)
-
-
 MOST_NUMBERS = 2**28
 """The most numbers in the posterior of all replicas: 2 GB of float64."""
 
 
 @serializable("hill-climbing-state")
 class HillClimbingState(NamedTuple):
-    """The posterior, a pool of draws from it, and whether each replica has ``learned [R]`` yet."""
+    """The posterior, where the climbs of draws from it ended, and which replicas have learned.
+
+    ``end [R, draws, S]`` are the actions, ``log_share [R, draws]`` the log-share of draws that
+    ended at the same action, and ``learned [R]`` is false before the first feedback.
+    """
 
     problem: Problem
     regression: SlotRegression
-    pool: ClimbingPool
+    end: Integers
+    log_share: Floats
     learned: Booleans
 
 
@@ -411,8 +310,9 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         # Called for its check: it refuses scales without a threshold between low and high rewards.
         high_reward_threshold(problem.scale)
         regression = SlotRegression.prior(effects, replicas, self.prior_variance)
-        pool = ClimbingPool.empty(effects, replicas, self.draws)
-        return HillClimbingState(problem, regression, pool, np.zeros(replicas, dtype=np.bool_))
+        end = np.zeros((replicas, self.draws, problem.space.slots), dtype=np.int64)
+        learned = np.zeros(replicas, dtype=np.bool_)
+        return HillClimbingState(problem, regression, end, np.zeros(end.shape[:2]), learned)
 
     def act(
         self, state: HillClimbingState, context: Floats, rng: np.random.Generator
@@ -421,7 +321,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         shape, space = context.shape[:2], state.problem.space
         member = rng.integers(self.draws, size=shape)
         chosen = np.arange(shape[0])[:, None], member
-        action, log_prob = state.pool.end[chosen], state.pool.log_share[chosen]
+        action, log_prob = state.end[chosen], state.log_share[chosen]
         uniform = ~state.learned[:, None]
         if uniform.any():
             random_action = rng.integers(space.choices, size=(*shape, space.slots))
@@ -433,7 +333,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         state.problem.check_action(action)
         space = state.problem.space
         with np.errstate(divide="ignore"):
-            log_share = np.log(state.pool.share(SlotEffects(space.choices), action))
+            log_share = np.log(shares(state.end, action, space.choices))
         return np.where(state.learned[:, None], log_share, -space.log_measure)
 
     def update(
@@ -445,10 +345,14 @@ class HillClimbingThompson(Policy[HillClimbingState]):
             return state
         effects = SlotEffects(state.problem.space.choices)
         regression = state.regression.add(effects, state.problem, feedback)
-        drawn = state.pool.drawn(effects, regression, self.restarts, self.sweeps, rng)
+        end, log_share = self._drawn(effects, regression, rng)
         # Replicas without new rows keep their draws.
-        pool = state.pool.replaced(has_rows, drawn)
-        return HillClimbingState(state.problem, regression, pool, state.learned | has_rows)
+        return state._replace(
+            regression=regression,
+            end=np.where(has_rows[:, None, None], end, state.end),
+            log_share=np.where(has_rows[:, None], log_share, state.log_share),
+            learned=state.learned | has_rows,
+        )
 
     def restricted(self, state: HillClimbingState, choices: Choices) -> HillClimbingState:
         """Restrict the posterior, and draw and climb again among these choices.
@@ -459,12 +363,29 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         effects, kept = SlotEffects(state.problem.space.choices).restricted(choices)
         mean, variance = state.regression
         regression = SlotRegression(mean[:, kept], variance[:, kept])
-        known = state.pool.end.tobytes() + mean.tobytes()
-        seed = int.from_bytes(hashlib.blake2b(known, digest_size=8).digest())
-        pool = ClimbingPool.empty(effects, len(mean), self.draws)
-        drawn = pool.drawn(
-            effects, regression, self.restarts, self.sweeps, np.random.default_rng(seed)
-        )
-        return state._replace(
-            problem=state.problem.restricted(choices), regression=regression, pool=drawn
-        )
+        digest = hashlib.blake2b(state.end.tobytes() + mean.tobytes(), digest_size=8)
+        rng = np.random.default_rng(int.from_bytes(digest.digest()))
+        end, log_share = self._drawn(effects, regression, rng)
+        problem = state.problem.restricted(choices)
+        return HillClimbingState(problem, regression, end, log_share, state.learned)
+
+    def _drawn(
+        self, effects: SlotEffects, regression: SlotRegression, rng: np.random.Generator
+    ) -> tuple[Integers, Floats]:
+        """Draw weights and climb; return the ends and their log-shares."""
+        mean = regression.mean[:, None, 1:].astype(np.float32)
+        deviation = np.sqrt(regression.variance[:, None, 1:]).astype(np.float32)
+        replicas, slots = len(mean), len(effects.sizes)
+        shape = (replicas, self.draws, self.restarts, slots)
+        starts = rng.integers(effects.sizes, size=shape)
+        end = np.empty((replicas, self.draws, slots), dtype=np.int64)
+        step = max(1, WEIGHTS_AT_ONCE // mean.size)
+        for begin in range(0, self.draws, step):
+            block = starts[:, begin : begin + step]
+            drawn = rng.standard_normal((*block.shape[:2], mean.shape[-1]), dtype=np.float32)
+            drawn *= deviation
+            drawn += mean
+            hills = Hills(effects, drawn.reshape(-1, drawn.shape[-1]))
+            found = climbed(hills, block.reshape(-1, self.restarts, slots), self.sweeps)
+            end[:, begin : begin + step] = found.reshape(replicas, -1, slots)
+        return end, np.log(shares(end, end, effects.sizes))

@@ -1,7 +1,6 @@
 """Conditioned probabilities by removing noise from actions, guided by the reward."""
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
@@ -137,20 +136,9 @@ class DenoisedBelief(NetworkBelief):
 
     If a path ends at y, with numbers between 0 and 1, then a slot has the probabilities
     softmax(y / τ), and a real-valued part has a logistic density at y with the scale τ, truncated
-    to the range from 0 to 1; τ is ``spread``. ``guidance`` is that of `DenoisingNetwork.denoised`.
+    to the range from 0 to 1; τ is ``spread``. The ``guidance`` is that of
+    `DenoisingNetwork.denoised`.
     """
-
-    def __init__(
-        self,
-        params: NetworkParams,
-        context: Floats,
-        guidance: float,
-        spread: float,
-        values: Callable[[], Floats],
-    ) -> None:
-        super().__init__(params, context, 1, values)
-        self._guidance = guidance
-        self._spread = spread
 
     @cached_property
     def _decoded(self) -> ConditionalDistribution:
@@ -163,21 +151,21 @@ class DenoisedBelief(NetworkBelief):
             choice_probabilities(self._outputs(), space.choices) if space.choices else choices,
             np.ones((*ends.shape[:-1], 1)),
             numbers[..., None, :],
-            np.full((*ends.shape[:-1], 1, space.reals), self._spread),
+            np.full((*ends.shape[:-1], 1, space.reals), self.estimator.spread),
         )
         return DecodedDensity(mixture, space)
 
     def _outputs(self) -> NDArray[np.float32]:
         """Return the logits of all choices, ``[R, L, n, K, C]``."""
         choices: NDArray[np.float32] = self._ends[..., : sum(self.space.choices)]
-        return choices / np.float32(self._spread)
+        return choices / np.float32(self.estimator.spread)
 
     @cached_property
     def _ends(self) -> NDArray[np.float32]:
         """The ends of all paths, on the scale from 0 to 1: ``[R, L, n, K, W]``."""
-        network = self._params.network
+        network = self.params.network
         assert isinstance(network, DenoisingNetwork)
-        ends = (network.denoised(self._scaled_context, self._guidance) + 1) / 2
+        ends = (network.denoised(self._scaled_context, self.estimator.guidance) + 1) / 2
         # A prediction far outside of the range would overflow nothing, but means the same.
         return np.clip(ends, -1.0, 2.0)
 
@@ -242,7 +230,4 @@ class Denoising(NetworkEstimator):
         return DenoisingNetwork.silent(replicas, levels, *shape)
 
     def belief(self, params: NetworkParams, context: Floats) -> DenoisedBelief:
-        def values() -> Floats:
-            return self.importance_values(params)
-
-        return DenoisedBelief(params, context, self.guidance, self.spread, values)
+        return DenoisedBelief(self, params, context)

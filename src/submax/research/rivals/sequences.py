@@ -217,7 +217,7 @@ class SequenceBelief(NetworkBelief):
 
     @cached_property
     def _decoded(self) -> DecodedSequence:
-        network = self._params.network
+        network = self.params.network
         assert isinstance(network, AutoregressiveNetwork)
         return DecodedSequence(network, network.given(self._scaled_context), self.space.choices)
 
@@ -260,4 +260,4 @@ class Autoregressive(NetworkEstimator):
         return AutoregressiveNetwork.silent(replicas, levels, sizes, width, self.hidden)
 
     def belief(self, params: NetworkParams, context: Floats) -> SequenceBelief:
-        return SequenceBelief(params, context, 0, lambda: self.importance_values(params))
+        return SequenceBelief(self, params, context)

@@ -3,14 +3,17 @@
 import csv
 import io
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from submax.bandit.durable import DurableBandit
 from submax.bandit.reading import HOLDOUT, HOUR, PAUSED, SEGMENT_DECISIONS, Cell, Sums
 from submax.core.checks import one_of
-from submax.server.pages.formats import machine_time
+from submax.core.errors import NotFoundError
+from submax.server.pages.formats import Shown, machine_time
 
 DAY = 24 * HOUR
 SPANS: dict[str, tuple[str, float, int]] = {
@@ -52,22 +55,23 @@ class Chart(msgspec.Struct, frozen=True):
     lines: list[Line]
 
 
-class Mark(msgspec.Struct, frozen=True):
-    """A change that charts mark by its number."""
-
-    number: int
-    at: float
-    what: str
-    who: str
-
-
-class Times(msgspec.Struct, frozen=True):
-    """The cells of a bandit in the range that was picked."""
+class Times(NamedTuple):
+    """The cells of a bandit in the range that was picked, and when their intervals begin."""
 
     span: str
     seconds: int
     cells: list[Cell]
     at: list[float]
+
+
+def slot_of(bandit: DurableBandit, slot: str | None) -> str:
+    """The slot that was asked for, or the first one; empty if there is none."""
+    slots = [one.name for one in bandit.menu.slots]
+    if slot is None:
+        return slots[0] if slots else ""
+    if slot not in slots:
+        raise NotFoundError(f"there is no slot {slot!r:.60}: the slots are {', '.join(slots)}")
+    return slot
 
 
 def cells_of(bandit: DurableBandit, span: str | None, slot: str = "") -> Times:
@@ -88,21 +92,19 @@ def cells_of(bandit: DurableBandit, span: str | None, slot: str = "") -> Times:
         cells = reader.series(None if since == -math.inf else since, step=seconds, slot=slot)
     cells = [cell for cell in cells if cell.at > since - seconds]
     times = sorted({cell.at for cell in cells})[-MOST_INTERVALS:]
-    every: list[float] = []
+    at: list[float] = []
     if times:
         # An event far from the others must not make a chart of empty intervals.
         first = max(times[0], times[-1] - (MOST_INTERVALS - 1) * seconds)
-        every = [
-            first + number * seconds for number in range(int((times[-1] - first) / seconds) + 1)
-        ]
-    return Times(span, seconds, cells, every)
+        at = [first + number * seconds for number in range(int((times[-1] - first) / seconds) + 1)]
+    return Times(span, seconds, cells, at)
 
 
 def _fitting(bandit: DurableBandit, now: float) -> str:
     """The shortest range that has all decisions; rewards that still wait need a longer one."""
-    declared = bandit.read.declared
     oldest = bandit.store.select(
-        "select at from decision where bandit = :bandit order by at limit 1", bandit=declared.n
+        "select at from decision where bandit = :bandit order by at limit 1",
+        bandit=bandit.read.declared.n,
     )
     age = now - (oldest[0][0] if oldest else now)
     wait = bandit.settings.reward_wait
@@ -111,14 +113,6 @@ def _fitting(bandit: DurableBandit, now: float) -> str:
         for name, (_, length, seconds) in SPANS.items()
         if age <= length and (seconds >= HOUR or wait < length / 2)
     )
-
-
-def _by_time(cells: Iterable[Cell]) -> dict[float, Sums]:
-    found: dict[float, Sums] = {}
-    for cell in cells:
-        before = found.get(cell.at)
-        found[cell.at] = cell.sums if before is None else added([before, cell.sums])
-    return found
 
 
 def added(sums: Iterable[Sums]) -> Sums:
@@ -132,16 +126,15 @@ def share_chart(times: Times, choices: Sequence[str]) -> Chart:
 
     Decisions that were held out, or made while the bandit was paused, do not count.
     """
-    cells = [cell for cell in times.cells if cell.part not in (HOLDOUT, PAUSED)]
-    total = {at: sums.decisions for at, sums in _by_time(cells).items()}
-    counts: dict[str, dict[float, float]] = {name: {} for name in choices}
-    for cell in cells:
-        of = counts.setdefault(cell.choice, {})
-        of[cell.at] = of.get(cell.at, 0.0) + cell.sums.decisions
+    total: dict[float, float] = defaultdict(float)
+    counts: dict[str, dict[float, float]] = {name: defaultdict(float) for name in choices}
+    for cell in times.cells:
+        if cell.part not in (HOLDOUT, PAUSED):
+            total[cell.at] += cell.sums.decisions
+            counts.setdefault(cell.choice, defaultdict(float))[cell.at] += cell.sums.decisions
     frequent = sorted(choices, key=lambda name: -sum(counts[name].values()))
     if len(choices) > MOST_LINES + 1:
         frequent = frequent[:MOST_LINES]
-    shown = [name for name in choices if name in frequent]
 
     def shares(names: Sequence[str]) -> list[float | None]:
         return [
@@ -149,8 +142,12 @@ def share_chart(times: Times, choices: Sequence[str]) -> Chart:
             for at in times.at
         ]
 
-    lines = [Line(name, choices.index(name), shares([name])) for name in shown]
-    rest = [name for name in choices if name not in shown]
+    lines = [
+        Line(name, colour, shares([name]))
+        for colour, name in enumerate(choices)
+        if name in frequent
+    ]
+    rest = [name for name in choices if name not in frequent]
     if rest:
         lines.append(Line(OTHERS, OTHERS_COLOUR, shares(rest)))
     return Chart(times.seconds, times.at, lines)
@@ -158,30 +155,25 @@ def share_chart(times: Times, choices: Sequence[str]) -> Chart:
 
 def reward_chart(times: Times, bounds: tuple[float, float] | None) -> Chart:
     """The mean reward of a decision by group, with 95 % bands that respect bounds of rewards."""
+    least, most = bounds or (-math.inf, math.inf)
+
+    def end(sums: Sums, deviations: float) -> float | None:
+        if sums.mean is None or sums.standard_error is None:
+            return None
+        return min(max(sums.mean + deviations * sums.standard_error, least), most)
+
     lines = []
-    for colour, (name, wanted) in enumerate(
-        (("bandit", ("", "bandit")), ("holdout", (HOLDOUT,)), ("control", ("control",)))
-    ):
-        found = _by_time(cell for cell in times.cells if cell.part in wanted)
-        if any(sums.known for sums in found.values()):
-            known = [found.get(at, Sums()) for at in times.at]
-            lines.append(
-                Line(
-                    name,
-                    colour,
-                    [one.mean for one in known],
-                    [_end(one, -DEVIATIONS, bounds) for one in known],
-                    [_end(one, DEVIATIONS, bounds) for one in known],
-                )
-            )
+    groups = {"bandit": ("", "bandit"), "holdout": (HOLDOUT,), "control": ("control",)}
+    for colour, (name, parts) in enumerate(groups.items()):
+        found: dict[float, list[Sums]] = defaultdict(list)
+        for cell in times.cells:
+            if cell.part in parts:
+                found[cell.at].append(cell.sums)
+        known = [added(found.get(at, ())) for at in times.at]
+        if any(one.known for one in known):
+            low, high = ([end(one, side * DEVIATIONS) for one in known] for side in (-1, 1))
+            lines.append(Line(name, colour, [one.mean for one in known], low, high))
     return Chart(times.seconds, times.at, lines)
-
-
-def _end(sums: Sums, deviations: float, bounds: tuple[float, float] | None) -> float | None:
-    if sums.mean is None or sums.standard_error is None:
-        return None
-    low, high = bounds or (-math.inf, math.inf)
-    return min(max(sums.mean + deviations * sums.standard_error, low), high)
 
 
 def lift_chart(bandit: DurableBandit, since: float = -math.inf) -> Chart:
@@ -205,21 +197,26 @@ def lift_chart(bandit: DurableBandit, since: float = -math.inf) -> Chart:
     return Chart(round(at[1] - at[0]) if len(at) > 1 else 60, at, lines)
 
 
-def marks(bandit: DurableBandit, at: Sequence[float]) -> list[Mark]:
-    """Changes by people within the times of a chart, oldest first; at most the newest dozen."""
+def marks(bandit: DurableBandit, at: Sequence[float]) -> list[Shown]:
+    """Changes by people within the times of a chart, oldest first; at most the newest dozen.
+
+    Charts mark each by its number.
+    """
     if not at:
         return []
     found = [one for one in bandit.audit(100) if one.action != "declare" and one.at >= at[0]]
-    newest = found[:MOST_MARKS][::-1]
     return [
-        Mark(number, one.at, f"{one.action} {one.detail}".strip()[:120], one.name)
-        for number, one in enumerate(newest, start=1)
+        Shown(
+            number=number, at=one.at, what=f"{one.action} {one.detail}".strip()[:120], who=one.name
+        )
+        for number, one in enumerate(found[:MOST_MARKS][::-1], start=1)
     ]
 
 
-def as_csv(times: Times, slot: str = "") -> str:
+def numbers_csv(bandit: DurableBandit, span: str | None = None, slot: str | None = None) -> str:
     """The cells of a range: interval, choice, group, decisions, and what their rewards were."""
-    text = io.StringIO()
+    slot = slot_of(bandit, slot)
+    times, text = cells_of(bandit, span, slot), io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(
         ["from", "seconds", "choice", "group", "decisions", "matured", "rewarded", "reward",

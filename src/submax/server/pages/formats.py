@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 from markupsafe import Markup
 
 from submax.schema.names import Action
@@ -52,25 +53,40 @@ def percent(value: float | None, places: int = 1) -> str:
     return f"{number(share, 2) if abs(share) < 10**-places else f'{share:,.{places}f}'} %"
 
 
-def interval(low: float | None, high: float | None, unit: str = "number") -> str:
+def reward(value: float | None, unit: str = "number") -> str:
+    """A mean reward: in percent, if the unit says so, because rewards are 0 or 1.
+
+    >>> reward(0.2537, "percent"), reward(0.2537)
+    ('25.4 %', '0.254')
+    """
+    return percent(value) if unit == "percent" else number(value)
+
+
+def interval(
+    low: float | None, high: float | None, unit: str = "number", *, difference: bool = False
+) -> str:
     """The two ends of an interval, with as many places as its width deserves.
 
-    If the ``unit`` is percent, they are shares.
+    If the ``unit`` is percent, they are shares. Those of a ``difference`` have a sign.
 
     >>> interval(0.012, 0.034), interval(0.0918, 0.21), interval(None, 1.0)
     ('0.012 to 0.034', '0.09 to 0.21', '–')
     >>> interval(0.0918, 0.21, "percent"), interval(-0.4, 12.0), interval(2.0, 2.0)
     ('9 to 21 %', '0 to 12', '2 to 2')
+    >>> interval(-0.01, 0.052, "percent", difference=True), interval(0.5, 1.5, difference=True)
+    ('-1.0 to +5.2 points', '+0.5 to +1.5')
     """
     if low is None or high is None or not math.isfinite(high - low):
         return NOTHING
-    scale, end = (100, " %") if unit == "percent" else (1, "")
-    low, high = scale * low, scale * high
-    places = _places(high - low)
+    scale, end, sign = 1, "", "+" if difference else ""
+    if unit == "percent":
+        scale, end = 100, " points" if difference else " %"
+    places = _places(scale * (high - low))
     if places > 6:
-        return f"{number(low)} to {number(high)}{end}"
+        return f"{number(scale * low)} to {number(scale * high)}{end}"
     # Adding 0 makes 0 of −0.
-    return f"{round(low, places) + 0.0:,.{places}f} to {round(high, places) + 0.0:,.{places}f}{end}"
+    ends = [round(scale * one, places) + 0.0 for one in (low, high)]
+    return " to ".join(f"{one:{sign if one else ''},.{places}f}" for one in ends) + end
 
 
 def uncertain(value: float | None, error: float | None, unit: str = "number") -> str:
@@ -84,15 +100,6 @@ def uncertain(value: float | None, error: float | None, unit: str = "number") ->
     scale, end = (100, " %") if unit == "percent" else (1, "")
     places = _places(scale * error)
     return f"{scale * value:,.{places}f} ± {scale * error:,.{places}f}{end}"
-
-
-def reward(value: float | None, unit: str = "number") -> str:
-    """A mean reward: in percent, if the unit says so, because rewards are 0 or 1.
-
-    >>> reward(0.2537, "percent"), reward(0.2537)
-    ('25.4 %', '0.254')
-    """
-    return percent(value) if unit == "percent" else number(value)
 
 
 def _places(size: float) -> int:
@@ -114,21 +121,6 @@ def duration(seconds: float | None, digits: int = 3) -> str:
     return f"{number(seconds, digits)} s"
 
 
-def points(low: float | None, high: float | None, unit: str = "number") -> str:
-    """The ends of an interval of a difference, in percentage points if rewards are 0 or 1.
-
-    >>> points(-0.01, 0.052, "percent"), points(0.5, 1.5), points(None, None)
-    ('-1.0 to +5.2 points', '+0.5 to +1.5', '–')
-    """
-    if low is None or high is None or not math.isfinite(high - low):
-        return NOTHING
-    scale, end = (100, " points") if unit == "percent" else (1, "")
-    places = min(_places(scale * (high - low)), 6)
-    # Adding 0 makes 0 of −0.
-    ends = [round(scale * one, places) + 0.0 for one in (low, high)]
-    return " to ".join(f"{one:+,.{places}f}" if one else "0" for one in ends) + end
-
-
 def machine_time(seconds: float) -> str:
     """A time in the form of ISO 8601, which the browser shows in the viewer's zone.
 
@@ -147,17 +139,6 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
-FORMATS = {
-    "number": number,
-    "percent": percent,
-    "reward": reward,
-    "duration": duration,
-    "machine_time": machine_time,
-    "sentence": sentence,
-}
-"""The filters of the templates, by name."""
-
-
 def action_text(action: Action) -> str:
     """An action in one line.
 
@@ -166,10 +147,33 @@ def action_text(action: Action) -> str:
     """
     if isinstance(action, str):
         return action
-    parts = (
+    return ", ".join(
         f"{slot} {part if isinstance(part, str) else number(part)}" for slot, part in action.items()
     )
-    return ", ".join(parts)
+
+
+def field_text(value: Any) -> str:
+    """A setting as the text of a field: a name, a number or JSON; nothing for None.
+
+    >>> field_text(None), field_text("random"), field_text(60.0), field_text(["A"])
+    ('', 'random', '60', '["A"]')
+    """
+    if value is None or isinstance(value, str):
+        return value or ""
+    whole = isinstance(value, float) and value.is_integer()
+    return msgspec.json.encode(int(value) if whole else value).decode()
+
+
+FORMATS = {
+    "number": number,
+    "percent": percent,
+    "reward": reward,
+    "duration": duration,
+    "machine_time": machine_time,
+    "sentence": sentence,
+    "field_text": field_text,
+}
+"""The filters of the templates, by name."""
 
 
 def chart_rows(at: Sequence[float], lines: Sequence[Any], unit: str) -> Markup:
@@ -178,24 +182,22 @@ def chart_rows(at: Sequence[float], lines: Sequence[Any], unit: str) -> Markup:
     A macro of a template would take ten times as long for thousands of cells. There are only
     numbers, so nothing has to be escaped.
     """
+
+    def cell(value: float | None) -> str:
+        exact = "" if value is None else f"{value:.6g}"
+        return f'<td data-value="{exact}">{reward(value, unit)}</td>'
+
     columns = [
-        [_cell(one, unit) for one in column]
+        map(cell, column)
         for line in lines
         for column in (line.values, line.low, line.high)
         if column is not None
     ]
-    rows = [
-        f'<tr><th scope="row" data-value="{time:.10g}">{_time(time)}</th>{"".join(cells)}</tr>'
-        for time, *cells in zip(at, *columns, strict=True)
-    ]
+    rows = []
+    for time, *cells in zip(at, *columns, strict=True):
+        text = machine_time(time)
+        shown = f'<time datetime="{text}">{text}</time>'
+        rows.append(
+            f'<tr><th scope="row" data-value="{time:.10g}">{shown}</th>{"".join(cells)}</tr>'
+        )
     return Markup("\n".join(rows))
-
-
-def _cell(value: float | None, unit: str) -> str:
-    exact = "" if value is None else f"{value:.6g}"
-    return f'<td data-value="{exact}">{reward(value, unit)}</td>'
-
-
-def _time(at: float) -> str:
-    text = machine_time(at)
-    return f'<time datetime="{text}">{text}</time>'

@@ -1,4 +1,4 @@
-"""Health, settings, versions and the audit of a bandit, and the forms that change them."""
+"""Decisions, health and settings of a bandit: what happened, what is wrong, what may change."""
 
 import math
 import typing
@@ -6,16 +6,16 @@ from typing import Any
 
 import msgspec
 
-from submax.bandit.declaring import StoredVersion
-from submax.bandit.durable import DurableBandit
-from submax.bandit.reading import HOLDOUT, PAUSED, Sums
+from submax.bandit.durable import BelievedAction, DurableBandit
+from submax.bandit.reading import FoundDecision, ListedDecision, Sums
 from submax.bandit.settings import FIXED, MEMORY_ONLY, SETTING_TYPES, Settings
-from submax.schema.actions import ActionSpec
+from submax.core.errors import InputError
 from submax.schema.context import Category
-from submax.server.pages.charts import added
-from submax.server.pages.formats import Shown
-from submax.server.pages.overview import alerts, lift_of, unit_of
+from submax.server.pages.comparing import alerts, lift_of, own_totals, unit_of
+from submax.server.pages.formats import Shown, action_text, percent, reward
 
+MALFORMED, UNKNOWN, QUARANTINED = "malformed", "unknown", "quarantined"
+"""The codes of questions to which there is no decision."""
 MOST_OPTIONS = 100
 """Arms in a list to choose from; of more, the name is typed."""
 MOST_VERSIONS = 200
@@ -36,10 +36,95 @@ COUNTS = {
 """How pages call the counts of a bandit."""
 
 
+def decisions_page(
+    bandit: DurableBandit, identifier: str | None = None, unit: str | None = None
+) -> Shown:
+    """The decision with an id, the decisions of a unit, or the newest decisions."""
+    identifier, unit = (identifier or "").strip(), (unit or "").strip()
+    problem, code, decision = "", "", None
+    newest: list[ListedDecision] = []
+    try:
+        found = bandit.find_decision(identifier) if identifier else None
+        if found is not None:
+            decision = _details(bandit, found)
+        elif identifier and bandit.is_quarantined(identifier):
+            code = QUARANTINED
+            problem = (
+                f"No decision has the id {identifier}, but a reward came for it: the reward waits "
+                "in quarantine for its decision."
+            )
+        elif identifier:
+            code = UNKNOWN
+            problem = (
+                f"No decision of this bandit has the id {identifier}: check whether it is "
+                "complete, and whether another bandit made the decision."
+            )
+        else:
+            newest = bandit.newest_decisions(unit or None)
+            if unit and not newest:
+                code = UNKNOWN
+                problem = (
+                    f"The unit {unit} has no decision: check its spelling, or look for the id of "
+                    "the decision."
+                )
+    except InputError as error:
+        problem, code = f"{error}.", MALFORMED
+    return Shown(
+        name=bandit.name,
+        measure=unit_of(bandit),
+        id=identifier,
+        unit=unit,
+        problem=problem,
+        code=code,
+        decision=decision,
+        newest=newest,
+    )
+
+
+def _details(bandit: DurableBandit, found: FoundDecision) -> Shown:
+    """Everything that is known about a decision."""
+    believed = bandit.believed_actions(found)
+    total = math.prod(map(len, found.eligible)) if not bandit.menu.ranges else 1
+    wait = bandit.settings.longest_wait
+    return Shown(
+        found=found,
+        why=_why(found, believed, unit_of(bandit)),
+        wait=wait if math.isfinite(wait) else None,
+        default=bandit.settings.default_reward,
+        actions=believed,
+        unlisted=total - len(believed),
+    )
+
+
+def _why(found: FoundDecision, actions: list[BelievedAction], unit: str) -> str:
+    """How the action was chosen, in a sentence or two."""
+    chosen = f"'{action_text(found.action)}'"
+    if found.group == "holdout":
+        return f"This decision is held out, to compare with: it always gets the baseline, {chosen}."
+    if found.paused:
+        return (
+            f"The bandit was paused: the control, the baseline or a uniform choice gave {chosen}."
+        )
+    chance = f"{chosen} was chosen with probability {percent(found.propensity)}"
+    if found.version == 0:
+        return f"{chance}. Nothing had been learned yet."
+    known = [one for one in actions if one.reward is not None]
+    taken = next((one for one in known if one.taken), None)
+    if taken is None:
+        return f"{chance} by version {found.version}, which does not say what actions would earn."
+    best = max(known, key=lambda one: one.reward or 0.0)
+    expected = f"{chance}. Expected reward {reward(taken.reward, unit)}"
+    if best.reward == taken.reward:
+        return f"{expected}, the highest of all."
+    return (
+        f"{expected}; the best was '{action_text(best.action)}' with {reward(best.reward, unit)}. "
+        "A bandit also tries actions that do not look best, to find out whether they are."
+    )
+
+
 def health(bandit: DurableBandit) -> Shown:
     """Whether a bandit works as it should."""
     reader, counts, conditions = bandit.read, bandit.counts(), bandit.conditions()
-    own = added(sums for part, sums in reader.totals().items() if part not in (HOLDOUT, PAUSED))
     wait = bandit.settings.longest_wait
     return Shown(
         name=bandit.name,
@@ -55,7 +140,7 @@ def health(bandit: DurableBandit) -> Shown:
         delays=reader.delays()[:MOST_OPTIONS],
         wait=wait if math.isfinite(wait) else None,
         smallest=reader.smallest_propensity(),
-        effective=own.effective,
+        effective=own_totals(reader.totals()).effective,
         failures=bandit.failures,
         quarantined=reader.early_rewards(20),
         lift=lift_of(bandit),
@@ -67,138 +152,29 @@ def settings_page(bandit: DurableBandit) -> Shown:
     settings = bandit.settings
     table: dict[str, Any] = msgspec.to_builtins(settings)
     versions, sums = bandit.versions()[::-1], bandit.read.by_version()
+    choices = bandit.menu.slots[0].choices if bandit.menu.plain else ()
+    arms = [one.name for one in choices if one.status != "retired"]
     return Shown(
         name=bandit.name,
         unit=unit_of(bandit),
         status=settings.status,
-        groups=setting_groups(settings, bandit.menu),
+        values=msgspec.structs.asdict(settings) | {"context": declared_context(settings)},
+        rails=msgspec.structs.asdict(settings.guard_rails),
+        alarms=msgspec.structs.asdict(settings.alarms),
+        # The description of each setting, as it is declared.
+        about={name: _about(name) for name in SETTING_TYPES},
+        # The arms to choose a baseline from; none if the action has several parts.
+        arms=arms if len(arms) <= MOST_OPTIONS else [],
+        plain=bandit.menu.plain,
         fixed={name: table[name] for name in FIXED if name not in (*MEMORY_ONLY, "reward_wait")},
         settings=table,
         deciding=bandit.version,
         held=bandit.held,
         total=len(versions),
         versions=[
-            _version(one, sums.get(one.version, Sums()), one.version == bandit.version)
-            for one in versions[:MOST_VERSIONS]
+            Shown(of=one, earned=sums.get(one.version, Sums())) for one in versions[:MOST_VERSIONS]
         ],
         changes=bandit.audit(20),
-    )
-
-
-def _version(one: StoredVersion, sums: Sums, deciding: bool) -> Shown:
-    """A version: what it learned from, and what was decided and earned with it."""
-    return Shown(
-        version=one.version,
-        at=one.at,
-        policy=one.policy if isinstance(one.policy, str) else str(one.policy.get("kind", "")),
-        rows=one.rows,
-        kept=one.kept,
-        deciding=deciding,
-        decisions=round(sums.decisions),
-        mean=sums.mean,
-        error=sums.standard_error,
-    )
-
-
-AGAIN = "Lift and sample ratio begin again from zero."
-FORM: dict[str, tuple[tuple[str, str, str, str, str], ...]] = {
-    "Learning": (
-        (
-            "policy", "policy", "value",
-            "A name such as rcp-adaptive, or a table in JSON with a kind. The policy is tested "
-            "before it is used.",
-            "The next version is fitted by the new policy, from all matured decisions.",
-        ),
-        (
-            "reward_wait", "reward wait (seconds)", "number", "",
-            "Decisions that have not matured wait for the new time.",
-        ),
-        ("refit_rows", "refit after (decisions)", "number", "", ""),
-        ("refit_seconds", "refit after (seconds)", "number", "", ""),
-        ("sticky", "a unit keeps its action", "value", "", ""),
-        ("seed", "seed", "number", "", ""),
-        ("keep_versions", "versions kept", "number", "", ""),
-        (
-            "context", "context", "value",
-            "Add fields and categories, as a table in JSON; earlier decisions have the default.",
-            "Fields and categories cannot be taken away again.",
-        ),
-    ),
-    "Guard rails": (
-        (
-            "guard_rails.minimum", "minimum", "number",
-            "The least probability of every eligible action, so none is forgotten.", "",
-        ),
-        (
-            "guard_rails.holdout", "holdout", "number",
-            "This share of the decisions gets the baseline, to measure the gain. Set both or "
-            "neither.", AGAIN,
-        ),
-        ("guard_rails.baseline", "baseline action", "action", "", AGAIN),
-        (
-            "guard_rails.control_share", "control share", "number",
-            "The control gets exactly this share of the decisions. Set both or neither.", AGAIN,
-        ),
-        ("guard_rails.control", "control", "action", "", AGAIN),
-        ("guard_rails.burn_in", "burn-in", "number", "The first N decisions are random.", ""),
-        (
-            "guard_rails.aa_test", "A/A test", "flag",
-            "The policy decides for the holdout too: every difference is then an error.", AGAIN,
-        ),
-    ),
-    "Alarms": (
-        (
-            "alarms.false_alarms", "false alarms", "number",
-            "The largest chance of a false alarm within 100,000 decisions.", "",
-        ),
-        (
-            "alarms.smallest_propensity", "smallest propensity", "number",
-            "A decision with a smaller probability is an alarm. 0: none is.", "",
-        ),
-    ),
-}  # fmt: skip
-"""The form of settings: under each heading the fields, each with its key in the request (a point
-stands between a table and what is in it), its label, its kind, what is said below it (empty: the
-description of the setting), and what a change does beyond the setting, which is said before it is
-sent. A ``value`` is a name, a number or JSON. An empty field stands for null, the default."""
-
-
-def setting_groups(settings: Settings, menu: ActionSpec) -> list[Shown]:
-    """All fields for the settings that may change at any time, under headings."""
-    return [
-        Shown(title=title, fields=[_field(*one, settings, menu) for one in fields])
-        for title, fields in FORM.items()
-    ]
-
-
-def _field(
-    name: str,
-    label: str,
-    kind: str,
-    about: str,
-    consequence: str,
-    settings: Settings,
-    menu: ActionSpec,
-) -> Shown:
-    value: Any = declared_context(settings) if name == "context" else settings
-    for word in () if name == "context" else name.split("."):
-        value = getattr(value, word)
-    options: list[str] = []
-    if kind == "action":
-        # From a list if there are plain arms, else JSON.
-        kind = "value"
-        if menu.plain:
-            arms = [one.name for one in menu.slots[0].choices if one.status != "retired"]
-            kind = "choice" if len(arms) <= MOST_OPTIONS else "text"
-            options = ["", *arms] if kind == "choice" else []
-    return Shown(
-        name=name,
-        label=label,
-        about=about or (_about(name) if "." not in name else ""),
-        kind=kind,
-        value=("true" if value else "") if kind == "flag" else _text(value),
-        options=options,
-        consequence=consequence,
     )
 
 
@@ -211,15 +187,7 @@ def declared_context(settings: Settings) -> dict[str, Any] | None:
     } or None
 
 
-def _text(value: Any) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    whole = isinstance(value, float) and value.is_integer()
-    return msgspec.json.encode(int(value) if whole else value).decode()
-
-
 def _about(name: str) -> str:
-    """The description of a setting, as it is declared."""
     for hint in (SETTING_TYPES[name], *typing.get_args(SETTING_TYPES[name])):
         for meta in getattr(hint, "__metadata__", ()):
             if isinstance(meta, msgspec.Meta) and meta.description:

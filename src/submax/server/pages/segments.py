@@ -1,14 +1,16 @@
-"""Segments: what is shown to whom, and with what result, by one field or two crossed."""
+"""The page of arms and segments: what each choice earns, and what is shown to whom."""
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-import msgspec
-
-from submax.bandit.arms import ChoiceTally, weighted_rate
+from submax.bandit.arms import ArmStatus, ChoiceTally, weighted_rate
 from submax.bandit.durable import DurableBandit
-from submax.bandit.reading import SEGMENT_DECISIONS, Segment, SegmentCell
+from submax.bandit.reading import SEGMENT_DECISIONS, Segment
 from submax.core.errors import InputError
+from submax.server.pages.charts import slot_of
+from submax.server.pages.comparing import comparison, is_personalised, unit_of
+from submax.server.pages.formats import Shown, sentence
 
 FEWEST = 30
 """Decisions in a segment, or rows of a choice there, below which nothing is said about them."""
@@ -20,53 +22,74 @@ LOOKED_AT = 2_000
 """Decisions that are looked at for each of these fields."""
 MOST_VALUES = 12
 """Values of a field that have a row or a column; those with the fewest decisions are left out."""
+MOST_ARMS = 100
+"""Choices on one page, so a browser shows it quickly."""
+NOTES = {"silent-arm": "no rewards", "late-arm": "late rewards"}
+"""What a condition says about an arm, in two words."""
 
 
-class SegmentArm(msgspec.Struct, frozen=True):
-    """A choice in a segment: its share, and its mean reward with a 95 % interval for one look."""
+def arms_page(
+    bandit: DurableBandit,
+    slot: str | None = None,
+    page: str | None = None,
+    first: str | None = None,
+    second: str | None = None,
+) -> Shown:
+    """What each choice earns, and segments by the fields ``first`` and ``second``.
 
-    choice: str
-    colour: int
-    decisions: int
-    share: float
-    rate: float | None
-    low: float | None
-    high: float | None
-
-
-class SegmentBox(msgspec.Struct, frozen=True):
-    """A segment: what is shown there most, what earns most, and all choices.
-
-    ``winner`` is the choice with the highest mean reward; it is ``clear`` if the interval of its
-    difference from every other choice lies above 0. ``choice`` is empty if there is no decision.
+    Without ``first``, by the field by which choices differ most, crossed with the next one.
     """
+    slots, slot = [one.name for one in bandit.menu.slots], slot_of(bandit, slot)
+    arms = [one for one in bandit.arms() if one.slot == slot] if slots else []
+    ahead, colours = _leader(bandit, arms), _colours(bandit, slot)
+    number, pages = _page_number(page), math.ceil(len(arms) / MOST_ARMS)
+    if pages > 1:
+        arms.sort(key=lambda one: -one.decisions)
+    fields, table = list(bandit.settings.context.names), None
+    if fields and slots:
+        if first is None:
+            first, second = most_different(bandit, LOOKED_AT, slot) or (fields[0], None)
+            second = second or next((one for one in fields if one != first), None)
+        table = crossed(bandit, first, second or None, slot=slot)
+    return Shown(
+        name=bandit.name,
+        unit=unit_of(bandit),
+        personalised=is_personalised(bandit),
+        slots=slots,
+        slot=slot,
+        leader=ahead,
+        arms=arms[(number - 1) * MOST_ARMS : number * MOST_ARMS],
+        colours=colours,
+        notes=[
+            Shown(choice=one.subject, words=NOTES[one.kind], sentence=sentence(one.sentence))
+            for one in bandit.conditions()
+            if one.kind in NOTES
+        ],
+        page=number,
+        pages=pages,
+        total=len(arms),
+        fields=fields,
+        first=first or "",
+        second=second or "",
+        segments=table,
+    )
 
-    choice: str = ""
-    colour: int = 0
-    share: float | None = None
-    decisions: int = 0
-    mean: float | None = None
-    winner: str = ""
-    clear: bool = False
-    arms: list[SegmentArm] = []
+
+def _leader(bandit: DurableBandit, arms: Sequence[ArmStatus]) -> str:
+    """The arm that is surely ahead of all others over the whole time, empty if none is."""
+    if not bandit.menu.plain or is_personalised(bandit):
+        return ""
+    found = comparison(bandit.menu, bandit.read.tally().of_slot(0, len(arms)))
+    return found.ahead if found is not None and found.low > 0 else ""
 
 
-class SegmentRow(msgspec.Struct, frozen=True):
-    """The segments with one value of the first field."""
-
-    name: str
-    cells: list[SegmentBox]
-
-
-class Crossed(msgspec.Struct, frozen=True):
-    """Segments by one field, or by two crossed; ``columns`` are values of the second."""
-
-    first: str
-    second: str
-    columns: list[str]
-    rows: list[SegmentRow]
-    decisions: int
-    left_out: int
+def _page_number(text: str | None) -> int:
+    """The number of the page that was asked for; 1 if none was."""
+    if text is None:
+        return 1
+    if not (text.isascii() and text.isdigit() and 0 < len(text) < 7 and int(text)):
+        raise InputError(f"page was {text!r:.60}: give a number from 1 on", parameter="page")
+    return int(text)
 
 
 def crossed(
@@ -76,40 +99,44 @@ def crossed(
     *,
     slot: str = "",
     decisions: int = SEGMENT_DECISIONS,
-) -> Crossed:
-    """What was shown in which segments, by one field or two crossed."""
+) -> Shown:
+    """What was shown in which segments, by one field or two crossed.
+
+    ``rows`` have a name, a value of the first field, and a box for each of the ``columns``, the
+    values of the second.
+    """
     if first == second:
         raise InputError(
             f"the field {first!r:.60} was given twice: cross it with another one, or with none",
             parameter="second",
         )
     found = bandit.read.segments(first, second, slot=slot, decisions=decisions)
-    rows = _frequent(found, 0)
     columns = _frequent(found, 1) if second else [""]
     by_values = {one.values: one for one in found}
-    colours = colours_of(bandit, slot)
-    table = [
-        SegmentRow(
-            row,
-            [
-                box(bandit, by_values.get((row, column) if second else (row,)), colours)
-                for column in columns
-            ],
-        )
-        for row in rows
-    ]
+    colours = _colours(bandit, slot)
+    rows = []
+    for row in _frequent(found, 0):
+        places = [(row, column) if second else (row,) for column in columns]
+        cells = [_box(bandit, by_values.get(place), colours) for place in places]
+        rows.append(Shown(name=row, cells=cells))
     total = sum(one.decisions for one in found)
-    shown = sum(cell.decisions for row in table for cell in row.cells)
-    return Crossed(first, second or "", columns if second else [], table, total, total - shown)
+    shown = sum(cell.decisions for row in rows for cell in row.cells)
+    return Shown(
+        first=first,
+        second=second or "",
+        columns=columns if second else [],
+        rows=rows,
+        decisions=total,
+        left_out=total - shown,
+    )
 
 
 def _frequent(segments: Sequence[Segment], place: int) -> list[str]:
     """The most frequent values of a field, in the order of their names or numbers."""
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for one in segments:
-        counts[one.values[place]] = counts.get(one.values[place], 0) + one.decisions
-    frequent = sorted(counts, key=lambda value: -counts[value])[:MOST_VALUES]
-    return sorted(frequent, key=_order)
+        counts[one.values[place]] += one.decisions
+    return sorted((value for value, _ in counts.most_common(MOST_VALUES)), key=_order)
 
 
 def _order(label: str) -> tuple[float, float, str]:
@@ -122,77 +149,81 @@ def _order(label: str) -> tuple[float, float, str]:
     return number, 0.0 if word == "below" else 1.0, label
 
 
-def colours_of(bandit: DurableBandit, slot: str) -> dict[str, int]:
+def _colours(bandit: DurableBandit, slot: str) -> dict[str, int]:
     """The number of the colour of each choice, which never changes: its place in the menu."""
-    for one in bandit.menu.slots:
-        if one.name == slot:
-            return {choice.name: number for number, choice in enumerate(one.choices)}
-    return {}
+    choices = [one.choices for one in bandit.menu.slots if one.name == slot]
+    return {one.name: number for number, one in enumerate(choices[0])} if choices else {}
 
 
-def box(bandit: DurableBandit, segment: Segment | None, colours: dict[str, int]) -> SegmentBox:
-    """A segment as a page shows it."""
+def _box(bandit: DurableBandit, segment: Segment | None, colours: dict[str, int]) -> Shown:
+    """A segment: what is shown there most, what earns most, and all choices.
+
+    ``winner`` is the choice with the highest mean reward; it is ``clear`` if the interval of its
+    difference from every other choice lies above 0. ``choice`` is empty if there is no decision.
+    """
     if segment is None or not segment.decisions:
-        return SegmentBox()
-    scale = bandit.settings.scale
+        return Shown(choice="", colour=0, share=None, decisions=0, mean=None, winner="",
+                     clear=False, arms=[])  # fmt: skip
     arms = []
     for cell in segment.cells:
-        rate, low, high = weighted_rate(_tally(cell), scale)
-        count = round(cell.sums.decisions)
+        # Rows with equal weights: within a segment that is fair enough.
+        sums = cell.sums
+        weights = sums.known, sums.known, sums.reward, sums.reward, sums.squares
+        counts = round(sums.decisions), round(sums.known)
+        tally = ChoiceTally(*counts, sums.reward, sums.squares, weights)
+        rate, low, high = weighted_rate(tally, bandit.settings.scale)
         arms.append(
-            SegmentArm(
-                cell.choice, colours.get(cell.choice, 8), count, count / segment.decisions,
-                rate, low, high,
+            Shown(
+                choice=cell.choice,
+                colour=colours.get(cell.choice, 8),
+                decisions=counts[0],
+                known=counts[1],
+                share=counts[0] / segment.decisions,
+                rate=rate,
+                low=low,
+                high=high,
             )
-        )  # fmt: skip
-    known = {cell.choice: cell.sums.known for cell in segment.cells}
-    enough = [one for one in arms if known[one.choice] >= FEWEST and one.rate is not None]
-    winner = max(enough, key=lambda one: one.rate or 0.0, default=None)
-    others = [one for one in arms if one is not winner and one.rate is not None]
-    return SegmentBox(
-        arms[0].choice,
-        arms[0].colour,
-        arms[0].share,
-        segment.decisions,
-        segment.mean,
-        "" if winner is None else winner.choice,
-        winner is not None and bool(others) and all(_above(winner, one) for one in others),
-        arms,
+        )
+    rated = [one for one in arms if one.rate is not None]
+    enough = [one for one in rated if one.known >= FEWEST]
+    winner = max(enough, key=lambda one: float(one.rate), default=None)
+    others = [one for one in rated if one is not winner]
+    return Shown(
+        choice=arms[0].choice,
+        colour=arms[0].colour,
+        share=arms[0].share,
+        decisions=segment.decisions,
+        mean=segment.mean,
+        winner="" if winner is None else winner.choice,
+        clear=winner is not None and bool(others) and all(_above(winner, one) for one in others),
+        arms=arms,
     )
 
 
-def _tally(cell: SegmentCell) -> ChoiceTally:
-    """The sums as those of rows with equal weights: within a segment that is fair enough."""
-    one = cell.sums
-    weights = one.known, one.known, one.reward, one.reward, one.squares
-    return ChoiceTally(round(one.decisions), round(one.known), one.reward, one.squares, weights)
-
-
-def _above(one: SegmentArm, other: SegmentArm) -> bool:
+def _above(one: Shown, other: Shown) -> bool:
     """Whether the 95 % interval of the difference of two rates lies above 0.
 
     Its lower end follows from the intervals of the two (Newcombe 1998, method 10).
     """
-    if one.rate is None or one.low is None or other.rate is None or other.high is None:
+    if one.low is None or other.high is None:
         return False
-    return one.rate - other.rate > math.hypot(one.rate - one.low, other.high - other.rate)
+    least = math.hypot(one.rate - one.low, other.high - other.rate)
+    return bool(one.rate - other.rate > least)
 
 
-def distance(segments: Sequence[Segment]) -> float:
+def _distance(segments: Sequence[Segment]) -> float:
     """How differently segments are decided: the mean distance of their shares from the average."""
-    total: dict[str, float] = {}
+    total: dict[str, float] = defaultdict(float)
     for one in segments:
         for cell in one.cells:
-            total[cell.choice] = total.get(cell.choice, 0.0) + cell.sums.decisions
+            total[cell.choice] += cell.sums.decisions
     count = sum(total.values())
-    if not count:
-        return 0.0
     far = 0.0
     for one in segments:
         shares = {cell.choice: cell.sums.decisions / one.decisions for cell in one.cells}
         apart = sum(abs(shares.get(name, 0.0) - all_ / count) for name, all_ in total.items())
         far += one.decisions * apart / 2
-    return far / count
+    return far / count if count else 0.0
 
 
 def most_different(
@@ -202,13 +233,11 @@ def most_different(
 
     A second field is taken only if choices differ more by both than by the first alone.
     """
-    slots = [one.name for one in bandit.menu.slots]
-    if slot is None:
-        slot = slots[0] if slots else ""
+    slot = slot_of(bandit, slot)
     wanted, names = min(decisions, LOOKED_AT), bandit.settings.context.names[:MOST_FIELDS]
 
     def far(first: str, second: str | None = None) -> float:
-        return distance(bandit.read.segments(first, second, slot=slot, decisions=wanted))
+        return _distance(bandit.read.segments(first, second, slot=slot, decisions=wanted))
 
     alone = max(((far(name), name) for name in names), default=(0.0, ""))
     pairs = max(((far(alone[1], name), name) for name in names if name != alone[1]), default=alone)

@@ -1,0 +1,304 @@
+"""Speed of simulations and of the default policy, by processor time on one core.
+
+- ``throughput``: decisions a second of the whole loop (decide, draw the reward, learn), against a
+  limit and against other libraries: 100 arms, feedback in batches of 100.
+- ``adaptive``: a batch of 100 decisions and its update in the middle of a run of 100 arms, by
+  ``rcp-adaptive``, SubMax and plain Thompson sampling, which draws a Beta variable for every arm
+  and every decision; for 100 replicas together and for one.
+- ``contexts``: decisions and updates of the default with contexts, and how time and memory grow
+  with the rows learned. Timing starts after the feature map is fixed, at 2000 rows; rows wait until
+  they are a twentieth of all rows, or 500, so that the mean of 15 updates counts.
+- ``sweep``: ``submax reproduce bernoulli --jobs 2``, wall time and memory of all its processes.
+
+What is compared runs in turn, and the best of several rounds counts.
+"""
+
+import os
+
+# Set before numpy is imported, because the benchmark measures a single core.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from time import perf_counter, process_time, sleep
+from typing import Any
+
+import numpy as np
+
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from measuring import (
+    Claim,
+    PeerUnavailableError,
+    at_least,
+    at_most,
+    family,
+    megabytes,
+    print_table,
+    run_peer,
+    seconds,
+)
+from peers.arms import ALPHA, ARMS, BATCH, BETA, OBSERVATIONS, PEERS
+from submax.core.arrays import Floats
+from submax.core.policy import Policy
+from submax.core.problem import ChosenActions, Feedback, Problem
+from submax.core.spaces import Arms
+from submax.environments.arms import Bernoulli
+from submax.policies import make_policy
+from submax.policies.arm_statistics import ArmStatistics
+from submax.simulation.delays import BatchedRewards
+from submax.simulation.simulate import simulate
+
+WORLDS = Bernoulli(ARMS, ALPHA, BETA)
+
+# Simulations --------------------------------------------------------------------------------------
+
+SIMULATED = (
+    *("rcp-optimistic", "rcp-optimized", "rcp-submax", "rcp-iterated-2"),
+    *("epsilon-greedy-0.1", "ucb1"),
+)
+REPLICAS, ROUNDS, RUNS = 100, 6, 3
+"""Several runs of our policies in a round, because they are shorter than a peer's."""
+
+
+def throughput() -> list[Claim]:
+    ours, theirs, missing = dict.fromkeys(SIMULATED, 0.0), dict[str, float](), set[str]()
+    for _ in range(ROUNDS):
+        for policy in SIMULATED:
+            ours[policy] = max(ours[policy], *(rate_of(policy) for _ in range(RUNS)))
+        for peer in PEERS.keys() - missing:
+            try:
+                output = run_peer(peer, "arms.py", peer)
+            except PeerUnavailableError as reason:
+                print(f"{peer} does not run here: {reason}", flush=True)
+                missing.add(peer)
+                continue
+            # Some peers print warnings of their own on the same stream.
+            for line in filter(lambda line: line.startswith("{"), output.splitlines()):
+                found = json.loads(line)
+                theirs[found["policy"]] = max(theirs.get(found["policy"], 0.0), found["rate"])
+    fastest = max(theirs, key=theirs.__getitem__, default="no peer ran")
+    slowest = min(ours, key=ours.__getitem__)
+    rates = sorted([*ours.items(), *theirs.items()], key=lambda one: -one[1])
+    rows = [(name, f"{rate / 1e6:.3f}") for name, rate in rates]
+    print_table("Throughput on one core", ("policy", "million decisions a second"), rows)
+    ratio = ours[slowest] / theirs[fastest] if theirs else None
+    return [
+        at_least(f"million decisions a second, {slowest}", ours[slowest] / 1e6, 5.0),
+        at_least(f"the same, times {fastest}", ratio, 100.0),
+    ]
+
+
+def rate_of(policy: str) -> float:
+    """Decisions per second of one run."""
+    size = {"observations": OBSERVATIONS, "replicas": REPLICAS, "delay": BatchedRewards(BATCH)}
+    spent = seconds(lambda: simulate(WORLDS, make_policy(policy), seed=1, **size))
+    return REPLICAS * OBSERVATIONS / spent
+
+
+JOBS, PAUSE = 2, 0.1
+"""Processes of the sweep, and seconds between two measurements of their memory."""
+
+
+def sweep() -> list[Claim]:
+    print(f"running submax reproduce bernoulli --jobs {JOBS} (some minutes)", flush=True)
+    peak, begin = 0.0, perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "submax", "reproduce", "bernoulli"]
+        options = ["--out", folder, "--jobs", str(JOBS)]
+        with subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL) as process:
+            while process.poll() is None:
+                peak = max(peak, megabytes(family(process.pid)))
+                sleep(PAUSE)
+    if process.returncode:
+        raise RuntimeError(f"the sweep ended with status {process.returncode}")
+    minutes = (perf_counter() - begin) / 60
+    # If this is far less than jobs times wall time, the machine was busy with other work.
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"its processes used {(used.ru_utime + used.ru_stime) / 60:.2f} minutes of CPU time")
+    return [
+        at_most(f"whole Bernoulli sweep, {JOBS} jobs", minutes, 3.0, "minutes"),
+        at_most("the same, peak memory of all processes", peak, 1500.0, "MB"),
+    ]
+
+
+# The default policy without a context -------------------------------------------------------------
+
+PLAIN = "plain Thompson sampling"
+LIMITS = {"rcp-submax": 10.0}
+"""The most that rcp-adaptive may take, as a multiple of another policy's time; 1 if not listed."""
+REPETITIONS = {100: 3, 1: 100}
+"""How many batches are timed in a round, by the number of replicas."""
+
+
+def adaptive() -> list[Claim]:
+    costs = {replicas: batch_seconds(replicas) for replicas in REPETITIONS}
+    rows = [
+        (name, *(f"{1e6 * cost[name] / replicas:.0f}" for replicas, cost in costs.items()))
+        for name in costs[1]
+    ]
+    columns = ("policy", *(f"{replicas} at once" for replicas in costs))
+    print_table("Microseconds for 100 decisions among 100 arms, each replica", columns, rows)
+    return [
+        at_most(
+            f"rcp-adaptive, times {rival}, {replicas} at once",
+            cost["rcp-adaptive"] / cost[rival],
+            LIMITS.get(rival, 1.0),
+        )
+        for replicas, cost in costs.items()
+        for rival in ("rcp-submax", "thompson-1-1", PLAIN)
+        # For one replica plain sampling is faster: it needs only a few calls of numpy.
+        if (replicas, rival) != (1, PLAIN)
+    ]
+
+
+def batch_seconds(replicas: int) -> dict[str, float]:
+    """The seconds of a batch, by policy."""
+    made = {
+        name: make_policy(name)
+        for name in ("rcp-submax", "rcp-adaptive", "thompson-fitted", "thompson-1-1")
+    }
+    tasks = {name: batch_of(policy, policy.act, replicas) for name, policy in made.items()}
+    tasks[PLAIN] = batch_of(made["thompson-1-1"], plain_thompson, replicas)
+    best, times = dict.fromkeys(tasks, np.inf), REPETITIONS[replicas]
+    for _ in range(5):
+        for name, task in tasks.items():
+            best[name] = min(best[name], sum(seconds(task) for _ in range(times)) / times)
+    return best
+
+
+def plain_thompson(
+    state: ArmStatistics, context: Floats, rng: np.random.Generator
+) -> ChosenActions:
+    """Thompson sampling with a posterior draw for every arm and every decision."""
+    a, b = 1 + state.rewards, 1 + state.pulls - state.rewards
+    index = rng.beta(a, b, size=(context.shape[1], *a.shape)).argmax(axis=-1).T
+    return ChosenActions(state.problem.space.action(index), None)
+
+
+def batch_of(
+    policy: Policy[Any], act: Callable[..., ChosenActions], replicas: int
+) -> Callable[[], object]:
+    """A function that decides one batch and learns from one, with the state after 20 batches."""
+    rng = np.random.default_rng(1)
+    world = WORLDS.reset(replicas, rng)
+    state = policy.init(WORLDS.problem, replicas, rng)
+    context = np.zeros((replicas, BATCH, 0))
+    for _ in range(20):
+        action, log_prob = act(state, context, rng)
+        state = policy.record(state, action)
+        reward = WORLDS.reward(world, context, action, rng)
+        feedback = Feedback(context, action, reward, log_prob, np.ones(reward.shape))
+        state = policy.update(state, feedback, rng)
+
+    def task() -> object:
+        act(state, context, rng)
+        return policy.update(state, feedback, rng)
+
+    return task
+
+
+# The default policy with a context ----------------------------------------------------------------
+
+EARLIER_ROWS = (3_000, 30_000, 300_000, 1_000_000)
+"""The numbers of rows that were learned before the timed updates."""
+
+
+def contexts() -> list[Claim]:
+    learner, updates = Learner(10, 20), dict[int, float]()
+    for earlier in EARLIER_ROWS:
+        learner.learn(earlier - learner.rows, piece=20_000)
+        updates[earlier] = 1e3 * statistics.fmean(learner.learn(1500, piece=100))
+    rows = [(f"{earlier:,}", f"{taken:.1f}") for earlier, taken in updates.items()]
+    print_table("Milliseconds of an update with 100 new rows", ("rows before", "ms"), rows)
+    decide = statistics.median(learner.decide(1) for _ in range(2000))
+    growth = updates[EARLIER_ROWS[-1]] / updates[EARLIER_ROWS[0]]
+    ratio = memory(10, 300_000) / memory(10, 10_000)
+    single, wide = (1e3 * statistics.fmean(rounds(*one)) for one in ((10, 10, 1), (8, 64, 100)))
+    first = "a decision and its update, the first 2000, 10 arms and 10 numbers"
+    of_batch = "an update with 100 rows, the first 30, 8 arms and 64 numbers"
+    return [
+        at_most(first, single, 0.6, "ms"),
+        at_most(of_batch, wide, 60, "ms"),
+        at_most("a decision, 10 arms and 20 numbers", 1e6 * decide, 60, "µs"),
+        at_most("an update with 100 rows", max(updates.values()), 20, "ms"),
+        at_most("an update after 10⁶ rows, times one after 3000", growth, 1.5),
+        at_most("memory after 300,000 rows, times that after 10,000", ratio, 1.1),
+        at_most("memory of 500 arms and 20 numbers", memory(500, 10_000), 300, "MB"),
+    ]
+
+
+class Learner:
+    """The default policy in a logistic world; it learns from uniform decisions or from its own."""
+
+    def __init__(self, arms: int, numbers: int, slope: float = 0.25) -> None:
+        self._rng, self._policy = np.random.default_rng(0), make_policy("rcp-adaptive")
+        self._slopes = slope * self._rng.normal(size=(arms, numbers))
+        self.state: Any = self._policy.init(Problem(Arms(arms), numbers), 1, self._rng)
+        self.rows = 0
+
+    def learn(self, rows: int, piece: int) -> list[float]:
+        """Learn from uniform decisions, ``piece`` in each update; return the seconds of each."""
+        return [self._update(min(piece, rows - done)) for done in range(0, rows, piece)]
+
+    def decide(self, rows: int) -> float:
+        """The seconds of deciding in new contexts."""
+        context = self._rng.normal(size=(1, rows, self._slopes.shape[1]))
+        return seconds(partial(self._policy.act, self.state, context, self._rng))
+
+    def play(self, rows: int) -> float:
+        """Decide and learn from these decisions; return the seconds."""
+        context = self._rng.normal(size=(1, rows, self._slopes.shape[1]))
+        begin = process_time()
+        chance = self._policy.probabilities(self.state, context)
+        spent = process_time() - begin
+        arm = (self._rng.random((1, rows, 1)) > chance.cumsum(axis=-1)[..., :-1]).sum(axis=-1)
+        log_prob = np.log(np.take_along_axis(chance, arm[..., None], axis=-1)[..., 0])
+        return spent + self._update(rows, context, arm, log_prob)
+
+    def _update(
+        self,
+        rows: int,
+        context: Any = None,
+        arm: Any = None,
+        log_prob: Any = None,
+    ) -> float:
+        arms, width = self._slopes.shape
+        if context is None:
+            context = self._rng.normal(size=(1, rows, width))
+            arm = self._rng.integers(arms, size=(1, rows))
+            log_prob = np.full((1, rows), -np.log(arms))
+        logit = np.einsum("rnd,rnd->rn", context, self._slopes[arm])
+        reward = (self._rng.random((1, rows)) < 1 / (1 + np.exp(-logit))).astype(np.float64)
+        feedback = Feedback(context, arm[..., None], reward, log_prob, np.ones((1, rows)))
+        begin = process_time()
+        self.state = self._policy.update(self.state, feedback, self._rng)
+        self.rows += rows
+        return process_time() - begin
+
+
+def rounds(arms: int, numbers: int, batch: int) -> Iterator[float]:
+    """Yield the seconds of batches with their updates, without any row before."""
+    learner = Learner(arms, numbers, slope=2 / numbers**0.5)
+    for _ in range(2000 if batch == 1 else 30):
+        yield learner.play(batch)
+
+
+def memory(arms: int, rows: int) -> float:
+    """The peak memory, in megabytes, of a process that learns from ``rows`` rows."""
+    command = [sys.executable, __file__, str(arms), str(rows)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+if __name__ == "__main__":
+    Learner(int(sys.argv[1]), 20).learn(int(sys.argv[2]), piece=1000)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
