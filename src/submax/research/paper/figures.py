@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
-from submax.core.arrays import Floats
 from submax.research.paper.offline import ESTIMATES
 from submax.simulation.compare import t_test
 from submax.simulation.experiment import Labels
@@ -256,8 +255,14 @@ def _paired_figure(directory: Path, wanted: SweepFigure, policies: Sequence[str]
     names = [name for name in run if not policies or name in (*BASELINES, *policies)]
     baseline = next((name for name in BASELINES if name in names), (names or run)[0])
     names = [name for name in names if name not in (baseline, RANDOM)]
-    order = sorted(names, key=lambda name: _mean_ratio(found, name, baseline))
-    order = order[::-1] if measure == "regret" else order
+    scales = [max(abs(values[baseline].mean()), 1e-9) for values in found]
+    ratios = {
+        name: np.mean(
+            [values[name].mean() / scale for values, scale in zip(found, scales, strict=True)]
+        )
+        for name in names
+    }
+    order = sorted(names, key=lambda name: float(ratios[name]), reverse=measure == "regret")
     columns = 2 if len(found) == 4 else min(PANEL_COLUMNS, len(found))
     rows = -(-len(found) // columns)
     varying = varying_labels(wanted.panels)
@@ -286,12 +291,6 @@ def _paired_figure(directory: Path, wanted: SweepFigure, policies: Sequence[str]
         of_baseline = "random choice" if baseline == RANDOM else baseline
         figure.supxlabel(f"accumulated {measure} minus that of {of_baseline}, 95 % interval")
     return figure
-
-
-def _mean_ratio(found: Sequence[dict[str, Floats]], name: str, baseline: str) -> float:
-    """The value of a policy over that of the baseline, averaged over the panels."""
-    ratios = [values[name].mean() / max(abs(values[baseline].mean()), 1e-9) for values in found]
-    return float(np.mean(ratios))
 
 
 def _growth_figure(table: ResultTable, panels: Sequence[Labels]) -> Figure:
@@ -351,69 +350,61 @@ def draw_illustration(directory: Path) -> list[Path]:
     with figure_style():
         figure = Figure(figsize=(2.8 * columns, 2.2 * lines), layout="constrained")
         grid = figure.subplots(lines, columns, squeeze=False)
-        for axes in grid.flat:
+        for axes in grid.flat[len(policies) :]:
             axes.set_axis_off()
         for axes, (name, rows) in zip(grid.flat, policies.items(), strict=False):
-            _draw(axes, name, rows["probability"], rows["value"])
+            probability, value = rows["probability"], rows["value"]
+            heights, label = (value, "value") if name == RANDOM else (probability, "probability")
+            actions = np.arange(1, len(value) + 1)
+            axes.bar(actions, heights, color="#4878a8", edgecolor="black", linewidth=0.4)
+            axes.axvline(int(np.argmax(value)) + 1, color="red", linewidth=1.2, linestyle="--")
+            expected = float(np.sum(probability * value))
+            axes.set_title(f"{PANEL_TITLES.get(name, name)} ({expected:.3g})")
+            axes.set_ylabel(label)
+            axes.set_xlabel("action")
+            axes.set_xticks(actions if len(actions) <= 20 else actions[:: len(actions) // 10])
+            axes.grid(visible=False)
     return saved(figure, directory / "figures", "illustration")
 
 
-def _draw(axes: Axes, name: str, probability: Floats, value: Floats) -> None:
-    axes.set_axis_on()
-    shows_environment = name == "random"
-    heights = value if shows_environment else probability
-    actions = np.arange(1, len(value) + 1)
-    axes.bar(actions, heights, color="#4878a8", edgecolor="black", linewidth=0.4, width=0.8)
-    axes.axvline(int(np.argmax(value)) + 1, color="red", linewidth=1.2, linestyle="--")
-    expected = float(np.sum(probability * value))
-    axes.set_title(f"{PANEL_TITLES.get(name, name)} ({expected:.3g})")
-    axes.set_ylabel("value" if shows_environment else "probability")
-    axes.set_xlabel("action")
-    axes.set_xticks(actions if len(actions) <= 20 else actions[:: len(actions) // 10])
-    axes.grid(visible=False)
-
-
-COLUMNS = 2
-"""Panels beside each other."""
-QUANTILES = (0.1, 0.5, 0.9)
+ERROR_QUANTILES = (0.1, 0.5, 0.9)
 """The quantiles of the errors over replicas that are drawn: lower end, point and upper end."""
 
 
 def draw_offline(directory: Path) -> list[Path]:
     """Draw one panel for each configuration: the errors of every estimator over the replicas."""
     rows = read_csv(directory / ESTIMATES)
+    names = list(rows[0])
+    labels = names[: names.index("policy")]
+    varying = [name for name in labels if len({one[name] for one in rows}) > 1]
     groups: dict[str, list[dict[str, str]]] = {}
     for row in rows:
-        groups.setdefault(_configuration(row, rows), []).append(row)
-    lines = -(-len(groups) // COLUMNS)
+        groups.setdefault(", ".join(row[name] for name in varying) or "all", []).append(row)
+    lines = -(-len(groups) // 2)
     with figure_style():
-        figure = Figure(figsize=(4.2 * COLUMNS, 2.9 * lines + 0.5), layout="constrained")
-        grid = figure.subplots(lines, COLUMNS, squeeze=False)
+        figure = Figure(figsize=(8.4, 2.9 * lines + 0.5), layout="constrained")
+        grid = figure.subplots(lines, 2, squeeze=False)
         for axes in grid.flat[len(groups) :]:
             axes.set_axis_off()
         for axes, (name, group) in zip(grid.flat, groups.items(), strict=False):
-            _offline_draw(axes, name, group)
-        handles, labels = grid.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+            _draw_errors(axes, group)
+            axes.set_title(name)
+        handles, texts = grid.flat[0].get_legend_handles_labels()
+        figure.legend(handles, texts, loc="outside lower center", ncols=3)
     return saved(figure, directory / "figures", "offline")
 
 
-def _configuration(row: dict[str, str], rows: list[dict[str, str]]) -> str:
-    """The values of the labels that vary between rows, as the title of a panel."""
-    names = list(row)
-    labels = names[: names.index("policy")]
-    varying = [name for name in labels if len({one[name] for one in rows}) > 1]
-    return ", ".join(row[name] for name in varying) or "all"
-
-
-def _offline_draw(axes: Axes, name: str, rows: list[dict[str, str]]) -> None:
-    estimators = list(dict.fromkeys(row["estimator"] for row in rows))
-    policies = list(dict.fromkeys(row["policy"] for row in rows))
+def _draw_errors(axes: Axes, rows: list[dict[str, str]]) -> None:
+    """Draw estimate − truth of every estimator and policy: three quantiles over the replicas."""
+    errors: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        error = float(row["value"]) - float(row["truth"])
+        errors.setdefault((row["policy"], row["estimator"]), []).append(error)
+    policies, estimators = (list(dict.fromkeys(one)) for one in zip(*errors, strict=True))
     for position, (policy, look) in enumerate(zip(policies, looks_of(policies), strict=True)):
         shift = (position - (len(policies) - 1) / 2) * 0.7 / len(policies)
-        low, middle, high = np.transpose(
-            [_error_quantiles(rows, policy, estimator) for estimator in estimators]
-        )
+        ends = [np.quantile(errors[policy, one], ERROR_QUANTILES) for one in estimators]
+        low, middle, high = np.transpose(ends)
         axes.errorbar(
             np.arange(len(estimators)) + shift,
             middle,
@@ -425,17 +416,5 @@ def _offline_draw(axes: Axes, name: str, rows: list[dict[str, str]]) -> None:
             label=policy,
         )
     axes.axhline(0.0, color="black", linewidth=0.8, linestyle="--")
-    axes.set_title(name)
     axes.set_ylabel("estimate − truth")
     axes.set_xticks(range(len(estimators)), estimators, rotation=35, ha="right")
-
-
-def _error_quantiles(rows: list[dict[str, str]], policy: str, estimator: str) -> Floats:
-    """The 10 %, 50 % and 90 % quantiles of estimate − truth over the replicas."""
-    error = [
-        float(row["value"]) - float(row["truth"])
-        for row in rows
-        if (row["policy"], row["estimator"]) == (policy, estimator)
-    ]
-    found: Floats = np.quantile(error, QUANTILES)
-    return found

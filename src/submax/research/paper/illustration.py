@@ -1,6 +1,5 @@
 """The paper's illustration: the policies that follow from the same uniform observations."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,18 +59,18 @@ class PolicyPanel(NamedTuple):
 
 def illustrate(specification: Specification, directory: Path) -> None:
     """Write the panels of the first environment, and expected rewards in all environments."""
-    panels = compute(specification)
-    rows = [
-        {
-            "policy": name,
-            "expected_reward": float(panel.expected_reward.mean()),
-            "standard_error": standard_error(panel.expected_reward),
-            "environments": len(panel.expected_reward),
-        }
-        for name, panel in panels.items()
-    ]
-    write_table(directory, CURVE_TABLE, [_first(name, panel) for name, panel in panels.items()])
-    write_table(directory, FINAL_TABLE, [_finals(name, panel) for name, panel in panels.items()])
+    first, finals, rows = list[Part](), list[Part](), list[dict[str, Any]]()
+    for name, panel in compute(specification).items():
+        earned, count = panel.expected_reward, len(panel.values)
+        columns = {"probability": panel.probabilities[0], "value": panel.values[0]}
+        first.append({"policy": name, "action": np.arange(panel.values.shape[1]), **columns})
+        numbers = {"expected_reward": earned, "zeroed_actions": panel.zeroed_actions}
+        finals.append({"policy": name, "environment": np.arange(count), **numbers})
+        mean, error = float(earned.mean()), standard_error(earned)
+        rows.append({"policy": name, "expected_reward": mean, "standard_error": error})
+        rows[-1]["environments"] = count
+    write_table(directory, CURVE_TABLE, first)
+    write_table(directory, FINAL_TABLE, finals)
     write_csv(directory / SUMMARY, rows)
 
 
@@ -85,44 +84,24 @@ def compute(specification: Specification) -> dict[str, PolicyPanel]:
         )
     environment = make_environment(tables[0][0])
     policies = {name: policy_of(policy) for name, policy in named_policies(specification).items()}
-    chunks = list(_chunks(specification, environment, policies))
-    return {
-        name: PolicyPanel(
-            np.concatenate([chunk[name].probabilities for chunk in chunks]),
-            np.concatenate([chunk[name].values for chunk in chunks]),
-        )
-        for name in policies
-    }
-
-
-def _chunks(
-    specification: Specification, environment: Environment[Any], policies: dict[str, Policy[Any]]
-) -> Iterator[dict[str, PolicyPanel]]:
+    parts: dict[str, list[PolicyPanel]] = {name: [] for name in policies}
     starts = range(0, specification.replicas, ENVIRONMENTS_AT_ONCE)
     streams = np.random.SeedSequence(specification.seed).spawn(len(starts))
     for start, stream in zip(starts, streams, strict=True):
         replicas = min(ENVIRONMENTS_AT_ONCE, specification.replicas - start)
         rng = np.random.default_rng(stream)
         world = environment.reset(replicas, rng)
-        feedback = _uniform_log(environment, world, replicas, specification.observations, rng)
-        yield {
-            name: _panel(environment, world, policy, feedback, rng)
-            for name, policy in policies.items()
-        }
-
-
-def _uniform_log(
-    environment: Environment[Any],
-    world: Any,
-    replicas: int,
-    observations: int,
-    rng: np.random.Generator,
-) -> Feedback:
-    context = environment.contexts(world, observations, rng)
-    state = Random().init(environment.problem, replicas, rng)
-    action, log_prob = Random().act(state, context, rng)
-    reward = environment.reward(world, context, action, rng)
-    return Feedback(context, action, reward, log_prob, np.ones(reward.shape))
+        context = environment.contexts(world, specification.observations, rng)
+        state = Random().init(environment.problem, replicas, rng)
+        action, log_prob = Random().act(state, context, rng)
+        reward = environment.reward(world, context, action, rng)
+        feedback = Feedback(context, action, reward, log_prob, np.ones(reward.shape))
+        for name, policy in policies.items():
+            parts[name].append(_panel(environment, world, policy, feedback, rng))
+    return {
+        name: PolicyPanel(*map(np.concatenate, zip(*panels, strict=True)))
+        for name, panels in parts.items()
+    }
 
 
 def _panel(
@@ -132,6 +111,7 @@ def _panel(
     feedback: Feedback,
     rng: np.random.Generator,
 ) -> PolicyPanel:
+    """Learn from the log, and return the probabilities and values of all actions."""
     space, replicas = environment.problem.space, len(feedback.reward)
     state = policy.update(policy.init(environment.problem, replicas, rng), feedback, rng)
     listing = np.broadcast_to(space.listing(), (replicas, space.size, space.slots))
@@ -140,21 +120,3 @@ def _panel(
         np.exp(policy.log_prob(state, context, listing)),
         environment.mean_reward(world, context, listing),
     )
-
-
-def _first(name: str, panel: PolicyPanel) -> Part:
-    return {
-        "policy": name,
-        "action": np.arange(len(panel.values[0])),
-        "probability": panel.probabilities[0],
-        "value": panel.values[0],
-    }
-
-
-def _finals(name: str, panel: PolicyPanel) -> Part:
-    return {
-        "policy": name,
-        "environment": np.arange(len(panel.values)),
-        "expected_reward": panel.expected_reward,
-        "zeroed_actions": panel.zeroed_actions,
-    }
