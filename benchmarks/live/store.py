@@ -1,6 +1,6 @@
 """What a bandit with a store costs: a round, bytes on disk, reading, fitting, and exporting.
 
-Run ``python benchmarks/live/store.py --rows 1000000`` for as many decisions as are promised.
+``python benchmarks/live/store.py --rows 100000`` takes a tenth of the time.
 """
 
 import argparse
@@ -38,7 +38,7 @@ from submax.core.arrays import Floats
 from submax.schema.actions import Change
 from submax.schema.model import Model
 
-ROWS, NUMBERS, ARMS, AT_ONCE = 200_000, 20, 10, 4000
+ROWS, NUMBERS, ARMS, AT_ONCE = 1_000_000, 20, 10, 4000
 """Stored decisions, numbers in the context of each, and rows that one call writes."""
 CALLERS, ROUNDS = 16, 250
 """Threads that decide and reward, and rounds of each."""
