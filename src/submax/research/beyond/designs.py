@@ -76,24 +76,11 @@ def _choices(name: str, column: Any) -> tuple[NDArray[Any], Integers]:
     missing = np.asarray(column.is_null(nan_is_null=True))
     if missing.any():
         raise InputError(
-            f"column {name!r} has no choice in row {first_row(missing)}: fill it in or "
-            "remove the row",
+            f"column {name!r} has no choice in row {first_row(missing)}, and every row needs one: "
+            "fill it in or remove the row",
             parameter=name,
         )
-    distinct, code = np.unique(np.asarray(column.to_numpy()), return_inverse=True)
-    order = np.array(sorted(range(len(distinct)), key=lambda index: _sort_key(distinct[index])))
-    return distinct[order], np.argsort(order)[code]
-
-
-def _sort_key(value: Any) -> tuple[Any, ...]:
-    """Texts that are numbers come first, in numerical order; the other texts follow."""
-    if not isinstance(value, str):
-        return (value,)
-    try:
-        number = float(value)
-    except ValueError:
-        number = math.nan
-    return (1, 0.0, value) if math.isnan(number) else (0, number, value)
+    return np.unique(np.asarray(column.to_numpy()), return_inverse=True)
 
 
 def _order(

@@ -60,12 +60,6 @@ def checked_preferences(rows: object) -> Floats:
     return table
 
 
-def has_condorcet_winner(preferences: Floats) -> bool:
-    """Return whether one arm of ``[K, K]`` beats every other arm."""
-    beats = preferences > 0.5
-    return bool((beats.sum(axis=1) == len(preferences) - 1).any())
-
-
 def condorcet_loss(preferences: Floats) -> Floats:
     """Return P_wi − 1/2 of every arm i, with w the arm that beats most others, ``[R, K]``."""
     best = (preferences > 0.5).sum(axis=2).argmax(axis=1)
@@ -133,47 +127,42 @@ class Dueling(Successes[Floats]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "arms", self._counted_arms())
-        given = self._given()
-        if given is not None and self.winner == "condorcet" and not has_condorcet_winner(given):
+        named = "preferences" if self.utilities is None else "utilities"
+        given = self.preferences if self.utilities is None else self.utilities
+        if given is None:
+            whole_number("arms", self.arms, at_least=2)
+            return
+        if self.utilities is not None and self.preferences is not None:
             raise InputError(
-                f"no arm of {self.preferences or self.utilities} beats every other arm with a "
-                'probability above 1/2, which winner = "condorcet" needs: give winner = "copeland" '
-                'or "borda"',
-                parameter="winner",
-            )
-
-    def _counted_arms(self) -> int:
-        """Return the number of arms, which follows from what is given."""
-        given = [one for one in (self.utilities, self.preferences) if one is not None]
-        if len(given) > 1:
-            raise InputError(
-                "give utilities or preferences, not both",
+                "utilities and preferences were both given, and preferences follow from "
+                "utilities: give one of them",
                 parameter="preferences",
             )
-        if not given:
-            whole_number("arms", self.arms, at_least=2)
-            return self.arms
-        if not isinstance(given[0], tuple) or len(given[0]) < 2:
+        if not isinstance(given, tuple) or len(given) < 2:
             raise InputError(
-                f"utilities and preferences are tuples with an entry for each of at least 2 arms, "
-                f"not {given[0]!r:.80}: give for example utilities = (1.0, 0.5, 0.0)",
-                parameter="utilities" if self.utilities is not None else "preferences",
+                f"{named} is a tuple with an entry for each of at least 2 arms, not {given!r:.80}: "
+                "give for example utilities = (1.0, 0.5, 0.0)",
+                parameter=named,
             )
-        if self.arms not in (0, len(given[0])):
+        if self.arms not in (0, len(given)):
             raise InputError(
-                f"arms is {self.arms}, and {len(given[0])} arms are given: leave out arms, which "
+                f"arms is {self.arms}, and {len(given)} arms are given: leave out arms, which "
                 "follows from them",
                 parameter="arms",
             )
-        return len(given[0])
+        object.__setattr__(self, "arms", len(given))
+        beats = self._given() > 0.5
+        if self.winner == "condorcet" and beats.sum(axis=1).max() < len(beats) - 1:
+            raise InputError(
+                f"no arm of {given} beats every other arm with a probability above 1/2, which "
+                'winner = "condorcet" needs: give winner = "copeland" or "borda"',
+                parameter="winner",
+            )
 
-    def _given(self) -> Floats | None:
-        """Return the preferences if nothing is drawn, ``[K, K]``."""
-        if self.preferences is not None:
-            return checked_preferences(self.preferences)
+    def _given(self) -> Floats:
+        """Return the preferences that are not drawn, ``[K, K]``."""
         if self.utilities is None:
-            return None
+            return checked_preferences(self.preferences)
         for utility in self.utilities:
             finite("each of utilities", utility)
         return preferences_of(np.array(self.utilities, dtype=np.float64))
@@ -187,9 +176,8 @@ class Dueling(Successes[Floats]):
         return self.utilities is not None or self.preferences is not None
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
-        given = self._given()
-        if given is not None:
-            return np.tile(given, (replicas, 1, 1))
+        if self.shared:
+            return np.tile(self._given(), (replicas, 1, 1))
         return preferences_of(rng.normal(0.0, self.spread, size=(replicas, self.arms)))
 
     def contexts(self, world: Floats, count: int, rng: np.random.Generator) -> Floats:

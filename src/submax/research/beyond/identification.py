@@ -290,50 +290,36 @@ def identify(
     [0, 0, 0, 0, 0]
     """
     instance_of("environment", environment, Environment, "Bernoulli(10)")
-    instance_of("policy", policy, Policy, "make_policy('track-and-stop')")
-    if not hasattr(policy, "recommend") or not hasattr(policy, "stopped"):
-        raise InputError(
-            f"{policy} recommends no arm: take a policy that identifies the best arm, such as "
-            "track-and-stop or top-two-thompson"
-        )
+    instance_of("policy", policy, BestArmPolicy, "make_policy('track-and-stop')")
+    finder: BestArmPolicy[Any] = policy  # type: ignore[assignment]  # checked above
     if environment.problem.context_width or environment.drifts:
         raise InputError(f"{environment} has no single best arm: take one without context or drift")
     count = as_whole_number("observations", observations, at_least=1)
     replicas = as_whole_number("replicas", replicas, at_least=1)
     for number in seed if isinstance(seed, Sequence) else [seed]:
         whole_number("seed", number, at_least=0)
-    return _run(environment, policy, count, replicas, seed)
-
-
-def _run(
-    environment: Environment[Any],
-    policy: Any,
-    count: int,
-    replicas: int,
-    seed: int | Sequence[int],
-) -> Identification:
     world_rng, reward_rng, policy_rng = (
         np.random.Generator(np.random.SFC64(stream))
         for stream in np.random.SeedSequence(seed).spawn(3)
     )
     world = environment.reset(replicas, world_rng)
-    state = policy.init(environment.problem, replicas, policy_rng)
+    state = finder.init(environment.problem, replicas, policy_rng)
     context, weight = np.zeros((replicas, 1, 0)), np.ones((replicas, 1))
     decisions, certain = np.full(replicas, count), np.zeros(replicas, dtype=bool)
     recommended = np.zeros(replicas, dtype=np.int64)
     for decision in range(1, count + 1):
-        action, log_prob = policy.act(state, context, policy_rng)
+        action, log_prob = finder.act(state, context, policy_rng)
         reward = environment.reward(world, context, action, reward_rng)
-        state = policy.record(state, action)
+        state = finder.record(state, action)
         feedback = Feedback(context, action, reward, log_prob, weight)
-        state = policy.update(state, feedback, policy_rng)
-        now = policy.stopped(state) & ~certain
+        state = finder.update(state, feedback, policy_rng)
+        now = finder.stopped(state) & ~certain
         if now.any():
-            decisions[now], recommended[now] = decision, policy.recommend(state)[now]
+            decisions[now], recommended[now] = decision, finder.recommend(state)[now]
             certain |= now
         if certain.all():
             break
-    recommended = np.where(certain, recommended, policy.recommend(state))
+    recommended = np.where(certain, recommended, finder.recommend(state))
     chosen = environment.problem.space.action(recommended[:, None])
     regret = environment.regret(world, context, chosen)
     return Identification(decisions, certain, recommended, regret[:, 0])
