@@ -170,7 +170,7 @@ def refusal(file, *options):
 def test_a_second_server_on_the_same_file_or_port_is_refused(shared, tmp_path):
     status, said = refusal(shared.file, "--port", 0)
     assert status == 1
-    assert str(shared.process.pid) in said
+    assert "another process" in said
     status, said = refusal(tmp_path / "other.db", "--port", shared.port)
     assert status == 2
     assert f"127.0.0.1:{shared.port}" in said

@@ -1,8 +1,7 @@
 """The commands that run a server: serve and demo."""
 
-import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,6 @@ from submax.cli.main import (
     main,
     with_options,
 )
-
-PREFIX = "SUBMAX_"
-"""How the names of all environment variables of the server begin."""
 
 DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)", re.ASCII)
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -42,15 +38,13 @@ class Read(click.ParamType):  # type: ignore[type-arg]  # generic in new version
             return self.fail(str(error), param, ctx)
 
 
-def network(text: str) -> str:
-    """An address or a network, as it is usually written."""
+def _network(text: str) -> str:
     import ipaddress
 
     return str((ipaddress.ip_network if "/" in text else ipaddress.ip_address)(text))
 
 
-def origin(text: str) -> str:
-    """A web site, as browsers name it."""
+def _origin(text: str) -> str:
     from submax.server.keys import checked_origin
 
     return checked_origin(text)
@@ -90,12 +84,12 @@ OPTIONS = (
         "Run the Python code of policies whose class is in a file of your own.", default=False,
     ),
     option(
-        "origin", Read("ORIGIN", origin),
+        "origin", Read("ORIGIN", _origin),
         "A web site whose pages may send decisions and rewards from a browser, such as "
         "https://shop.example. Can be repeated.", plural="origins",
     ),
     option(
-        "proxy", Read("ADDRESS", network),
+        "proxy", Read("ADDRESS", _network),
         "A proxy whose header X-Forwarded-For is believed, by address or network. Can be repeated.",
         default=("127.0.0.1",), plural="proxies",
     ),
@@ -123,8 +117,7 @@ SERVER_MODULES = ("starlette", "granian", "prometheus_client", "jinja2", "pyarro
 @main.command()
 @click.argument("store", cls=VariableArgument, envvar=STORE_VARIABLE, metavar="[STORE]")
 @with_options(*OPTIONS)
-@click.pass_context
-def serve(context: click.Context, /, **given: Any) -> None:
+def serve(**given: Any) -> None:
     """Serve the bandits of a store over HTTP.
 
     STORE is a file, which is created if it does not exist, or the address of a PostgreSQL
@@ -145,27 +138,7 @@ def serve(context: click.Context, /, **given: Any) -> None:
     from submax.server.run import ServeOptions
     from submax.server.run import serve as run
 
-    variables = [str(one.envvar) for one in context.command.params if one.envvar]
-    run(ServeOptions(**given), misspelt_variables(os.environ, variables))
-
-
-def misspelt_variables(environment: Mapping[str, str], known: Sequence[str]) -> list[str]:
-    """A sentence for each variable that is not read and whose name is close to one that is read.
-
-    >>> misspelt_variables({"SUBMAX_PROT": "1", "SUBMAX_TEST_SEED": "3"}, ["SUBMAX_PORT"])
-    ["the variable SUBMAX_PROT is not read: did you mean 'SUBMAX_PORT'?"]
-    """
-    from submax.core.checks import did_you_mean
-    from submax.core.processes import BY_FILE
-
-    read = [one.removeprefix(PREFIX) for one in (*known, "SUBMAX_KEY")]
-    read += [name + BY_FILE for name in read]
-    words = (name.removeprefix(PREFIX) for name in sorted(environment) if name.startswith(PREFIX))
-    return [
-        f"the variable {PREFIX}{word} is not read: {hint.strip()}"
-        for word in words
-        if word not in read and (hint := did_you_mean(word, read).replace("'", f"'{PREFIX}", 1))
-    ]
+    run(ServeOptions(**given))
 
 
 @main.command()
@@ -176,13 +149,7 @@ def misspelt_variables(environment: Mapping[str, str], known: Sequence[str]) -> 
     metavar="TIME",
     help="When the demo ends, such as 60s or 5m; by Ctrl-C if absent.",
 )
-@click.option(
-    "--visitors",
-    type=float,
-    default=20.0,
-    metavar="N",
-    help="Visitors per second.",
-)
+@click.option("--visitors", type=float, default=20.0, metavar="N", help="Visitors per second.")
 @click.option("--seed", type=int, default=0, help="Seed of the visitors.")
 def demo(port: int, duration: str | None, visitors: float, seed: int) -> None:
     """Start a server with simulated visitors, to look at.

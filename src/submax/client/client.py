@@ -6,9 +6,8 @@ import os
 import random
 import time
 from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from pathlib import Path
-from threading import Condition, Lock, Thread
+from threading import Lock
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Self
 from urllib.parse import quote
 
@@ -32,7 +31,7 @@ from submax.client.messages import (
     understood,
 )
 from submax.core.checks import positive, whole_number
-from submax.core.errors import ConflictError, InputError, StoreError
+from submax.core.errors import InputError, StoreError
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 """Seconds before the second attempt, and at most between two; the pause doubles each time."""
@@ -40,8 +39,6 @@ IDLE_SECONDS = 30.0
 """An idle connection is not used again after this: the server closes it after 75 seconds."""
 SLOW_SECONDS = 90.0
 """Timeout of declarations, changes of settings and exports, which may take long."""
-MOST_QUEUED, LARGEST_BATCH = 10_000, 200
-"""Rewards that may wait in ``queue_reward``, and those that are sent in one request."""
 Table = dict[str, Any]
 Parameters = ParamSpec("Parameters")
 
@@ -53,46 +50,44 @@ class Attempt(NamedTuple):
     url: str = ""
 
 
-class Exchanges:
-    """How calls are made: retries, pauses, deadlines, and the choice of the server.
-
-    ``exchange`` is a generator without input and output, so threads and event loops share it. It
-    yields an ``Attempt``, is sent the status and content of the response, and gets the exception
-    thrown in if the request failed on its way.
-    """
+class Core:
+    """What both clients share: the bandit, and how calls are made, with retries and deadlines."""
 
     def __init__(
         self,
-        servers: Sequence[Server],
-        headers: Mapping[str, str],
-        timeout: float,
-        attempts: int,
-        deadline: float | None,
+        address: str | Sequence[str],
+        bandit: str | None = None,
+        *,
+        key: str | None = None,
+        timeout: float = 10.0,
+        attempts: int = 8,
+        deadline: float | None = None,
     ) -> None:
+        self._bandit = bandit
+        self._path = "" if bandit is None else bandit_path(bandit)
+        self._servers, self._headers = servers_of(address), headers_of(key)
+        self._current = 0
         positive("timeout", timeout)
         whole_number("attempts", attempts, at_least=1)
         if deadline is not None:
             positive("deadline", deadline)
-        self._servers, self.headers, self._current = servers, headers, 0
         self._timeout, self._attempts, self._deadline = timeout, attempts, deadline
 
-    @property
-    def server(self) -> Server:
-        """The server that answered last."""
-        return self._servers[self._current]
-
-    def exchange(self, call: Call[Answer]) -> Generator[Attempt, tuple[int, bytes], Answer]:
+    def _exchange(self, call: Call[Answer]) -> Generator[Attempt, tuple[int, bytes], Answer]:
         """Make a call; return the answer or raise the error that it reports.
 
-        After a failure the next server is tried, and stays the first choice if it answers.
+        A generator without input and output, so threads and event loops share it: it yields an
+        ``Attempt``, is sent the status and content of the response, and gets the exception thrown
+        in if the request failed on its way. After a failure the next server is tried, and stays
+        the first choice if it answers.
         """
-        until = None if self._deadline is None else time.monotonic() + self._deadline
+        until = float("inf") if self._deadline is None else time.monotonic() + self._deadline
         timeout, pause, reason = call.timeout or self._timeout, FIRST_PAUSE, "nothing was sent yet"
         attempts = call.attempts or self._attempts
         for made in range(1, attempts + 1):
             position = self._current
             server = self._servers[position]
-            left = self._seconds_left(until, server, made - 1, reason)
+            left = _seconds_left(until, server, made - 1, reason)
             try:
                 status, content = yield Attempt(min(timeout, left), server.url + call.path)
                 if status not in RETRIED:
@@ -105,22 +100,22 @@ class Exchanges:
                 # A random factor, so that clients that failed together do not retry together.
                 seconds = pause * (0.5 + random.random())
                 pause = min(2 * pause, LONGEST_PAUSE)
-                self._seconds_left(until and until - seconds, server, made, reason)
+                _seconds_left(until - seconds, server, made, reason)
                 yield Attempt(seconds)
         raise StoreError(
             f"no answer from {server.host} after {made} attempts ({reason}): check that "
             "the server runs and that the URL is right"
         )
 
-    @staticmethod
-    def _seconds_left(until: float | None, server: Server, made: int, reason: str) -> float:
-        left = float("inf") if until is None else until - time.monotonic()
-        if left <= 0:
-            raise DeadlineError(
-                f"no answer from {server.host} before the deadline, after {made} attempts "
-                f"({reason}): check that the server runs, or give a longer deadline"
-            )
-        return left
+
+def _seconds_left(until: float, server: Server, made: int, reason: str) -> float:
+    left = until - time.monotonic()
+    if left <= 0:
+        raise DeadlineError(
+            f"no answer from {server.host} before the deadline, after {made} attempts "
+            f"({reason}): check that the server runs, or give a longer deadline"
+        )
+    return left
 
 
 class Operations:
@@ -284,7 +279,7 @@ class Operations:
         return self.send(self._post(f"/{verb}", Table))
 
 
-class Client(Operations):
+class Client(Core, Operations):
     """A client for one bandit of a server; threads may share it.
 
     ``address`` is the URL of the server, or a list of URLs of servers with the same store. Without
@@ -296,39 +291,7 @@ class Client(Operations):
     so a request that arrives twice has the effect of one. All errors are ``submax.Error``.
     """
 
-    def __init__(
-        self,
-        address: str | Sequence[str],
-        bandit: str | None = None,
-        *,
-        key: str | None = None,
-        timeout: float = 10.0,
-        attempts: int = 8,
-        deadline: float | None = None,
-    ) -> None:
-        self._bandit = bandit
-        self._path = "" if bandit is None else bandit_path(bandit)
-        self._exchanges = Exchanges(
-            servers_of(address), headers_of(key), timeout, attempts, deadline
-        )
-        self._lock, self._process = Lock(), 0
-        self._queue = QueuedRewards(self.reward_many)
-
-    def queue_reward(
-        self,
-        id: str,  # noqa: A002 - the same word as in decide
-        value: RewardValue,
-        *,
-        key: str | None = None,
-        name: str | None = None,
-        slot: str | None = None,
-    ) -> "Future[Receipt]":
-        """Send a reward in the background, and return a future of its receipt.
-
-        Rewards that wait are sent together. ``flush`` and ``close`` wait for them, and Python does
-        so before it ends.
-        """
-        return self._queue.put(reward_body(id, value, key, name, slot))
+    _lock, _process = Lock(), 0
 
     def export(self, path: str | Path, *, before: str | None = None) -> int:
         """Write the decisions of the bandit to a Parquet file; return its number of bytes.
@@ -337,7 +300,7 @@ class Client(Operations):
         """
         query = "" if before is None else f"?before={quote(before, safe='')}"
         call, partial = Call("GET", f"{self._path}/export{query}", bytes), Path(f"{path}.partial")
-        url = self._exchanges.server.url + call.path
+        url = self._servers[self._current].url + call.path
         try:
             with self._connected().stream(call.method, url, timeout=SLOW_SECONDS) as answer:
                 if answer.status_code != 200:
@@ -352,19 +315,12 @@ class Client(Operations):
             partial.unlink(missing_ok=True)
         return Path(path).stat().st_size
 
-    def flush(self) -> None:
-        """Wait until all queued rewards are answered; an error says how many were not stored."""
-        self._queue.flush()
-
     def close(self) -> None:
-        """Wait for queued rewards and close the connections; a later call opens new ones."""
-        try:
-            self.flush()
-        finally:
-            with self._lock:
-                if self._process == os.getpid():
-                    self._http.close()
-                self._process = 0
+        """Close the connections; a later call opens new ones."""
+        with self._lock:
+            if self._process == os.getpid():
+                self._http.close()
+            self._process = 0
 
     def __enter__(self) -> Self:
         return self
@@ -380,24 +336,12 @@ class Client(Operations):
         with self._lock:
             if self._process != os.getpid():
                 limits = httpx.Limits(keepalive_expiry=IDLE_SECONDS)
-                self._http = httpx.Client(limits=limits, headers=self._exchanges.headers)
+                self._http = httpx.Client(limits=limits, headers=self._headers)
                 self._process = os.getpid()
             return self._http
 
-    def _request(self, call: Call[Any], attempt: Attempt) -> httpx.Response:
-        while True:
-            http = self._connected()
-            try:
-                return http.request(
-                    call.method, attempt.url, content=call.body, timeout=attempt.seconds
-                )
-            except RuntimeError:
-                # Another thread has closed the client: this call opens new connections.
-                if not http.is_closed:
-                    raise
-
     def send(self, call: Call[Answer]) -> Answer:
-        exchange = self._exchanges.exchange(call)
+        exchange = self._exchange(call)
         try:
             attempt = next(exchange)
             while True:
@@ -406,7 +350,9 @@ class Client(Operations):
                     attempt = next(exchange)
                     continue
                 try:
-                    answer = self._request(call, attempt)
+                    answer = self._connected().request(
+                        call.method, attempt.url, content=call.body, timeout=attempt.seconds
+                    )
                 except httpx.TransportError as error:
                     attempt = exchange.throw(error)
                 else:
@@ -435,29 +381,14 @@ def awaited(
     return call
 
 
-class AsyncClient:
+class AsyncClient(Core):
     """As ``Client``, for programs with an event loop: its methods are awaited.
 
     It is used in one event loop at a time. A reward in the background is a task:
     ``asyncio.create_task(client.reward(…))``.
     """
 
-    def __init__(
-        self,
-        address: str | Sequence[str],
-        bandit: str | None = None,
-        *,
-        key: str | None = None,
-        timeout: float = 10.0,
-        attempts: int = 8,
-        deadline: float | None = None,
-    ) -> None:
-        self._bandit = bandit
-        self._path = "" if bandit is None else bandit_path(bandit)
-        self._exchanges = Exchanges(
-            servers_of(address), headers_of(key), timeout, attempts, deadline
-        )
-        self._loop: asyncio.AbstractEventLoop | None = None
+    _loop: asyncio.AbstractEventLoop | None = None
 
     decide = awaited(Operations.decide)
     decide_many = awaited(Operations.decide_many)
@@ -507,13 +438,13 @@ class AsyncClient:
                     "client for each loop"
                 )
             limits = httpx.Limits(keepalive_expiry=IDLE_SECONDS)
-            self._http = httpx.AsyncClient(limits=limits, headers=self._exchanges.headers)
+            self._http = httpx.AsyncClient(limits=limits, headers=self._headers)
             self._loop = loop
         return self._http
 
     async def send(self, call: Call[Answer]) -> Answer:
         """Make any call; the methods cover the usual ones."""
-        http, exchange = self._connected(), self._exchanges.exchange(call)
+        http, exchange = self._connected(), self._exchange(call)
         try:
             attempt = next(exchange)
             while True:
@@ -532,88 +463,3 @@ class AsyncClient:
         except StopIteration as end:
             answered: Answer = end.value
             return answered
-
-
-class QueuedRewards:
-    """Rewards that wait to be sent, and a thread that sends them while there are any.
-
-    The thread is no daemon: Python waits for it before it ends, so no queued reward is lost.
-    """
-
-    def __init__(self, send: Callable[[list[Table]], list[Receipt]]) -> None:
-        self._send = send
-        self._begin()
-
-    def _begin(self) -> None:
-        self._changed, self._process = Condition(), os.getpid()
-        self._waiting: list[tuple[Table, Future[Receipt]]] = []
-        self._unanswered, self._running = 0, False
-        self._errors: list[BaseException] = []
-
-    def put(self, body: Table) -> "Future[Receipt]":
-        """Queue a reward; if too many wait, wait until some are sent."""
-        if self._process != os.getpid():
-            # A forked process: the parent sends what it has queued itself.
-            self._begin()
-        future: Future[Receipt] = Future()
-        with self._changed:
-            self._changed.wait_for(lambda: len(self._waiting) < MOST_QUEUED)
-            self._waiting.append((body, future))
-            self._unanswered += 1
-            start, self._running = not self._running, True
-        if start:
-            Thread(target=self._run, name="submax-client-rewards").start()
-        return future
-
-    def flush(self) -> None:
-        """Wait until every reward is answered; raise an error if some were not stored."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._unanswered)
-            errors, self._errors = self._errors, []
-        if errors:
-            raise StoreError(
-                f"{len(errors)} queued rewards were not stored; the first error: {errors[0]}"
-            ) from errors[0]
-
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                batch, self._waiting = (
-                    self._waiting[:LARGEST_BATCH],
-                    self._waiting[LARGEST_BATCH:],
-                )
-                self._running = bool(batch)
-                self._changed.notify_all()
-            if not batch:
-                return
-            self._send_all(batch)
-            with self._changed:
-                self._unanswered -= len(batch)
-                self._changed.notify_all()
-
-    def _send_all(self, batch: list[tuple[Table, "Future[Receipt]"]]) -> None:
-        """Send rewards together; if the server refuses them, find the wrong ones by halving."""
-        try:
-            receipts = self._send([body for body, _ in batch])
-            if len(receipts) != len(batch):
-                raise StoreError("this is not the answer of a submax server: check the URL")
-        except Exception as error:
-            if isinstance(error, InputError) and len(batch) > 1:
-                middle = len(batch) // 2
-                self._send_all(batch[:middle])
-                self._send_all(batch[middle:])
-                return
-            for _, future in batch:
-                self._errors.append(error)
-                future.set_exception(error)
-            return
-        for (_, future), receipt in zip(batch, receipts, strict=True):
-            if receipt.status == "conflict":
-                conflict = ConflictError(
-                    f"decision {receipt.id!r} already has another reward under this key: give "
-                    "another key to add to it"
-                )
-                self._errors.append(conflict)
-                future.set_exception(conflict)
-            else:
-                future.set_result(receipt)

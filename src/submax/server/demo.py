@@ -9,7 +9,6 @@ import tempfile
 import time
 import warnings
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,6 +53,16 @@ REPORT_SECONDS = 5.0
 """How often a line says what happened since the last one."""
 MOST_UNDER_WAY = 2000
 """Visits whose rewards are still awaited; if there are more, no new visitor comes in."""
+INTRODUCTION = """\
+Simulated visitors of a shop see one of five headlines. {end}
+Open this address:
+
+  {address}/
+
+and find out from the pages: Which headline sells best to whom? What does the bandit gain over
+always showing the plain headline? Which headline is broken? How late do rewards come?
+The visitors' taste changes after {half_time:g} s: what does the bandit do then?
+"""
 
 
 class Visitor(NamedTuple):
@@ -166,57 +175,53 @@ class Visitors:
         self._world, self._client, self._rate, self._rng = world, client, rate, rng
         self._under_way: set[asyncio.Task[None]] = set()
         self._shown: deque[str] = deque(maxlen=max(20, round(rate * REPORT_SECONDS)))
-        self.counts: Counter[str] = Counter()
+        self._visits, self._sold = 0, 0
 
-    async def come(self, seconds: float | None, report: Callable[[str], None]) -> None:
+    async def come(self, seconds: float | None) -> None:
         """Let visitors come for some seconds, or forever, and report now and then."""
         begin = reported = time.monotonic()
-        while seconds is None or time.monotonic() - begin < seconds:
-            now = time.monotonic()
-            if len(self._under_way) < MOST_UNDER_WAY:
-                task = asyncio.create_task(self._visit(now - begin))
-                self._under_way.add(task)
-                task.add_done_callback(self._under_way.discard)
-            if now - reported >= REPORT_SECONDS:
-                reported = now
-                report(self.line(now - begin))
-            await asyncio.sleep(float(self._rng.exponential(1 / self._rate)))
-        # The last moment still belongs to the second half.
-        report(self.line(math.nextafter(seconds, 0)))
+        try:
+            while seconds is None or time.monotonic() - begin < seconds:
+                now = time.monotonic()
+                if len(self._under_way) < MOST_UNDER_WAY:
+                    task = asyncio.create_task(self._visit(now - begin))
+                    self._under_way.add(task)
+                    task.add_done_callback(self._under_way.discard)
+                if now - reported >= REPORT_SECONDS:
+                    reported = now
+                    self._report(now - begin)
+                await asyncio.sleep(float(self._rng.exponential(1 / self._rate)))
+            # The last moment still belongs to the second half.
+            self._report(math.nextafter(seconds, 0))
+        finally:
+            # Rewards that are not known yet are not sent.
+            for task in self._under_way:
+                task.cancel()
+            await asyncio.gather(*self._under_way, return_exceptions=True)
 
-    async def leave(self) -> None:
-        """End the visits under way; rewards that are not known yet are not sent."""
-        for task in self._under_way:
-            task.cancel()
-        await asyncio.gather(*self._under_way, return_exceptions=True)
-
-    def line(self, seconds: float) -> str:
-        """What was shown lately, and how much was sold since the beginning."""
+    def _report(self, seconds: float) -> None:
+        """Say what was shown lately, and how much was sold since the beginning."""
         shown = Counter(self._shown)
-        shares = ", ".join(
-            f"{name} {shown[name] / max(len(self._shown), 1):.0%}" for name in ACTIONS
-        )
+        shares = [f"{name} {shown[name] / max(len(self._shown), 1):.0%}" for name in ACTIONS]
         taste = "second taste" if self._world.drifted(seconds) else "first taste"
-        return (
-            f"{seconds:5.0f} s, {taste}: {self.counts['visits']} visits, {self.counts['sold']} "
-            f"sold; shown lately: {shares}"
+        click.echo(
+            f"{seconds:5.0f} s, {taste}: {self._visits} visits, {self._sold} sold; shown lately: "
+            f"{', '.join(shares)}"
         )
 
     async def _visit(self, seconds: float) -> None:
         visitor = self._world.visitor(self._rng)
-        try:
+        # A visitor is lost while the server is being stopped, or is busy, and others come.
+        with contextlib.suppress(StoreError):
             decision = await self._client.decide(visitor.context, unit=visitor.unit)
             action = str(decision.action)
-            self.counts["visits"] += 1
+            self._visits += 1
             self._shown.append(action)
             outcome = self._world.outcome(action, visitor, seconds, self._rng)
             await asyncio.sleep(outcome.delay)
             if outcome.reward is not None:
                 await self._client.reward(decision.id, outcome.reward)
-                self.counts["sold"] += 1
-        except StoreError:
-            # The server is being stopped, or is busy: this visitor is lost, and others come.
-            self.counts["lost"] += 1
+                self._sold += 1
 
 
 def run_demo(port: int, seconds: float | None, rate: float, seed: int) -> None:
@@ -264,24 +269,7 @@ async def _visits(
     with contextlib.suppress(asyncio.CancelledError):
         while not service.ready:
             await asyncio.sleep(0.05)
-        click.echo(_introduction(address, seconds, world))
+        end = "Ctrl-C ends the demo." if seconds is None else f"The demo ends after {seconds:g} s."
+        click.echo(INTRODUCTION.format(address=address, end=end, half_time=world.half_time))
         async with AsyncClient(address, NAME, deadline=10.0) as client:
-            visitors = Visitors(world, client, rate, rng)
-            try:
-                await visitors.come(seconds, click.echo)
-            finally:
-                await visitors.leave()
-
-
-def _introduction(address: str, seconds: float | None, world: DemoWorld) -> str:
-    end = "Ctrl-C ends the demo." if seconds is None else f"The demo ends after {seconds:g} s."
-    return f"""\
-Simulated visitors of a shop see one of five headlines. {end}
-Open this address:
-
-  {address}/
-
-and find out from the pages: Which headline sells best to whom? What does the bandit gain over
-always showing the plain headline? Which headline is broken? How late do rewards come?
-The visitors' taste changes after {world.half_time:g} s: what does the bandit do then?
-"""
+            await Visitors(world, client, rate, rng).come(seconds)

@@ -12,12 +12,11 @@ import os
 import signal
 import socket
 import sys
-import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Thread
+from threading import Timer
 from typing import Any
 
 from granian.constants import HTTPModes, Interfaces
@@ -73,12 +72,11 @@ class ServeOptions:
     telemetry: bool = False
 
 
-def serve(options: ServeOptions, notes: Sequence[str] = ()) -> None:
+def serve(options: ServeOptions) -> None:
     """Serve the bandits of a store until SIGTERM or Ctrl-C; one may start from a learned policy.
 
     Then no new requests are accepted, those under way are finished and written, and the process
     ends. With ``trust`` the class of a policy may be in a file of the user's own, which is run.
-    ``notes`` are written to the log.
     """
     positive("rate", options.rate)
     if options.telemetry:
@@ -100,8 +98,6 @@ def serve(options: ServeOptions, notes: Sequence[str] = ()) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         announce(options, port, service.names())
-        for note in notes:
-            LOG.warning("%s", note)
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_serve(app, options.host, port))
     except KeyboardInterrupt:
@@ -114,10 +110,14 @@ def serve(options: ServeOptions, notes: Sequence[str] = ()) -> None:
 
 async def _serve(app: App, host: str, port: int) -> None:
     """Serve until a signal asks to stop."""
-    loop, ending, stopping = asyncio.get_running_loop(), Ending(), asyncio.Event()
+    loop, stopping = asyncio.get_running_loop(), asyncio.Event()
 
     def stop() -> None:
-        ending.begin()
+        if not stopping.is_set():
+            # Whatever hangs, the process ends; nothing that was acknowledged is lost.
+            watchdog = Timer(ENDING_SECONDS, os._exit, [1])
+            watchdog.daemon = True
+            watchdog.start()
         stopping.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -164,30 +164,12 @@ def loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
     return uvloop.Loop
 
 
-class Ending:
-    """A thread that ends the process if it does not end by itself in time.
-
-    It is started before it is needed. Nothing that was acknowledged is lost.
-    """
-
-    def __init__(self, seconds: float = ENDING_SECONDS) -> None:
-        self._seconds, self._asked = seconds, Event()
-        Thread(target=self._run, name="submax-ending", daemon=True).start()
-
-    def begin(self) -> None:
-        """Begin to count the seconds; further calls change nothing."""
-        self._asked.set()
-
-    def _run(self) -> None:
-        self._asked.wait()
-        time.sleep(self._seconds)
-        os._exit(1)
-
-
 def announce(options: ServeOptions, port: int, names: list[str]) -> None:
     """Say at which address the server listens, even if only errors are logged."""
     host = f"[{options.host}]" if ":" in options.host else options.host
-    store, address = _without_password(options.store), f"http://{host}:{port}"
+    address = f"http://{host}:{port}"
+    # Without the password of a database.
+    store = f"...@{options.store.rpartition('@')[2]}" if "@" in options.store else options.store
     sentence = f"submax serves {store} ({', '.join(names) or 'no bandit yet'}) at {address}"
     if options.log_format == "json":
         fields = {"store": store, "address": address, "bandits": names}
@@ -200,20 +182,18 @@ def _opened(options: ServeOptions, learned: TrainedPolicy | None) -> tuple[Servi
     """The service and its port; anything wrong is refused before a file is written."""
     place, host = options.store, options.host
     name = default_name(place)
-    is_new = is_new_file(place)
-    if is_new:
-        # Checked before the store is created; a new store has no keys.
+    if is_new_file(place):
+        # A new store has no keys.
         check_address(host, has_keys=False)
         if learned is not None:
             new_settings(name, {}, learned)
-        port = free_port(host, options.port)
+        free_port(host, options.port)
     with ExitStack() as undone:
         store = open_store(place)
         undone.callback(store.close)
         service = Service(store, trust=options.trust)
         check_address(host, service.keys.needed)
-        if not is_new:
-            port = free_port(host, options.port)
+        port = free_port(host, options.port)
         if learned is not None:
             declaring.declare(store, name, {}, trained=learned)
         undone.pop_all()
@@ -260,11 +240,5 @@ def _most_connections() -> int:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    if soft == resource.RLIM_INFINITY:
-        return MAX_CONNECTIONS
-    return max(1, min(MAX_CONNECTIONS, soft - RESERVED_FILES))
-
-
-def _without_password(place: str) -> str:
-    """The path or URL of a store, without a password."""
-    return place if "@" not in place else f"...@{place.rpartition('@')[2]}"
+    unlimited = soft == resource.RLIM_INFINITY
+    return MAX_CONNECTIONS if unlimited else max(1, min(MAX_CONNECTIONS, soft - RESERVED_FILES))
