@@ -82,9 +82,11 @@ class Problem(Checked):
     def check_action(self, action: Actions) -> None:
         """Raise an ``InputError`` if an action is not in the action space."""
         if not self.space.contains(action):
+            rows = action.reshape(-1, action.shape[-1])
+            outside = next(row for row in rows if not self.space.contains(row)).tolist()
             raise InputError(
-                f"the action {_first_outside(self.space, action)} is not in {self.space}, whose "
-                f"actions have {self.space.slots} parts within their bounds",
+                f"the action {outside} is not in {self.space}, whose actions have "
+                f"{self.space.slots} parts within their bounds",
                 parameter="action",
             )
 
@@ -97,8 +99,11 @@ class Problem(Checked):
                 _refuse_features(f"no rows or {count} for slot {slot}, one for each choice", rows)
             for choice, row in enumerate(rows):
                 if not isinstance(row, tuple) or len(row) != len(rows[0]):
-                    wanted = f"rows of {len(rows[0])} numbers, as that of choice 0, in slot {slot}"
-                    _refuse_features(f"{wanted}, for choice {choice} too", row)
+                    _refuse_features(
+                        f"rows of {len(rows[0])} numbers, as that of choice 0, in slot {slot}, for "
+                        f"choice {choice} too",
+                        row,
+                    )
                 for number in row:
                     finite(f"a feature of choice {choice} in slot {slot}", number)
 
@@ -107,11 +112,6 @@ def _refuse_features(wanted: str, given: object) -> NoReturn:
     raise InputError(
         f"action_features must have {wanted}, not {given!r:.80}", parameter="action_features"
     )
-
-
-def _first_outside(space: Space, action: Actions) -> list[float]:
-    rows = action.reshape(-1, action.shape[-1])
-    return next(row for row in rows if not space.contains(row)).tolist()
 
 
 PROBABILITY_TOLERANCE = 1e-6
@@ -164,60 +164,53 @@ class Feedback(NamedTuple):
         # A comparison with NaN is false, so the minimum and the maximum also detect NaN.
         lowest = self.weight.min(initial=np.inf)
         if not (lowest >= 0 and self.weight.max(initial=0.0) < np.inf):
-            raise InputError(
-                "weight must be finite and 0 or more in every row",
-                parameter="weight",
-            )
+            _refuse("weight", "finite and 0 or more in every row")
         # Selecting rows makes a copy, which is avoided in the usual case that no row is absent.
         rows = slice(None) if lowest > 0 else self.weight > 0
         if not problem.space.contains(self.action[rows]):
-            raise InputError(
-                f"an action does not belong to the space {problem.space}", parameter="action"
-            )
+            _refuse("action", f"in the space {problem.space}")
         if self.context.size and not np.isfinite(self.context[rows]).all():
-            raise InputError("context must be finite", parameter="context")
+            _refuse("context", "finite")
         problem.scale.check(self.reward[rows])
         if self.log_prob is not None:
-            self._check_log_prob(problem, self.log_prob[rows])
+            log_prob = self.log_prob[rows]
+            highest = log_prob.max(initial=-np.inf)
+            if not (log_prob.min(initial=0.0) > -np.inf and highest < np.inf):
+                _refuse("log_prob", "finite")
+            if highest > PROBABILITY_TOLERANCE and not problem.space.reals:
+                _refuse("log_prob", f"the logarithm of a probability, 0 or less, not {highest:.6g}")
 
     def _check_shapes(self, problem: Problem) -> None:
-        optional = ("log_prob", "slot_reward")
-        for name, values in self._asdict().items():
-            if not isinstance(values, np.ndarray) and not (name in optional and values is None):
-                raise InputError(
-                    f"{name} must be a numpy array, not {values!r:.60}", parameter=name
-                )
-        shape = self.reward.shape
+        shape, slots = np.shape(self.reward), problem.space.slots
         expected = {
-            "reward": (shape, shape[:2] if len(shape) >= 2 else ("R", "n")),
-            "context": (self.context.shape, (*shape, problem.context_width)),
-            "action": (self.action.shape, (*shape, problem.space.slots)),
-            "weight": (self.weight.shape, shape),
+            "reward": shape[:2] if len(shape) >= 2 else ("R", "n"),
+            "context": (*shape, problem.context_width),
+            "action": (*shape, slots),
+            "log_prob": shape,
+            "weight": shape,
+            "slot_reward": (*shape, slots),
         }
-        if self.log_prob is not None:
-            expected["log_prob"] = (self.log_prob.shape, shape)
-        if self.slot_reward is not None:
-            expected["slot_reward"] = (self.slot_reward.shape, (*shape, problem.space.slots))
-        for name, (got, wanted) in expected.items():
-            if got != wanted:
-                raise InputError(
-                    f"{name} has shape {got}, but this problem needs {wanted}", parameter=name
-                )
         for name, values in self._asdict().items():
-            wanted_kinds = "iu" if name == "action" and not problem.space.reals else "iuf"
-            if values is not None and values.dtype.kind not in wanted_kinds:
-                kind = "whole numbers" if wanted_kinds == "iu" else "numbers"
+            if values is None and name in ("log_prob", "slot_reward"):
+                continue
+            if not isinstance(values, np.ndarray):
+                _refuse(name, f"a numpy array, not {values!r:.60}")
+            whole = name == "action" and not problem.space.reals
+            if values.dtype.kind not in ("iu" if whole else "iuf"):
+                kind = "whole numbers" if whole else "numbers"
                 raise InputError(f"{name} must hold {kind}, not {values.dtype}", parameter=name)
+        # The shape of the rewards, which the others must have, is compared first.
+        for name in sorted(expected, key=lambda name: name != "reward"):
+            values = getattr(self, name)
+            if values is not None and values.shape != expected[name]:
+                raise InputError(
+                    f"{name} has shape {values.shape}, but this problem needs {expected[name]}",
+                    parameter=name,
+                )
 
-    def _check_log_prob(self, problem: Problem, log_prob: Floats) -> None:
-        highest = log_prob.max(initial=-np.inf)
-        if not (log_prob.min(initial=0.0) > -np.inf and highest < np.inf):
-            raise InputError("log_prob must be finite", parameter="log_prob")
-        if highest > PROBABILITY_TOLERANCE and not problem.space.reals:
-            raise InputError(
-                f"log_prob must be the logarithm of a probability, 0 or less, not {highest:.6g}",
-                parameter="log_prob",
-            )
+
+def _refuse(name: str, wanted: str) -> NoReturn:
+    raise InputError(f"{name} must be {wanted}", parameter=name)
 
 
 class CheckedFeedback(Feedback):

@@ -207,30 +207,7 @@ class Discrete(Scale):
 
 MOST_QUANTILES = 64
 """Largest number of levels, and of bin edges: the cost of a decision grows with both."""
-
-
-def quantile_encoding(
-    reward: Floats, weight: Floats, shares: tuple[float, float], levels: int, bin_edges: int
-) -> RewardEncoding:
-    """Return levels at quantiles of all rewards, bin edges at quantiles of the distinct rewards.
-
-    The probabilities of the levels are evenly spaced between the two ``shares``, those of the bin
-    edges between 0 and 1. If the lowest and the highest level are equal, as with rewards that are
-    mostly 0, then this value is one level, and the other levels are quantiles of the rewards above
-    it, or of those below it if there are none above. So all levels are equal only if all rewards
-    are.
-    """
-    order = np.argsort(np.where(weight > 0, reward, np.inf), axis=1, kind="stable")
-    weight = np.take_along_axis(weight, order, axis=1)
-    reward = np.where(weight > 0, np.take_along_axis(reward, order, axis=1), 0.0)
-    probabilities = np.linspace(*shares, levels)
-    chosen = quantiles(reward, weight, probabilities)
-    tied = chosen[:, :1] == chosen[:, -1:]
-    if tied.any():
-        chosen = np.where(tied, _around_mode(reward, weight, chosen[:, :1], probabilities), chosen)
-    first = np.diff(reward, axis=1, prepend=np.nan) != 0
-    edges = quantiles(reward, first * (weight > 0), np.linspace(0, 1, bin_edges))
-    return RewardEncoding(_padded(chosen), _padded(edges))
+QuantileCount = Annotated[int, Allowed(whole_number, at_least=2, at_most=MOST_QUANTILES)]
 
 
 def quantiles(reward: Floats, weight: Floats, shares: Floats) -> Floats:
@@ -254,16 +231,6 @@ def quantiles(reward: Floats, weight: Floats, shares: Floats) -> Floats:
     return np.where(total > 0, result, 0.0)
 
 
-def _around_mode(reward: Floats, weight: Floats, value: Floats, shares: Floats) -> Floats:
-    """The most frequent reward, with quantiles of the rewards above it, or else below it."""
-    higher, lower = weight * (reward > value), weight * (reward < value)
-    above = np.concatenate([value, quantiles(reward, higher, shares[1:])], axis=1)
-    below = np.concatenate([quantiles(reward, lower, shares[:-1]), value], axis=1)
-    same = np.repeat(value, len(shares), axis=1)
-    rises, falls = (part.any(axis=1, keepdims=True) for part in (higher, lower))
-    return np.where(rises, above, np.where(falls, below, same))
-
-
 def _padded(rising: Floats) -> Floats:
     """Replace repeated values by the lowest one, and sort: ``[R, Q] -> [R, Q]``."""
     again = np.diff(rising, axis=1, prepend=-np.inf) == 0
@@ -280,8 +247,8 @@ class QuantileScale(Scale):
     """
 
     quantiles: tuple[float, float]
-    asked: Annotated[int, Allowed(whole_number, at_least=2, at_most=MOST_QUANTILES)]
-    bin_edges: Annotated[int, Allowed(whole_number, at_least=2, at_most=MOST_QUANTILES)]
+    asked: QuantileCount
+    bin_edges: QuantileCount
 
     def __post_init__(self) -> None:
         shares = self.quantiles
@@ -290,8 +257,7 @@ class QuantileScale(Scale):
             probability("each of quantiles", share)
         if not pair or not shares[0] < shares[1]:
             raise InputError(
-                "quantiles must be a tuple of two rising probabilities, low and high, not "
-                f"{shares}",
+                f"quantiles must be a tuple of two rising probabilities, not {shares}",
                 parameter="quantiles",
             )
         super().__post_init__()
@@ -307,7 +273,28 @@ class QuantileScale(Scale):
     moves = True
 
     def reward_encoding(self, reward: Floats, weight: Floats) -> RewardEncoding:
-        return quantile_encoding(reward, weight, self.quantiles, self.asked, self.bin_edges)
+        """Return levels at quantiles of all rewards, bin edges at those of the distinct rewards.
+
+        If the lowest and the highest level are equal, as with rewards that are mostly 0, then this
+        value is one level, and the other levels are quantiles of the rewards above it, or of those
+        below it if there are none above. So all levels are equal only if all rewards are.
+        """
+        order = np.argsort(np.where(weight > 0, reward, np.inf), axis=1, kind="stable")
+        weight = np.take_along_axis(weight, order, axis=1)
+        reward = np.where(weight > 0, np.take_along_axis(reward, order, axis=1), 0.0)
+        shares = np.linspace(*self.quantiles, self.asked)
+        chosen = quantiles(reward, weight, shares)
+        mode = chosen[:, :1]
+        tied = mode == chosen[:, -1:]
+        if tied.any():
+            higher, lower = weight * (reward > mode), weight * (reward < mode)
+            above = np.concatenate([mode, quantiles(reward, higher, shares[1:])], axis=1)
+            below = np.concatenate([quantiles(reward, lower, shares[:-1]), mode], axis=1)
+            chosen = np.where(tied & lower.any(axis=1, keepdims=True), below, chosen)
+            chosen = np.where(tied & higher.any(axis=1, keepdims=True), above, chosen)
+        first = np.diff(reward, axis=1, prepend=np.nan) != 0
+        edges = quantiles(reward, first * (weight > 0), np.linspace(0, 1, self.bin_edges))
+        return RewardEncoding(_padded(chosen), _padded(edges))
 
     def with_levels(self, levels: int) -> Self:
         return cast(Self, replace(cast(Any, self), asked=levels))
@@ -345,12 +332,9 @@ class Continuous(QuantileScale):
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     def contains(self, reward: Floats) -> Booleans:
-        fits = np.isfinite(reward)
-        if self.low is not None:
-            fits &= reward >= self.low
-        if self.high is not None:
-            fits &= reward <= self.high
-        return fits
+        low = -np.inf if self.low is None else self.low
+        high = np.inf if self.high is None else self.high
+        return np.isfinite(reward) & (reward >= low) & (reward <= high)
 
 
 @serializable("counts")

@@ -105,21 +105,22 @@ class Space(Checked, ABC):
         kept = [start + np.asarray(slot) for start, slot in zip(first, choices, strict=True)]
         return np.concatenate(kept)
 
+    @property
+    def is_listable(self) -> bool:
+        """Whether the joint actions can be listed."""
+        return not self.reals and self.size <= MAX_ENUMERATED_ACTIONS
+
     def check_listable(self, who: str, instead: str = "") -> None:
         """Raise an ``InputError`` if the joint actions of this space cannot be listed.
 
         The message names ``who`` needs the list, and ends with the advice ``instead``.
         """
-        advice = f": {instead}" if instead else ""
-        if self.reals:
+        if not self.is_listable:
+            size = "real-valued ones" if self.reals else str(self.size)
+            advice = f": {instead}" if instead else ""
             raise InputError(
-                f"{who} keeps a number for every joint action, but those of {self} cannot "
-                f"be listed{advice}"
-            )
-        if self.size > MAX_ENUMERATED_ACTIONS:
-            raise InputError(
-                f"{who} keeps a number for every joint action, at most "
-                f"{MAX_ENUMERATED_ACTIONS}, and this space has {self.size}{advice}"
+                f"{who} keeps a number for every joint action, at most {MAX_ENUMERATED_ACTIONS}, "
+                f"and {self} has {size}{advice}"
             )
 
 

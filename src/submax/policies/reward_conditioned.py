@@ -11,7 +11,6 @@ from submax.core.checks import Allowed, instance_of, whole_number
 from submax.core.conditioning import (
     LIMIT,
     Belief,
-    ConditionalDistribution,
     EstimatedDensity,
     Estimator,
     SampleSizes,
@@ -116,57 +115,6 @@ class ExhaustedWarning(FallbackWarning):
     """Rejection sampling found no action for some decisions, which were drawn uniformly instead."""
 
 
-def drawn(
-    space: Space,
-    weights: Floats,
-    forget: Booleans,
-    belief: ConditionalDistribution,
-    rng: np.random.Generator,
-) -> Actions:
-    """Draw by rejection with ``weights [R, n, L]``, and uniformly if ``forget [R, n]`` is set.
-
-    A draw is also uniform if no level has a positive weight, and if none of ``LIMIT`` proposals is
-    accepted; the latter is counted as a fallback.
-    """
-    forget = forget | ~(weights > 0).any(axis=-1)
-    if forget.any():
-        # These draws are not used: with weight on one level, the first proposal is accepted.
-        any_level = np.arange(weights.shape[-1]) == weights.shape[-1] - 1
-        weights = np.where(forget[..., None], any_level, weights)
-    action, exhausted = rejection(weights, belief, rng)
-    if exhausted.any():
-        count = int(exhausted.sum())
-        message = (
-            f"{count} of {exhausted.size} decisions were drawn uniformly, because rejection "
-            f"sampling accepted none of {LIMIT} proposals: the levels hardly differ"
-        )
-        fall_back(ExhaustedWarning, message, count)
-        forget |= exhausted
-    if forget.any():
-        action = np.where(forget[..., None], space.uniform(action.shape[:2], rng), action)
-    return action
-
-
-def density(
-    space: Space,
-    weights: Floats,
-    forget: Booleans,
-    belief: ConditionalDistribution,
-    action: Actions,
-) -> EstimatedDensity:
-    """Return the log-density of ``action [R, n, M, S]``; uniform if ``forget`` is set.
-
-    It is also uniform if no draw has a positive mass, because ``drawn`` is uniform then.
-    """
-    log_prob, error, known = estimated_density(weights, belief, action)
-    known = known & ~forget
-    return EstimatedDensity(
-        np.where(known[..., None], log_prob, -space.log_measure),
-        np.where(known, error, 0.0),
-        known,
-    )
-
-
 class ConditionedPolicy(Policy[RewardConditionedState]):
     """Learn by the ``estimator`` and decide by the ``strategy``; subclasses say how to draw.
 
@@ -177,6 +125,10 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
     estimator: Estimator[Any]
     strategy: Strategy
     levels: int | None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_parts(self.estimator, self.strategy, self.levels)
 
     @property
     def traits(self) -> PolicyTraits:
@@ -196,14 +148,13 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
             problem = replace(problem, scale=problem.scale.with_levels(self.levels))
         self.strategy.check_levels(problem.scale.levels)
         self.check_space(problem.space)
-        params = self.estimator.init(problem, replicas, rng)
-        informed = np.zeros(replicas, dtype=bool)
-        counts = None
+        params, counts = self.estimator.init(problem, replicas, rng), None
         if self.strategy.traits.needs_sample_sizes:
             belief = self.estimator.belief(params, _one_context(problem, replicas))
-            self.checked_weights(belief.observation_weights())
+            self.checked(belief.observation_weights(), "to know how many observations it is worth")
             counts = DecisionCounts.none(replicas)
         values = self._values(problem, replicas, params)
+        informed = np.zeros(replicas, dtype=bool)
         return RewardConditionedState(problem, params, informed, values, counts)
 
     @abstractmethod
@@ -215,7 +166,12 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         """Return the probabilities that decisions are drawn from: ``[R, n, D] -> [R, n, ...]``."""
 
     def cached_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
-        """Return ``compute_probabilities``, from the state if they are stored there."""
+        """Return ``compute_probabilities``, from the state if they are stored there.
+
+        Without context all rows share one policy, ``[R, 1, ...]``.
+        """
+        if state.problem.context_width == 0:
+            context = context[:, :1]
         if state.shared is None:
             return self.compute_probabilities(state, context)
         if context.shape[1] == 1:
@@ -233,8 +189,7 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
 
     def expected_rewards(self, state: RewardConditionedState, context: Floats) -> Floats | None:
         """Return E[r | a] of the belief; see ``Belief.expected_rewards``."""
-        space = state.problem.space
-        if space.reals or space.size > MAX_ENUMERATED_ACTIONS:
+        if not state.problem.space.is_listable:
             return None
         return self.belief(state, context).expected_rewards()
 
@@ -247,25 +202,24 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         self, state: RewardConditionedState, choices: Choices
     ) -> RewardConditionedState | None:
         """Restrict the table of conditioned probabilities; see `restricted_belief`."""
-        if state.problem.space.reals or state.problem.space.size > MAX_ENUMERATED_ACTIONS:
+        if not state.problem.space.is_listable:
             return None
         problem = state.problem.restricted(choices)
         return self._with_shared(state._replace(problem=problem, shared=None, eligible=choices))
 
     def table(self, state: RewardConditionedState, belief: Belief) -> Table:
         """Return the strategy's table, without the probabilities."""
-        prior = belief.level_prior()
-        if state.values is None:
-            values = unknown_values(prior.shape)
-        else:
+        prior, levels = belief.level_prior(), belief.levels()[:, None]
+        values = unknown_values(prior.shape)
+        if state.values is not None:
             values = np.broadcast_to(state.values[:, None], prior.shape)
-        levels = belief.levels()[:, None]
         if levels.shape != prior.shape:
             levels = np.broadcast_to(levels, prior.shape)
         table = Table(unknown_values((*prior.shape, 0)), levels, prior, values)
         if state.decision_counts is None:
             return table
-        weights = self.checked_weights(belief.observation_weights())
+        weights = belief.observation_weights()
+        assert weights is not None, "init has checked it"
         return table._replace(sample_sizes=state.decision_counts.sample_sizes(weights))
 
     def update(
@@ -310,23 +264,17 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         if not self.strategy.traits.needs_values:
             return None
         values = self.estimator.belief(params, _one_context(problem, replicas)).values()
-        if values is None:
-            raise InputError(
-                f"the {type(self.strategy).__name__} strategy needs the importance-sampled reward "
-                f"of each level, which the {type(self.estimator).__name__} estimator does not "
-                "compute: take another strategy, such as submax"
-            )
-        return values
+        return self.checked(values, "the importance-sampled reward of each level")
 
-    def checked_weights(self, weights: Floats | None) -> Floats:
-        """Return observation weights, or raise an InputError if the belief has none."""
-        if weights is None:
+    def checked(self, found: Floats | None, what: str) -> Floats:
+        """Return what the strategy needs of a belief, or raise an InputError if there is none."""
+        if found is None:
             raise InputError(
-                f"the {type(self.strategy).__name__} strategy needs to know how many observations "
-                f"a belief is worth, which the {type(self.estimator).__name__} estimator does not "
-                "say: take another strategy, such as submax"
+                f"the {type(self.strategy).__name__} strategy needs {what}, which the "
+                f"{type(self.estimator).__name__} estimator does not say: take another strategy, "
+                "such as submax"
             )
-        return weights
+        return found
 
 
 def check_parts(estimator: object, strategy: object, levels: int | None) -> None:
@@ -371,22 +319,11 @@ class RewardConditioned(ConditionedPolicy):
     ] = 4096
     levels: int | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_parts(self.estimator, self.strategy, self.levels)
-
     def check_space(self, space: Space) -> None:
         """Refuse spaces without a list of actions if the strategy needs one."""
-        if not self.strategy.traits.needs_listing:
-            return
-        who = f"the {type(self.strategy).__name__} strategy"
-        if space.reals:
-            raise InputError(
-                f"{who} needs the probability of every action, but the actions of {space} "
-                "cannot be listed: take the strategy submax, advantage, clipped or target "
-                "with the CVAE, such as the policy rcp-cvae-submax"
-            )
-        space.check_listable(who, "take rcp-cvae-submax or rcp-cvae-submax-by-slot")
+        if self.strategy.traits.needs_listing:
+            instead = "take submax, advantage, clipped or target with the CVAE, as rcp-cvae-submax"
+            space.check_listable(f"the {type(self.strategy).__name__} strategy", instead)
 
     def act(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
@@ -411,11 +348,11 @@ class RewardConditioned(ConditionedPolicy):
     def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
         self.check_rows(state, context)
         state.problem.check_action(action)
-        if state.problem.space.reals or state.problem.space.size > MAX_ENUMERATED_ACTIONS:
+        if not state.problem.space.is_listable:
             return self.density(state, context, action).log_prob
         index = state.problem.space.index(action)
         if state.problem.context_width == 0:
-            return log_prob_of(self.probabilities(state, context[:, :1]), index)
+            return log_prob_of(self.probabilities(state, context), index)
         return by_rows(
             lambda part, indices: log_prob_of(self.probabilities(state, part), indices),
             self._rows_per_part(state, context),
@@ -429,7 +366,7 @@ class RewardConditioned(ConditionedPolicy):
         """Return the log-probability or log-density of actions that are not listed.
 
         The normalizing constant is estimated by sampling; ``error`` is the standard error of the
-        logarithm.
+        logarithm. The density is uniform, and not known, where decisions are.
         """
         if state.problem.context_width == 0:
             # Without context all rows have the same normalizing constant.
@@ -441,22 +378,21 @@ class RewardConditioned(ConditionedPolicy):
         found = by_rows(
             lambda *part: self._estimated(state, *part), rows, context, action[:, :, None]
         )
-        return EstimatedDensity(found.log_prob[..., 0], found.error, found.known)
+        return found._replace(log_prob=found.log_prob[..., 0])
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
-        """Probability of every joint action in each context: ``[R, n, D] -> [R, n, M]``.
-
-        Without context all rows share one policy, ``[R, 1, M]``.
-        """
-        shared = state.problem.context_width == 0
-        return self.cached_probabilities(state, context[:, :1] if shared else context)
+        """Probability of every joint action: ``[R, n, M]``, or ``[R, 1, M]`` without context."""
+        return self.cached_probabilities(state, context)
 
     def compute_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         strategy, belief = self.strategy, self.belief(state, context)
         table = self.table(state, belief)
         alone = context.shape[:2] == (1, 1) and not strategy.traits.needs_listing
         if alone and isinstance(strategy, WeightedStrategy):
-            return _mixture_of_one(strategy.weights(table), table, belief)[None, None]
+            # A single decision takes fewer calls of numpy, which would dominate its latency.
+            weights = strategy.weights(table)
+            forget = not table.prior.all() and bool(unseen(table, weights).any())
+            return mixture_of_one(belief.prob_of_all()[0, 0], weights[0, 0], forget)[None, None]
         return strategy.probabilities(table._replace(probabilities=belief.prob_of_all()))
 
     def _lists(self, problem: Problem) -> bool:
@@ -472,16 +408,42 @@ class RewardConditioned(ConditionedPolicy):
     def _rejected(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
     ) -> Actions:
-        belief = self.belief(state, context)
+        """Draw by rejection, and uniformly where there is too little data.
+
+        A draw is also uniform if no level has a positive weight, and if none of ``LIMIT`` proposals
+        is accepted; the latter is counted as a fallback.
+        """
+        belief, space = self.belief(state, context), state.problem.space
         weights, forget = self._weights(state, belief)
-        return drawn(state.problem.space, weights, forget, belief, rng)
+        forget = forget | ~(weights > 0).any(axis=-1)
+        if forget.any():
+            # These draws are not used: with weight on one level, the first proposal is accepted.
+            any_level = np.arange(weights.shape[-1]) == weights.shape[-1] - 1
+            weights = np.where(forget[..., None], any_level, weights)
+        action, exhausted = rejection(weights, belief, rng)
+        if exhausted.any():
+            count = int(exhausted.sum())
+            message = (
+                f"{count} of {exhausted.size} decisions were drawn uniformly, because rejection "
+                f"sampling accepted none of {LIMIT} proposals: the levels hardly differ"
+            )
+            fall_back(ExhaustedWarning, message, count)
+            forget |= exhausted
+        if forget.any():
+            action = np.where(forget[..., None], space.uniform(action.shape[:2], rng), action)
+        return action
 
     def _estimated(
         self, state: RewardConditionedState, context: Floats, action: Actions
     ) -> EstimatedDensity:
+        """Return the log-density of ``action [R, n, M, S]``; see ``density``."""
         belief = self.belief(state, context)
         weights, forget = self._weights(state, belief)
-        return density(state.problem.space, weights, forget, belief, action)
+        log_prob, error, known = estimated_density(weights, belief, action)
+        known = known & ~forget
+        uniform = -state.problem.space.log_measure
+        log_prob = np.where(known[..., None], log_prob, uniform)
+        return EstimatedDensity(log_prob, np.where(known, error, 0.0), known)
 
     def _weights(self, state: RewardConditionedState, belief: Belief) -> tuple[Floats, Booleans]:
         """Return the weights ``[R, n, L]``, and which rows have too little data, ``[R, n]``."""
@@ -489,9 +451,3 @@ class RewardConditioned(ConditionedPolicy):
         table = self.table(state, belief)
         weights = self.strategy.weights(table)
         return weights, ~state.informed[:, None] | unseen(table, weights)
-
-
-def _mixture_of_one(weights: Floats, table: Table, belief: Belief) -> Floats:
-    """Return the probabilities ``[M]`` of a single decision, by few calls of numpy."""
-    forget = not table.prior.all() and bool(unseen(table, weights).any())
-    return mixture_of_one(belief.prob_of_all()[0, 0], weights[0, 0], forget)

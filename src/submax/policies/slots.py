@@ -24,7 +24,6 @@ from submax.policies.reward_conditioned import (
     ConditionedPolicy,
     RewardConditioned,
     RewardConditionedState,
-    check_parts,
 )
 from submax.strategies.iterated import submax_of
 from submax.strategies.weighted import SubMax
@@ -64,9 +63,6 @@ class SlotBySlot(ConditionedPolicy):
     strategy: Strategy = field(default_factory=SubMax)
     levels: int | None = None
 
-    def __post_init__(self) -> None:
-        check_parts(self.estimator, self.strategy, self.levels)
-
     def check_space(self, space: Space) -> None:
         """Refuse real-valued parts, and strategies that need values of joint actions."""
         check_choices("the slot-by-slot policy", space)
@@ -81,10 +77,18 @@ class SlotBySlot(ConditionedPolicy):
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
     ) -> ChosenActions:
         self.check_rows(state, context)
+        how = draw_grouped if self.grouped_draws else draw
+
+        def drawn(part: Floats, rows: int) -> ChosenActions:
+            with standing_for(rows if part.shape[1] == 1 else 1):
+                chosen = self.choices(state, part)
+            action = np.stack([how(slot, rows, rng) for slot in chosen], axis=-1)
+            return ChosenActions(action, _log_prob_of(chosen, action))
+
         if self._alike(state):
-            return self._drawn(state, context[:, :1], context.shape[1], rng)
+            return drawn(context[:, :1], context.shape[1])
         rows = max(1, ROWS_PER_PART // len(context))
-        return by_rows(lambda part: self._drawn(state, part, part.shape[1], rng), rows, context)
+        return by_rows(lambda part: drawn(part, part.shape[1]), rows, context)
 
     def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
         self.check_rows(state, context)
@@ -102,44 +106,32 @@ class SlotBySlot(ConditionedPolicy):
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         space = state.problem.space
         space.check_listable("a list of probabilities")
-        # Without context all rows share one policy.
-        rows = context[:, :1] if state.problem.context_width == 0 else context
-        return joint_probabilities(
-            self.cached_probabilities(state, rows)[..., None, :], space.choices
-        )
+        chosen = self.cached_probabilities(state, context)[..., None, :]
+        return joint_probabilities(chosen, space.choices)
 
     def choices(self, state: RewardConditionedState, context: Floats) -> list[Floats]:
         """Return the policy of each slot, ``[R, n, choices]``."""
-        sizes = state.problem.space.choices
-        return np.split(
-            self.cached_probabilities(state, context), first_choices(sizes)[1:], axis=-1
-        )
+        ends = first_choices(state.problem.space.choices)[1:]
+        return np.split(self.cached_probabilities(state, context), ends, axis=-1)
 
     def compute_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         """Return the probabilities of all choices, the slots one after the other."""
         belief = self.belief(state, context)
         table = self.table(state, belief)
         tables = [table._replace(probabilities=slot) for slot in belief.prob_of_choices()]
-        if table.sample_sizes is not None:
-            weights = map(self.checked_weights, belief.observation_weights_by_slot())
+        sizes = table.sample_sizes
+        if sizes is not None:
+            weights = belief.observation_weights_by_slot()
             tables = [
-                one._replace(sample_sizes=table.sample_sizes._replace(observation_weight=slot))
+                one._replace(sample_sizes=sizes._replace(observation_weight=slot))
                 for one, slot in zip(tables, weights, strict=True)
+                if slot is not None
             ]
         return np.concatenate([self.strategy.probabilities(one) for one in tables], axis=-1)
 
     def _alike(self, state: RewardConditionedState) -> bool:
         """Return whether all rows of a replica have the same probabilities."""
         return state.problem.context_width == 0 or not self.estimator.traits.uses_context
-
-    def _drawn(
-        self, state: RewardConditionedState, context: Floats, rows: int, rng: np.random.Generator
-    ) -> ChosenActions:
-        with standing_for(rows if context.shape[1] == 1 else 1):
-            chosen = self.choices(state, context)
-        how = draw_grouped if self.grouped_draws else draw
-        action = np.stack([how(slot, rows, rng) for slot in chosen], axis=-1)
-        return ChosenActions(action, _log_prob_of(chosen, action))
 
 
 def _log_prob_of(slots: list[Floats], action: Actions) -> Floats:
@@ -292,10 +284,8 @@ class SlotsState(NamedTuple):
     beliefs: tuple[SlotBelief, ...]
 
     def restricted(self, choices: Choices) -> Self:
-        return self._replace(
-            problem=self.problem.restricted(choices),
-            beliefs=tuple(belief.restricted(choices) for belief in self.beliefs),
-        )
+        beliefs = tuple(belief.restricted(choices) for belief in self.beliefs)
+        return self._replace(problem=self.problem.restricted(choices), beliefs=beliefs)
 
 
 @dataclass(frozen=True)

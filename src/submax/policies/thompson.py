@@ -29,9 +29,6 @@ WIDEST_SPREAD = 0.3
 VARIABLES_PER_CHUNK = 2**13
 """How many variables are integrated together, which limits the memory."""
 
-Possible: TypeAlias = Callable[[Floats], Booleans]
-LogMeans: TypeAlias = tuple[Floats, Floats]
-
 
 class Groups(NamedTuple):
     """Groups of ``members`` equal variables Beta(a, b), ordered by ``replica``.
@@ -49,17 +46,41 @@ class Groups(NamedTuple):
         """Sum over the groups of each replica, along the first axis."""
         return np.add.reduceat(values, self.first, axis=0)
 
-    def keep(self, wanted: Booleans) -> "Groups":
-        """The wanted groups only; at least one group of every replica must be wanted."""
-        replica = self.replica[wanted]
-        first = np.searchsorted(replica, np.arange(len(self.first)))
-        return Groups(replica, self.a[wanted], self.b[wanted], self.members[wanted], first)
+    def kept(self, wanted: Booleans, replicas: Booleans | None = None) -> "Groups":
+        """The wanted groups; all those of other ``replicas`` are left out, which are renumbered."""
+        replica, count = self.replica, len(self.first)
+        if replicas is not None:
+            replica, count = (np.cumsum(replicas) - 1)[replica], int(replicas.sum())
+        first = np.searchsorted(replica[wanted], np.arange(count))
+        return Groups(replica[wanted], self.a[wanted], self.b[wanted], self.members[wanted], first)
 
-    def of(self, replicas: Booleans) -> "Groups":
-        wanted = replicas[self.replica]
-        replica = (np.cumsum(replicas) - 1)[self.replica[wanted]]
-        first = np.searchsorted(replica, np.arange(np.count_nonzero(replicas)))
-        return Groups(replica, self.a[wanted], self.b[wanted], self.members[wanted], first)
+    @property
+    def centre(self) -> Floats:
+        """The logit of the mean of each group's variables."""
+        return np.log(self.a / self.b)
+
+    @property
+    def spread(self) -> Floats:
+        """The approximate standard deviation of the logit of each group's variables."""
+        return np.sqrt(1 / self.a + 1 / self.b)
+
+    @property
+    def narrowest(self) -> Floats:
+        """The smallest spread of each replica."""
+        return np.minimum.reduceat(self.spread, self.first)
+
+    def exponent(self) -> Callable[[Floats], Floats]:
+        """The exponent D of Chernoff's bound of every group, for its replica's logit ``[R]``."""
+        # Computed once, because bisection needs them many times.
+        total = self.a + self.b
+        log_mean, log_rest = np.log(self.a / total), np.log(self.b / total)
+
+        def at(logit: Floats) -> Floats:
+            log_above, log_below = _log_parts(logit)
+            below = self.a * (log_mean - log_below[self.replica])
+            return below + self.b * (log_rest - log_above[self.replica])
+
+        return at
 
 
 class QuadratureRule(NamedTuple):
@@ -98,16 +119,17 @@ def largest_beta(a: Floats, b: Floats) -> Floats:
 
 def _chunk(a: Floats, b: Floats) -> Floats:
     groups, member = _grouped(a, b)
-    start = _lower_limit(groups)
+    start = _limit(groups, lower=True)
     possible = _can_exceed(groups, start)
-    rivals = groups.keep(possible)
-    end = _upper_limit(rivals)
+    rivals = groups.kept(possible)
+    end = _limit(rivals, lower=False)
     panels = _panels(rivals, start, end)
     integral = np.empty(len(rivals.a))
     for count in np.unique(panels):
         chosen = panels == count
-        integral[chosen[rivals.replica]] = _integrals(
-            rivals.of(chosen), start[chosen], end[chosen], _rule(int(count))
+        wanted = chosen[rivals.replica]
+        integral[wanted] = _integrals(
+            rivals.kept(wanted, chosen), start[chosen], end[chosen], _rule(int(count))
         )
     probability = np.zeros(len(groups.a))
     probability[possible] = integral
@@ -115,31 +137,8 @@ def _chunk(a: Floats, b: Floats) -> Floats:
     return result / result.sum(axis=-1, keepdims=True)
 
 
-def _panels(groups: Groups, start: Floats, end: Floats) -> Integers:
-    """The number of panels that each replica needs: ``[R]``.
-
-    It depends on the detail, the length of the logarithmic axis over the width that the narrowest
-    density has on it. There the width of a density is its spread over its distance from the start.
-    """
-    narrowest = _narrowest(groups)
-    distance = np.maximum(_centre(groups) - start[groups.replica], 0.0)
-    distance += narrowest[groups.replica]
-    spread = np.minimum(_spread(groups), WIDEST_SPREAD)
-    detail = np.maximum.reduceat(distance / spread, groups.first)
-    detail *= np.log1p((end - start) / narrowest)
-    return PANELS[np.searchsorted(DETAIL_LIMITS, detail)]
-
-
-def _spread(groups: Groups) -> Floats:
-    """The approximate standard deviation of the logit of each group's variables."""
-    return np.sqrt(1 / groups.a + 1 / groups.b)
-
-
-def _narrowest(groups: Groups) -> Floats:
-    return np.minimum.reduceat(_spread(groups), groups.first)
-
-
 def _grouped(a: Floats, b: Floats) -> tuple[Groups, Integers]:
+    """Equal variables of a replica as one group, and the group of each variable."""
     replicas, size = a.shape
     replica = np.repeat(np.arange(replicas), size)
     order = np.lexsort((b.ravel(), a.ravel(), replica))
@@ -154,19 +153,17 @@ def _grouped(a: Floats, b: Floats) -> tuple[Groups, Integers]:
     return Groups(replica[begin], a[begin], b[begin], members, first), member
 
 
-def _exponent(groups: Groups, log_means: LogMeans, logit: Floats) -> Floats:
-    """The exponent D of Chernoff's bound, for every group at its replica's logit ``[R]``."""
-    log_above, log_below = _log_parts(logit)
-    log_mean, log_rest = log_means
-    below = groups.a * (log_mean - log_below[groups.replica])
-    above = groups.b * (log_rest - log_above[groups.replica])
-    return below + above
+def _panels(groups: Groups, start: Floats, end: Floats) -> Integers:
+    """The number of panels that each replica needs: ``[R]``.
 
-
-def _log_means(groups: Groups) -> LogMeans:
-    """Logarithms of μ and 1 − μ, computed once because bisection needs them many times."""
-    total = groups.a + groups.b
-    return np.log(groups.a / total), np.log(groups.b / total)
+    It depends on the detail, the length of the logarithmic axis over the width that the narrowest
+    density has on it. There the width of a density is its spread over its distance from the start.
+    """
+    narrowest = groups.narrowest
+    distance = np.maximum(groups.centre - start[groups.replica], 0.0) + narrowest[groups.replica]
+    detail = np.maximum.reduceat(distance / np.minimum(groups.spread, WIDEST_SPREAD), groups.first)
+    detail *= np.log1p((end - start) / narrowest)
+    return PANELS[np.searchsorted(DETAIL_LIMITS, detail)]
 
 
 def _log_parts(logit: Floats) -> tuple[Floats, Floats]:
@@ -175,47 +172,25 @@ def _log_parts(logit: Floats) -> tuple[Floats, Floats]:
     return log_above, log_above + logit
 
 
-def _centre(groups: Groups) -> Floats:
-    """The logit of the mean of each group's variables."""
-    return np.log(groups.a / groups.b)
+def _limit(groups: Groups, *, lower: bool) -> Floats:
+    """A logit ``[R]`` beyond which the largest variable lies with negligible probability.
 
-
-def _lower_limit(groups: Groups) -> Floats:
-    """A logit ``[R]`` below which the largest variable lies with negligible probability."""
-    centre, log_means = _centre(groups), _log_means(groups)
-    best = np.maximum.reduceat(centre, groups.first)
-    width = 80 / np.minimum(1.0, np.minimum.reduceat(groups.a, groups.first))
-
-    def possible(logit: Floats) -> Booleans:
-        above = centre > logit[groups.replica]
-        bound = groups.over(
-            np.where(above, groups.members * _exponent(groups, log_means, logit), 0.0)
-        )
-        return bound < -np.log(NEGLIGIBLE)
-
-    return _bisected(best, best - width, possible)
-
-
-def _upper_limit(groups: Groups) -> Floats:
-    """A logit ``[R]`` above which the largest variable lies with negligible probability."""
-    centre, log_means = _centre(groups), _log_means(groups)
-    best = np.maximum.reduceat(centre, groups.first)
-    width = 80 / np.minimum(1.0, np.minimum.reduceat(groups.b, groups.first))
-
-    def possible(logit: Floats) -> Booleans:
-        bound = np.where(
-            centre < logit[groups.replica], np.exp(-_exponent(groups, log_means, logit)), 1.0
-        )
-        return groups.over(groups.members * bound) > NEGLIGIBLE
-
-    return _bisected(best, best + width, possible)
-
-
-def _bisected(inside: Floats, outside: Floats, possible: Possible) -> Floats:
-    """By bisection, a point just outside the border up to which values are possible."""
+    Bisection finds a point just outside the border up to which values are possible.
+    """
+    centre, exponent = groups.centre, groups.exponent()
+    inside = np.maximum.reduceat(centre, groups.first)
+    steepness = np.minimum.reduceat(groups.a if lower else groups.b, groups.first)
+    width = 80 / np.minimum(1.0, steepness)
+    outside = inside - width if lower else inside + width
     for _ in range(14):
         middle = (inside + outside) / 2
-        still = possible(middle)
+        here = middle[groups.replica]
+        if lower:
+            all_below = np.where(centre > here, groups.members * exponent(middle), 0.0)
+            still = groups.over(all_below) < -np.log(NEGLIGIBLE)
+        else:
+            one_above = np.where(centre < here, np.exp(-exponent(middle)), 1.0)
+            still = groups.over(groups.members * one_above) > NEGLIGIBLE
         inside, outside = np.where(still, middle, inside), np.where(still, outside, middle)
     return outside
 
@@ -223,13 +198,13 @@ def _bisected(inside: Floats, outside: Floats, possible: Possible) -> Floats:
 def _can_exceed(groups: Groups, logit: Floats) -> Booleans:
     """Whether a group's variables lie above the logit with more than negligible probability."""
     limit = -np.log(NEGLIGIBLE / 10 / groups.over(groups.members))
-    above = _centre(groups) > logit[groups.replica]
-    return above | (_exponent(groups, _log_means(groups), logit) < limit[groups.replica])
+    above = groups.centre > logit[groups.replica]
+    return above | (groups.exponent()(logit) < limit[groups.replica])
 
 
 def _integrals(groups: Groups, start: Floats, end: Floats, rule: QuadratureRule) -> Floats:
     """∫ f_k Π_{j≠k} F_j for one member k of every group, on an axis that is stretched by exp."""
-    unit = _narrowest(groups)[:, None]
+    unit = groups.narrowest[:, None]
     stretch = np.log1p((end - start)[:, None] / unit)
     logit = start[:, None] + unit * np.expm1(stretch * rule.node)
     log_speed = np.log(stretch * unit) + stretch * rule.node

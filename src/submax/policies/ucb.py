@@ -125,13 +125,6 @@ class IndexPolicy(TabularPolicy[IndexState]):
         choices = self._spread(state, context.shape[1])
         return ChosenActions(state.problem.space.action(choices), np.zeros(choices.shape))
 
-    def log_prob(self, state: IndexState, context: Floats, action: Integers) -> Floats:
-        if not self.pending:
-            return super().log_prob(state, context, action)
-        state.problem.check_action(action)
-        chosen = state.problem.space.index(action)
-        return np.where(self._spread(state, context.shape[1]) == chosen, 0.0, -np.inf)
-
     def probabilities(self, state: IndexState, context: Floats) -> Floats:
         if self.pending:
             return np.eye(state.problem.space.size)[self._spread(state, context.shape[1])]
@@ -150,15 +143,12 @@ class IndexPolicy(TabularPolicy[IndexState]):
         return state._replace(pending=state.pending + added)
 
     def update(self, state: IndexState, feedback: Feedback, rng: np.random.Generator) -> IndexState:
-        arms, pending = state.arms.add(feedback), state.pending
+        arms, pending, there = state.arms.add(feedback), state.pending, feedback.weight > 0
         if self.pending:
-            back = tally(
-                state.problem.space.index(feedback.action),
-                (feedback.weight > 0).astype(np.float64),
-                arms.pulls.shape[-1],
-            )
+            index = state.problem.space.index(feedback.action)
+            back = tally(index, there.astype(np.float64), pending.shape[-1])
             pending = np.maximum(pending - back, 0.0)
-        new = (feedback.weight > 0).any(axis=1, keepdims=True)
+        new = there.any(axis=1, keepdims=True)
         order = np.where(new, rng.random(pending.shape), state.order)
         return IndexState(state.problem, arms, pending, order)
 
@@ -180,18 +170,11 @@ class IndexPolicy(TabularPolicy[IndexState]):
         for column in range(decisions):
             best = index == index.max(axis=-1, keepdims=True)
             arm = np.where(best, state.order, -1.0).argmax(axis=-1)
-            choices[:, column] = arm
-            pulls[replica, arm] += 1
-            taken = (replica, arm)
-            of_arm = ArmCounts(
-                counts.successes[taken][:, None],
-                counts.received[taken][:, None],
-                pulls[taken][:, None],
-                counts.total,
-                counts.best,
-                counts.arms,
-            )
-            index[taken] = self.index(of_arm)[:, 0]
+            choices[:, column], taken = arm, (replica, arm)
+            pulls[taken] += 1
+            parts = (counts.successes, counts.received, pulls)
+            of_arm = (part[taken][:, None] for part in parts)
+            index[taken] = self.index(ArmCounts._make([*of_arm, *counts[3:]]))[:, 0]
         return choices
 
 

@@ -11,7 +11,7 @@ from submax.core.conditioning import Estimator, Strategy, Table, normalized
 from submax.core.errors import InputError
 from submax.core.policy import Policy, PolicyTraits, TabularPolicy, restricted_state
 from submax.core.problem import ChosenActions, Feedback, Problem
-from submax.core.rewards import Binary, Continuous, quantile_encoding
+from submax.core.rewards import Binary, Continuous
 from submax.core.serialization import serializable
 from submax.core.spaces import Arms, Choices
 from submax.estimators.network import Softmax
@@ -395,8 +395,8 @@ class SlateCVAE(PolicyNetworkPolicy):
         columns, asked = [], []
         for slot in range(len(sizes)):
             response = np.where(buffer.weight > 0, responses[..., slot], 0.0)
-            shares = (0.0, self.quantile)
-            encoding = quantile_encoding(response, buffer.weight, shares, 2, BIN_EDGES)
+            scale = Continuous(quantiles=(0.0, self.quantile), bin_edges=BIN_EDGES)
+            encoding = scale.reward_encoding(response, buffer.weight)
             columns.append(encoding.encoded(response))
             asked.append(encoding.encoded(encoding.levels[:, -1:]))
         return np.concatenate(columns, axis=-1), np.concatenate(asked, axis=-1)
