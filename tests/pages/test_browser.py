@@ -157,7 +157,7 @@ def test_a_journey_through_the_pages(tab, address):
     page.goto("/")
     row = page.get_by_role("row").filter(has_text="headline")
     row.get_by_role("link", name="alert").click()
-    expect(page.get_by_role("heading", name="What is wrong now")).to_be_visible()
+    expect(page.get_by_role("heading", name="Current problems")).to_be_visible()
     page.get_by_role("link", name="Overview").click()
     # The winner, and the arm that is broken.
     expect(page.locator(".lead").first).to_contain_text("Bold")

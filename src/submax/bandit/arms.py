@@ -251,8 +251,8 @@ def rail_notices(
 def unknown_notices(failures: Mapping[str, int]) -> list[str]:
     """Which fields of contexts had categories that were not declared."""
     return [
-        f"{counted(count, 'decision')} had {kind}, which are treated alike: add them by "
-        "set(context=…)"
+        f"{counted(count, 'decision')} had {kind}, which are treated alike: add "
+        "them with set(context=…)"
         for kind, count in failures.items()
         if kind.startswith(UNKNOWN_CATEGORIES)
     ]
@@ -264,8 +264,8 @@ def _ramped(menu: ActionSpec, ramps: Sequence[Ramp], decided: int) -> Iterator[s
         slot, index = limit.place
         name = menu.slots[slot].choices[index].name
         yield (
-            f"{name!r} is new: it gets at most {100 * limit.share:.3g} % of the decisions now, and "
-            f"this limit rises until it ends after {limit.left:,} more"
+            f"{name!r} is new: it gets at most {100 * limit.share:.3g} % of the "
+            f"decisions now; the limit rises, and ends after {limit.left:,} more"
         )
 
 
@@ -284,9 +284,9 @@ def _capped_control(rails: GuardRails, name: str, arms: Sequence[ArmStatus]) -> 
     control = rates.get(name)
     if control is not None and len(rates) > 1 and control >= max(rates.values()):
         yield (
-            f"the control {name!r} has the highest reward rate, {control:.4g}, and gets "
-            f"no more than its share of {rails.control_share:.4g}: raise control_share, or set no "
-            "control and compare with a holdout"
+            f"the control {name!r} has the highest reward rate, {control:.4g}, but gets "
+            f"only its share of {rails.control_share:.4g}: raise control_share, or use "
+            "a holdout instead"
         )
 
 
@@ -352,11 +352,13 @@ def bandit_summary(
     ]
     if counts.get("late rewards"):
         sentences.append(
-            f"{counted(counts['late rewards'], 'reward')} came too late to be learned from"
+            f"{counted(counts['late rewards'], 'reward')} arrived too late to be learned from"
         )
     if counts.get("dropped from quarantine"):
         dropped = counted(counts["dropped from quarantine"], "reward")
-        sentences.append(f"{dropped} of unknown decisions were dropped, because too many waited")
+        sentences.append(
+            f"{dropped} for unknown decisions were dropped because too many were waiting"
+        )
     failed = [f"{count:,} {kind}" for kind, count in failures.items() if count]
     if failed:
         sentences.append(f"failures, after which the bandit continued: {', '.join(failed)}")

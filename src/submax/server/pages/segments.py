@@ -107,7 +107,7 @@ def crossed(
     """
     if first == second:
         raise InputError(
-            f"the field {first!r:.60} was given twice: cross it with another one, or with none",
+            f"the field {first!r:.60} is named twice: choose another second field, or none",
             parameter="second",
         )
     found = bandit.read.segments(first, second, slot=slot, decisions=decisions)
