@@ -47,7 +47,7 @@ def alerts(bandit: DurableBandit, conditions: Sequence[Condition] | None = None)
     waiting = bandit.read.waiting()
     found = [sentence(one.sentence) for one in known]
     found += [
-        f"{count:,} {kind} since the server was started."
+        f"{count:,} {kind} since the server started."
         for kind, count in bandit.failures.items()
         if count
     ]

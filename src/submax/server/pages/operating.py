@@ -30,7 +30,7 @@ COUNTS = {
     "orphans": "rewards without a decision",
     "dropped from quarantine": "rewards dropped from quarantine",
     "never activated": "never activated",
-    "without reward": "not learned from, without a reward",
+    "without reward": "not learned from (no reward)",
     "paused": "made while paused",
 }
 """How pages call the counts of a bandit."""
@@ -50,22 +50,22 @@ def decisions_page(
         elif identifier and bandit.is_quarantined(identifier):
             code = QUARANTINED
             problem = (
-                f"No decision has the id {identifier}, but a reward came for it: the reward waits "
-                "in quarantine for its decision."
+                f"No decision has the id {identifier}, but a reward arrived for it and "
+                "waits in quarantine."
             )
         elif identifier:
             code = UNKNOWN
             problem = (
-                f"No decision of this bandit has the id {identifier}: check whether it is "
-                "complete, and whether another bandit made the decision."
+                f"No decision of this bandit has the id {identifier}: check that it is "
+                "complete, and that this bandit made the decision."
             )
         else:
             newest = bandit.newest_decisions(unit or None)
             if unit and not newest:
                 code = UNKNOWN
                 problem = (
-                    f"The unit {unit} has no decision: check its spelling, or look for the id of "
-                    "the decision."
+                    f"The unit {unit} has no decisions: check its spelling, or search by "
+                    "decision id."
                 )
     except InputError as error:
         problem, code = f"{error}.", MALFORMED
@@ -100,7 +100,7 @@ def _why(found: FoundDecision, actions: list[BelievedAction], unit: str) -> str:
     """How the action was chosen, in a sentence or two."""
     chosen = f"'{action_text(found.action)}'"
     if found.group == "holdout":
-        return f"This decision is held out, to compare with: it always gets the baseline, {chosen}."
+        return f"This decision belongs to the holdout, which always gets the baseline, {chosen}."
     if found.paused:
         return (
             f"The bandit was paused: the control, the baseline or a uniform choice gave {chosen}."
@@ -111,14 +111,15 @@ def _why(found: FoundDecision, actions: list[BelievedAction], unit: str) -> str:
     known = [one for one in actions if one.reward is not None]
     taken = next((one for one in known if one.taken), None)
     if taken is None:
-        return f"{chance} by version {found.version}, which does not say what actions would earn."
+        return f"{chance} by version {found.version}, whose policy does not estimate rewards."
     best = max(known, key=lambda one: one.reward or 0.0)
     expected = f"{chance}. Expected reward {reward(taken.reward, unit)}"
     if best.reward == taken.reward:
         return f"{expected}, the highest of all."
     return (
-        f"{expected}; the best was '{action_text(best.action)}' with {reward(best.reward, unit)}. "
-        "A bandit also tries actions that do not look best, to find out whether they are."
+        f"{expected}; the best was '{action_text(best.action)}' with "
+        f"{reward(best.reward, unit)}. A bandit also tries other actions to learn "
+        "whether they are better."
     )
 
 

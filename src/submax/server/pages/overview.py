@@ -133,7 +133,7 @@ def _arm_sentences(
     menu, unit = bandit.menu, unit_of(bandit)
     shown = max(arms, key=lambda one: one.share_now or 0.0, default=None)
     if not menu.slots:
-        return ["The action consists of numbers, which the page of decisions shows."]
+        return ["The action consists of numbers: see Decisions."]
     if shown is None or not shown.share_now:
         return ["No decision has been made yet."]
     last = f"the last {window:,} decisions"
@@ -166,7 +166,7 @@ def _arm_sentences(
         )
     elif now is None or now.low <= 0:
         seems = "" if now is None else f": '{now.ahead}' seems best, by {by_now}"
-        said.append(f"It cannot be said yet which arm is best{seems}.")
+        said.append(f"No arm is clearly best yet{seems}.")
     return said
 
 
@@ -198,7 +198,7 @@ def _lift_sentence(report: LiftReport, unit: str) -> str:
     """How much more the bandit earns than the holdout or the control."""
     low, high = report.low, report.high
     if low is None or high is None:
-        return f"The gain over the {report.against} cannot be said yet."
+        return f"There is no interval yet for the gain over the {report.against}."
     means = ""
     if report.mean is not None and report.mean_of_group is not None:
         means = f": {reward(report.mean, unit)} against {reward(report.mean_of_group, unit)}"
@@ -212,6 +212,6 @@ def _lift_sentence(report: LiftReport, unit: str) -> str:
         )
     amount = interval(scale * low, scale * high)
     return (
-        f"Whether the bandit earns more than the {report.against} cannot be said yet{means}, a "
-        f"difference of {amount}{word} {certainty}."
+        f"No clear difference from the {report.against} yet{means}, a difference of {amount}{word} "
+        f"{certainty}."
     )
