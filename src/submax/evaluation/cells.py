@@ -41,26 +41,16 @@ def hint_about(column: str, values: Iterable[str]) -> str | None:
     return None
 
 
-class RowProblem(NamedTuple):
-    """The number of ``rows`` that have a problem, and the ``first`` of them, counted from 1.
-
-    ``other`` is the row in which a repeated id occurred before.
-    """
-
-    rows: int
-    first: int
-    other: int | None = None
-
-
 class BadRows:
     """Collects, by column and reason, the problems found while a log is read.
 
-    ``rows`` counts rows with a problem; those that are no rows are ``rejected`` by the source.
+    ``rows`` counts rows with a problem; those that are no rows are rejected by the source. A
+    problem is the number of its rows, and the first of them, counted from 1.
     """
 
     def __init__(self, source: Source) -> None:
         self.source, self.rows = source, 0
-        self._problems: dict[tuple[str, str], RowProblem] = {}
+        self._problems: dict[tuple[str, str], tuple[int, int]] = {}
 
     @property
     def rejected(self) -> int:
@@ -72,44 +62,33 @@ class BadRows:
         """The number of rows with a problem, and of those that are none."""
         return self.rows + self.rejected
 
-    def note(self, column: str, reason: str, bad: Booleans, first_row: int) -> None:
-        """Count the rows that are ``bad [n]``."""
-        rows = int(np.count_nonzero(bad))
+    def note(self, column: str, reason: str, rows: int, first: int) -> None:
+        """Count rows that have a problem."""
         if rows:
-            first = RowProblem(0, first_row + int(np.argmax(bad)))
-            before = self._problems.get((column, reason), first)
-            self._problems[column, reason] = before._replace(rows=before.rows + rows)
+            before, known = self._problems.get((column, reason), (0, first))
+            self._problems[column, reason] = before + rows, known
 
-    def note_repeats(self, column: str, rows: int, first: int, other: int) -> None:
-        """Count rows whose id occurred before; an id that repeats is most often that of a user."""
-        self._problems[column, "occurred before, in"] = RowProblem(rows, first, other)
-        self.rows += rows
-
-    def _value(self, column: str, problem: RowProblem) -> str:
-        if problem.other is not None:
-            return "the id"
+    def _value(self, column: str, row: int) -> str:
         source = self.source
-        query = f"select {source.cell(column)} from {source.table} limit 1"
-        ((value,),) = source.rows(f"{query} offset {problem.first - 1}")
+        query = f"select {source.cell(column)} from {source.table} limit 1 offset {row - 1}"
+        ((value,),) = source.rows(query)
         return "the value" if value is None else short_repr(value)
 
     def sentences(self) -> list[str]:
         """Return a sentence for each problem, at most ``MOST_PROBLEMS``."""
-        left_out = len(self._problems) + (self.rejected > 0) - MOST_PROBLEMS
-        sentences = []
-        for (column, reason), one in list(self._problems.items())[:MOST_PROBLEMS]:
-            other = "" if one.other is None else f" {self.source.row(one.other)}"
-            sentences.append(
-                f"column {column!r}, {self.source.row(one.first)}: {self._value(column, one)} "
-                f"{reason}{other} ({counted(one.rows, 'row')})"
-            )
+        found = [
+            f"column {column!r}, {self.source.row(first)}: {self._value(column, first)} {reason} "
+            f"({counted(rows, 'row')})"
+            for (column, reason), (rows, first) in list(self._problems.items())[:MOST_PROBLEMS]
+        ]
         if self.rejected:
-            sentences.append(
+            found.append(
                 f"{self.source.first_rejected()} has another number of values than the header "
                 f"({counted(self.rejected, 'line')})"
             )
+        left_out = len(self._problems) + (self.rejected > 0) - MOST_PROBLEMS
         more = [f"... and {left_out} other problems"] if left_out > 0 else []
-        return [*sentences[:MOST_PROBLEMS], *more]
+        return [*found[:MOST_PROBLEMS], *more]
 
     def refuse(self, rows: int, parameter: str | None = None) -> None:
         """Raise an error that lists all problems, if there are any.
@@ -121,25 +100,27 @@ class BadRows:
         every = rows + self.rejected
         skip = ", or leave them out with --skip-bad-rows (skip_bad_rows=True)"
         advice = [f"Correct these rows{skip if self.count < every and parameter is None else ''}."]
-        shown = list(self._problems.items())[:MOST_PROBLEMS]
-        hints = [hint_about(column, [self._value(column, one)]) for (column, _), one in shown]
-        advice += dict.fromkeys(hint for hint in hints if hint is not None)
-        if any(reason.endswith(NO_DEFAULT) for _, reason in self._problems):
-            advice.append(
-                "You can declare a default for missing values: --declare FILE.toml with [context] "
-                'and country = {values = ["fr", "de"], default = "fr"}, age = {default = 40}.'
-            )
-        advice += [
-            f"If {column!r} is the id of a user and not of a row, say that the log has no id: "
-            "--column id= (columns={'id': None})."
-            for (column, _), one in self._problems.items()
-            if one.other is not None
-        ]
-        name = self.source.name
-        found = [f"{self.count} of {every} rows of {name} cannot be used:", *self.sentences()]
-        raise InputError("\n".join(["\n  ".join(found), *advice]), parameter=parameter)
+        for (column, reason), (_, first) in list(self._problems.items())[:MOST_PROBLEMS]:
+            hint = hint_about(column, [self._value(column, first)])
+            advice += [hint] if hint is not None else []
+            if reason.endswith(NO_DEFAULT):
+                advice.append(
+                    "You can declare a default for missing values: --declare FILE.toml with "
+                    '[context] and country = {values = ["fr", "de"], default = "fr"}, age = '
+                    "{default = 40}."
+                )
+            if reason.startswith(REPEATED):
+                advice.append(
+                    f"If {column!r} is the id of a user and not of a row, say that the log has no "
+                    "id: --column id= (columns={'id': None})."
+                )
+        found = [f"{self.count} of {every} rows of {self.source.name} cannot be used:"]
+        lines = ["\n  ".join([*found, *self.sentences()]), *dict.fromkeys(advice)]
+        raise InputError("\n".join(lines), parameter=parameter)
 
 
+REPEATED = "occurred before, in "
+"""Beginning of the reason of a repeated id."""
 TRUTH = {"true": 1, "false": 0, "yes": 1, "no": 0}
 """Words that are read as numbers; upper and lower case make no difference."""
 NO_NAME = f"is not a name of 1 to {LONGEST_NAME} printable characters"
@@ -356,14 +337,21 @@ class CheckedColumns:
             first = self.rows_read + 1
             if bad.any():
                 for (column, reason), rows in zip(checks, by_check, strict=True):
-                    self.bad.note(column, reason, rows, first)
+                    self.bad.note(
+                        column, reason, int(np.count_nonzero(rows)), first + int(np.argmax(rows))
+                    )
             self.rows_read += batch.num_rows
-            yield Rows(first, dict(zip(names, arrays, strict=False)), bad.copy(), counted)
+            rows = Rows(first, dict(zip(names, arrays, strict=False)), bad.copy(), counted)
+            yield rows
+            # The caller may have marked more rows as bad.
+            self.bad.rows += int(np.count_nonzero(rows.bad))
 
     def note(self, rows: Rows, column: str, reason: str, bad: Booleans) -> None:
         """Mark more rows of a batch as bad because of a column."""
-        self.bad.note(column, reason, bad & rows.counted, rows.first)
-        rows.bad[:] |= bad & rows.counted
+        bad = bad & rows.counted
+        first = rows.first + int(np.argmax(bad))
+        self.bad.note(column, reason, int(np.count_nonzero(bad)), first)
+        rows.bad[:] |= bad
 
     def refuse(self, parameter: str | None = None) -> None:
         """Raise an error that lists all problems, if there are any."""

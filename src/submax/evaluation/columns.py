@@ -18,12 +18,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "eligible": ("eligible",),
     "id": ("id",),
     "time": ("at", "time", "timestamp"),
-    "status": (),
-    "cluster": (),
-    "count": (),
-    "successes": (),
-    "weight": (),
-    "session": (),
+    **dict.fromkeys(("status", "cluster", "count", "successes", "weight", "session"), ()),
 }
 """The roles of single columns, with the names by which a column is found if none is given."""
 SEVERAL = {"covariate": "covariates", "probability": "probabilities"}
@@ -95,39 +90,47 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
         given = {**given, "reward": next(iter(outcomes.values()), None)}
     if "status" not in given and set(columns) >= EXPORTED:
         given = {**given, "status": "status"}
-    single = {role: _single(role, columns, given) for role in USUAL}
+    single: dict[str, Any] = {role: _single(role, columns, given) for role in USUAL}
     if single["successes"] is not None:
-        _check_successes(given, single["count"])
+        if single["count"] is None or given.get("reward") is not None:
+            other = "a column of rewards is" if given.get("reward") else "no column of counts is"
+            raise InputError(
+                f"a column of successes is given and {other}: name counts and successes, "
+                "without rewards, --column count=NAME --column successes=NAME",
+                parameter="successes",
+            )
         single["reward"] = single["successes"]
     if single["reward"] is None:
-        raise InputError(_missing("reward", columns), parameter="reward")
+        raise _missing("reward", columns)
     if single["session"] is not None and single["count"] is not None:
         raise InputError(
             "a log with sessions cannot have counts, because the decisions of a "
             "session follow each other: give a row for each decision",
             parameter="session",
         )
-    actions = _actions(columns, given)
+    wanted = given.get("action") or (
+        "action" if "action" in columns else _beginning(ACTION, columns)
+    )
+    actions = _table("action", columns, {ARMS: wanted} if isinstance(wanted, str) else wanted)
+    if not actions:
+        raise _missing("action", columns)
     slots = {slot: f"{PROPENSITY}{slot}" for slot in actions if slot != ARMS}
-    several = {field: _several(role, columns, given) for role, field in SEVERAL.items()}
-    names: dict[str, Any] = {**single, **several}
+    for role, field in SEVERAL.items():
+        single[field] = _several(role, columns, given)
     return ColumnNames(
         actions=actions,
         slot_propensities={slot: name for slot, name in slots.items() if name in columns},
         context=context_columns(columns, given),
         outcomes=outcomes,
-        **names,
+        **single,
     )
 
 
-def _check_successes(given: Mapping[str, Any], count: str | None) -> None:
-    if count is None or given.get("reward") is not None:
-        other = "a column of rewards is" if given.get("reward") else "no column of counts is"
-        raise InputError(
-            f"a column of successes is given and {other}: name counts and successes, "
-            "without rewards, --column count=NAME --column successes=NAME",
-            parameter="successes",
-        )
+def context_columns(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the column of each field of the context, by the name of the field."""
+    return (
+        _several("context", columns, given) if "context" in given else _beginning(CONTEXT, columns)
+    )
 
 
 def check_same(what: str, declared: Sequence[str], found: Mapping[str, str]) -> None:
@@ -147,6 +150,10 @@ def check_same(what: str, declared: Sequence[str], found: Mapping[str, str]) -> 
                 f"the log has a column for {part} not declared: declare it, or name the columns "
                 "to read"
             )
+
+
+def _beginning(prefix: str, columns: Sequence[str]) -> dict[str, str]:
+    return {name[len(prefix) :]: name for name in columns if name.startswith(prefix)}
 
 
 def _single(role: str, columns: Sequence[str], given: Mapping[str, Any]) -> str | None:
@@ -169,25 +176,6 @@ def _several(role: str, columns: Sequence[str], given: Mapping[str, Any]) -> dic
     if wanted in (None, ""):
         return {}
     return _table(role, columns, [wanted] if isinstance(wanted, str) else wanted)
-
-
-def _actions(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]:
-    wanted = given.get("action")
-    if wanted is None and "action" in columns:
-        wanted = "action"
-    if wanted is None:
-        wanted = {name[len(ACTION) :]: name for name in columns if name.startswith(ACTION)}
-    found = _table("action", columns, {ARMS: wanted} if isinstance(wanted, str) else wanted)
-    if not found:
-        raise InputError(_missing("action", columns), parameter="action")
-    return found
-
-
-def context_columns(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]:
-    """Return the column of each field of the context, by the name of the field."""
-    if "context" not in given:
-        return {name[len(CONTEXT) :]: name for name in columns if name.startswith(CONTEXT)}
-    return _several("context", columns, given)
 
 
 def _table(role: str, columns: Sequence[str], wanted: Any) -> dict[str, str]:
@@ -219,11 +207,12 @@ def _matching(role: str, columns: Sequence[str], wanted: str) -> list[str]:
     return found
 
 
-def _missing(role: str, columns: Sequence[str]) -> str:
+def _missing(role: str, columns: Sequence[str]) -> InputError:
     similar = next((name for name in columns if role_of_similar(name) == role), "NAME")
-    return (
+    return InputError(
         f"no column is called {role!r}. There are: {listed(columns, 20)}. Say which column is the "
-        f"{role}: --column {role}={similar} (columns={{{role!r}: {similar!r}}})"
+        f"{role}: --column {role}={similar} (columns={{{role!r}: {similar!r}}})",
+        parameter=role,
     )
 
 

@@ -20,7 +20,13 @@ from submax.core.problem import Problem
 from submax.core.summary import LINES, Summary, counted, listed, number, percentage
 from submax.evaluation.disk import ColumnFile, TemporaryFolder, pieces, release, taken
 from submax.evaluation.propensities import with_estimated_propensities
-from submax.evaluation.reading import LogDeclaration, arrays_table, obp_table, read_log
+from submax.evaluation.reading import (
+    LogDeclaration,
+    arrays_table,
+    eligible_mask,
+    obp_table,
+    read_log,
+)
 from submax.evaluation.sources import TextFormat
 from submax.evaluation.sums import mean, total, variance
 from submax.schema.actions import ChoiceIndices
@@ -615,11 +621,7 @@ class Log:
 
     def eligible_choices(self, slot: int) -> Booleans:
         """Return which choices of a slot are in each of the eligible sets, ``[sets, choices]``."""
-        choices = len(self.schema.menu.slots[slot].choices)
-        mask = np.zeros((len(self.eligible_sets), choices), dtype=bool)
-        for index, eligible in enumerate(self.eligible_sets):
-            mask[index, list(eligible[slot])] = True
-        return mask
+        return eligible_mask(self.eligible_sets, slot, len(self.schema.menu.slots[slot].choices))
 
     def eligible_sizes(self) -> Floats:
         """Return the number of eligible choices of each slot in each of the sets, ``[sets, S]``."""

@@ -15,13 +15,10 @@ from submax.evaluation.columns import context_columns
 from submax.evaluation.policies import action_names
 from submax.evaluation.reading import ContextColumns, eligible_names
 from submax.evaluation.sources import PLAIN, TextFormat, open_source
-from submax.schema.actions import ChoiceIndices
 from submax.schema.trained_policy import TrainedPolicy
 
 ROLES = ("context", "id", "eligible")
 """Roles that a column of a file to be scored can have."""
-PROBABILITY = "prob_"
-"""Beginning of the columns of probabilities."""
 
 
 def scores(
@@ -38,33 +35,48 @@ def scores(
     given = dict(columns or {})
     for role in given:
         one_of("column role", role, ROLES)
-    action_names(learned.schema, "scoring")
-    opened = open_source(source, text)
-    single = {
-        role: given.get(role, role if role in opened.columns else None)
-        for role in ("id", "eligible")
-    }
-    for role, name in single.items():
-        if name:
-            one_of(f"column for the {role}", name, opened.columns)
+    names, opened = action_names(learned.schema, "scoring"), open_source(source, text)
     fields = learned.schema.context.names
     if "context" not in given and not any(one.startswith("context_") for one in opened.columns):
         given["context"] = list(fields)
-    found = {
-        name: column
-        for name, column in context_columns(opened.columns, given).items()
-        if name in fields
-    }
+    found = context_columns(opened.columns, given)
+    found = {name: column for name, column in found.items() if name in fields}
     sql = CheckedColumns(opened)
     reader = ContextColumns(sql, found, learned.schema.context)
-    texts = {role: sql.text(name, nested=True) for role, name in single.items() if name}
-    for rows in sql.batches({**reader.wanted, **texts}):
-        sql.bad.rows += int(np.count_nonzero(rows.bad))
-        if rows.bad.any():
-            sql.refuse()
-        context = learned.schema.context.encode_rows(reader.read(rows, ~rows.bad))
-        yield _scored(learned, context, rows.columns.get("eligible"), rows.columns.get("id"))
+    wanted = {**reader.wanted}
+    for role in ("id", "eligible"):
+        name = given.get(role, role if role in opened.columns else None)
+        if name:
+            one_of(f"column for the {role}", name, opened.columns)
+            wanted[role] = sql.text(name, nested=True)
+    for rows in sql.batches(wanted):
+        if not rows.bad.any():
+            context = learned.schema.context.encode_rows(reader.read(rows, ~rows.bad))
+            cells = rows.columns.get("eligible", np.full(rows.total, None))
+            probability: Floats = np.empty((rows.total, len(names)))
+            for cell in dict.fromkeys(cells):
+                same = np.array([one == cell for one in cells])
+                probability[same] = learned.probabilities(context[same], _choices(cell, names))
+            table = {"id": rows.columns["id"]} if "id" in rows.columns else {}
+            table["action"] = pa.array(names).take(pa.array(probability.argmax(axis=1)))
+            table |= {f"prob_{one}": probability[:, place] for place, one in enumerate(names)}
+            yield pa.RecordBatch.from_pydict(table)
     sql.refuse()
+
+
+def _choices(cell: str | None, names: list[str]) -> tuple[tuple[int, ...]] | None:
+    """Return the indices of the eligible actions of a cell; None if all are eligible."""
+    if cell is None:
+        return None
+    found = eligible_names(cell)
+    known = [names.index(one) for one in found[0] if one in names] if found else []
+    if not known:
+        raise InputError(
+            f"the eligible actions are {cell!r}: name actions of the policy, such as "
+            f"{'|'.join(names[:2])}",
+            parameter="eligible",
+        )
+    return (tuple(sorted(known)),)
 
 
 def write_scores(
@@ -84,34 +96,3 @@ def write_scores(
         raise InputError("the file has no rows to score: give a file with at least one row")
     writer.close()
     return rows
-
-
-def _scored(learned: TrainedPolicy, context: Any, eligible: Any, ids: Any) -> Any:
-    names = action_names(learned.schema, "scoring")
-    probability: Floats = np.empty((len(context), len(names)))
-    if eligible is None:
-        probability[:] = learned.probabilities(context)
-    else:
-        for cell in dict.fromkeys(eligible):
-            several = np.array([one == cell for one in eligible])
-            probability[several] = learned.probabilities(context[several], _choices(cell, names))
-    best = probability.argmax(axis=1)
-    table: dict[str, Any] = {} if ids is None else {"id": ids}
-    table["action"] = pa.array(names).take(pa.array(best))
-    table |= {f"{PROBABILITY}{name}": probability[:, place] for place, name in enumerate(names)}
-    return pa.RecordBatch.from_pydict(table)
-
-
-def _choices(cell: str | None, names: list[str]) -> ChoiceIndices | None:
-    """Return the indices of the eligible actions of a cell; None if all are eligible."""
-    if cell is None:
-        return None
-    found = eligible_names(cell)
-    known = [names.index(one) for one in found[0] if one in names] if found else []
-    if not known:
-        raise InputError(
-            f"the eligible actions are {cell!r}: name actions of the policy, such as "
-            f"{'|'.join(names[:2])}",
-            parameter="eligible",
-        )
-    return (tuple(sorted(known)),)

@@ -25,6 +25,22 @@ MOST_LINES = 1_000_000
 """Rows whose line is found; nobody opens a longer file in an editor, and it would take seconds."""
 READ_ERRORS = (OSError, EOFError, zlib.error, pa.ArrowException, UnicodeDecodeError, duckdb.Error)
 """Errors of a file that cannot be read or is damaged."""
+CONVERSION_ERRORS = (TypeError, ValueError, OverflowError, pa.ArrowException)
+"""Errors of pyarrow if it cannot convert an object."""
+ENDINGS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
+"""Endings of the files of a folder that are read; other files are left alone."""
+HIDDEN = (".", "_")
+"""Files and folders that begin so are not data: ``_SUCCESS``, ``.ipynb_checkpoints``."""
+GZIP, NEWLINE = b"\x1f\x8b", b"\n"
+"""The first bytes of every file that gzip has written, and the end of a line."""
+CHECKED_BYTES = 1 << 20
+"""Bytes at the beginning of a file that must be text, before its header is read."""
+OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+"""Separators that are recognized in order to say how they are given."""
+DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+\s*)$"
+"""A number with a decimal comma."""
+INDEX = "__index_level_"
+"""Beginning of the name that pyarrow gives to the unnamed index of a pandas data frame."""
 
 
 class TextFormat(NamedTuple):
@@ -151,16 +167,49 @@ def open_source(source: Any, text: TextFormat = PLAIN) -> Source:
     """
     connection = duckdb.connect()
     connection.execute("set timezone = 'UTC'")
-    if not isinstance(source, (str, Path)):
-        name, (table, as_text), schema = _table_of(source)
-        columns = table.column_names
-        connection.register("log", table.rename_columns([f"c{i}" for i in range(len(columns))]))
-        return Source(
-            name, connection, [Part(name, columns, "log", schema=schema, untyped=as_text)]
+    if isinstance(source, (str, Path)):
+        parts = [_opened(path, text, connection) for path in files_of(source)]
+        name = parts[0].name if len(parts) == 1 else f"{source} ({len(parts)} files)"
+        return Source(name, connection, parts)
+    table, untyped = arrow_table(source)
+    columns, metadata = table.column_names, table.schema.metadata or {}
+    connection.register("log", table.rename_columns([f"c{i}" for i in range(len(columns))]))
+    schema = _schema_in(metadata.get(METADATA.encode()))
+    part = Part("the table", columns, "log", schema=schema, untyped=untyped)
+    return Source(part.name, connection, [part])
+
+
+def files_of(source: str | Path) -> Sequence[Path]:
+    """Return the files of a folder or a pattern such as ``logs/*.parquet``, sorted by their path.
+
+    Any other path is that of one file, which may not exist. A file whose name contains a bracket or
+    a star is a file, not a pattern.
+    """
+    path = Path(source)
+    if path.is_dir():
+        files = [
+            one
+            for one in sorted(path.rglob("*"))
+            if one.is_file()
+            and one.name.lower().endswith(ENDINGS)
+            and not any(part.startswith(HIDDEN) for part in one.relative_to(path).parts)
+        ]
+        missing = (
+            f"the folder {str(path)!r} has no file of a log: a log is Parquet, CSV or JSON lines "
+            f"({', '.join(ENDINGS)}); name a folder with such files, or one file"
         )
-    parts = [_opened(path, text, connection) for path in files_of(source)]
-    name = parts[0].name if len(parts) == 1 else f"{source} ({len(parts)} files)"
-    return Source(name, connection, parts)
+    elif path.exists() or not has_magic(str(source)):
+        return [path]
+    else:
+        base = Path(path.anchor)
+        files = sorted(one for one in base.glob(str(path.relative_to(base))) if one.is_file())
+        missing = (
+            f"no file matches {str(source)!r}: check the pattern, and quote it, so the shell does "
+            "not expand it"
+        )
+    if not files:
+        raise InputError(missing)
+    return files
 
 
 def _opened(path: Path, text: TextFormat, connection: Any) -> Part:
@@ -192,6 +241,22 @@ def unreadable(name: str, error: Exception) -> InputError:
     return InputError(f"cannot read {name!r}: {one_line(error)}")
 
 
+def quoted(text: object, sign: str = "'") -> str:
+    """Return a text for SQL: a value, or a name with the sign of names."""
+    return f"{sign}{str(text).replace(sign, 2 * sign)}{sign}"
+
+
+def is_compressed(path: Path) -> bool:
+    """Return whether a file was compressed by gzip, whatever its name is."""
+    with path.open("rb") as file:
+        return file.read(len(GZIP)) == GZIP
+
+
+def open_binary(path: Path) -> BinaryIO:
+    """Open a file for reading; one that gzip has compressed is decompressed on the way."""
+    return cast(BinaryIO, gzip.open(path, "rb")) if is_compressed(path) else path.open("rb")
+
+
 def _check_same(first: Part, other: Part) -> None:
     """Refuse a file whose columns, or whose exported schema, differ from those of the first."""
     missing = sorted(set(first.columns) ^ set(other.columns))
@@ -208,24 +273,20 @@ def _check_same(first: Part, other: Part) -> None:
         )
 
 
-def quoted(text: object, sign: str = "'") -> str:
-    """Return a text for SQL: a value, or a name with the sign of names."""
-    return f"{sign}{str(text).replace(sign, 2 * sign)}{sign}"
-
-
 # Parquet and JSON lines --------------------------------------------------------------------------
 
 
 def _from_parquet(path: Path, connection: Any) -> Part:
     file = quoted(path)
     described = connection.execute(f"describe select * from read_parquet({file})").fetchall()
-    columns = [one[0] for one in described]
     known = connection.execute(
         f"select value from parquet_kv_metadata({file}) where decode(key) = {quoted(METADATA)}"
     ).fetchone()
-    places = ", ".join(f"c{place}" for place in range(len(columns)))
+    places = ", ".join(f"c{place}" for place in range(len(described)))
     table = f"read_parquet({file}) parquet({places})"
-    return Part(str(path), columns, table, schema=_schema_in(known and known[0]))
+    return Part(
+        str(path), [one[0] for one in described], table, schema=_schema_in(known and known[0])
+    )
 
 
 def _schema_in(text: bytes | None) -> Schema | None:
@@ -279,44 +340,12 @@ def _from_json(path: Path, connection: Any) -> Part:
         with open_binary(path) as file:
             yield from (number for number, line in enumerate(file, start=1) if line.strip())
 
-    return Part(
-        str(path),
-        [*cells],
-        f"(select {named} from (select {read}))",
-        numbers,
-        rejected,
-        None,
-        [*cells],
-    )
+    names = [*cells]
+    table = f"(select {named} from (select {read}))"
+    return Part(str(path), names, table, numbers, rejected, None, names)
 
 
 # CSV ---------------------------------------------------------------------------------------------
-
-GZIP = b"\x1f\x8b"
-"""The first bytes of every file that gzip has written."""
-CHECKED_BYTES = 1 << 20
-"""Bytes at the beginning of a file that must be text, before its header is read."""
-NEWLINE = b"\n"
-OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-"""Separators that are recognized in order to say how they are given."""
-DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+\s*)$"
-"""A number with a decimal comma."""
-REJECTED = """
-select distinct line_byte_position - 1 + cast(starts_with(csv_line, chr(10)) as integer), error_type
-from reject_errors join reject_scans using (scan_id, file_id) where file_path = {} order by all
-"""
-"""Where rows begin that DuckDB cannot read; after a line end of Windows it is a byte early."""
-
-
-def is_compressed(path: Path) -> bool:
-    """Return whether a file was compressed by gzip, whatever its name is."""
-    with path.open("rb") as file:
-        return file.read(len(GZIP)) == GZIP
-
-
-def open_binary(path: Path) -> BinaryIO:
-    """Open a file for reading; one that gzip has compressed is decompressed on the way."""
-    return cast(BinaryIO, gzip.open(path, "rb")) if is_compressed(path) else path.open("rb")
 
 
 def _from_csv(path: Path, text: TextFormat, connection: Any) -> Part:
@@ -337,11 +366,16 @@ def _from_csv(path: Path, text: TextFormat, connection: Any) -> Part:
         table = f"(select {pointed} from {table})"
 
     def rejected() -> list[int]:
-        found = connection.execute(REJECTED.format(quoted(path))).fetchall()
+        begin = "line_byte_position - 1 + cast(starts_with(csv_line, chr(10)) as integer)"
+        # After a line end of Windows, the position is a byte early.
+        found = connection.execute(
+            f"select distinct {begin}, error_type from reject_errors join reject_scans "
+            f"using (scan_id, file_id) where file_path = {quoted(path)} order by all"
+        ).fetchall()
         return _rejected_rows(path, text.separator, dict(found)) if found else []
 
     def lines() -> Iterator[int]:
-        return (row.line for row in islice(_csv_rows(path, text.separator), 1, None))
+        return (line for line, _, _ in islice(_csv_rows(path, text.separator), 1, None))
 
     return Part(str(path), columns, table, lines, rejected, None, columns)
 
@@ -374,32 +408,23 @@ def _header(path: Path, text: TextFormat) -> tuple[list[str], int]:
 
 def check_text(path: Path, data: bytes, line: int) -> None:
     """Refuse bytes that are not text in UTF-8; ``line`` is the line in which they begin."""
-    zero = data.find(b"\0")
-    if zero >= 0:
-        raise InputError(
-            f"{str(path)!r} is not text, since line {line + data[:zero].count(NEWLINE)} contains a "
-            "zero byte: give a CSV file in UTF-8, or a Parquet file"
-        )
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{str(path)!r} is not text in UTF-8, since line "
-            f"{line + data[: error.start].count(NEWLINE)} contains the byte "
-            f"0x{data[error.start]:02x}: convert the file to UTF-8"
-        ) from error
+    place, what = data.find(b"\0"), "a zero byte: give a CSV file in UTF-8, or a Parquet file"
+    if place < 0:
+        try:
+            data.decode()
+            return
+        except UnicodeDecodeError as error:
+            place = error.start
+            what = f"the byte 0x{data[place]:02x}: convert the file to UTF-8"
+    line += data[:place].count(NEWLINE)
+    raise InputError(f"{str(path)!r} is not text in UTF-8, since line {line} contains {what}")
 
 
-class CsvRow(NamedTuple):
-    """The line at which a row begins, and the line and byte at which the next one does."""
+def _csv_rows(path: Path, separator: str) -> Iterator[tuple[int, int, int]]:
+    """Yield the rows of a CSV file, the header first; empty lines are no rows.
 
-    line: int
-    next_line: int
-    next_byte: int
-
-
-def _csv_rows(path: Path, separator: str) -> Iterator[CsvRow]:
-    """Yield the rows of a CSV file, the header first; empty lines are no rows."""
+    These are the line at which a row begins, and the line and byte at which the next one does.
+    """
     place, begin = 0, 1
     with open_binary(path) as file:
 
@@ -412,7 +437,7 @@ def _csv_rows(path: Path, separator: str) -> Iterator[CsvRow]:
         reader = csv.reader(lines(), delimiter=separator)
         for cells in reader:
             if any(cell.strip() for cell in cells):
-                yield CsvRow(begin, reader.line_num + 1, place)
+                yield begin, reader.line_num + 1, place
             begin = reader.line_num + 1
 
 
@@ -426,17 +451,17 @@ def _rejected_rows(path: Path, separator: str, rejected: Mapping[int, str]) -> l
             for line, data in enumerate(file, start=1):
                 check_text(path, data, line)
     found, waiting = list[int](), sorted(rejected, reverse=True)
-    number, last = 0, CsvRow(1, 1, 0)
+    number, last = 0, (1, 1, 0)
     try:
         for number, last in enumerate(_csv_rows(path, separator)):
-            while waiting and waiting[-1] < last.next_byte:
+            while waiting and waiting[-1] < last[2]:
                 waiting.pop()
                 found.append(max(number, 1))
-        is_open = bool(found) and found[-1] == number and last.next_line - last.line > 1
-        line = last.line
+        line = last[0]
+        is_open = bool(found) and found[-1] == number and last[1] - line > 1
     except csv.Error:
         # The value is longer than any that Python reads.
-        is_open, line = True, last.next_line
+        is_open, line = True, last[1]
     if is_open:
         raise InputError(
             f"{str(path)!r} has a quote in the row that begins in line {line} that is never "
@@ -447,118 +472,60 @@ def _rejected_rows(path: Path, separator: str, rejected: Mapping[int, str]) -> l
 
 # Data frames and other tables --------------------------------------------------------------------
 
-INDEX = "__index_level_"
-"""Beginning of the name that pyarrow gives to the unnamed index of a pandas data frame."""
-CONVERSION_ERRORS = (TypeError, ValueError, OverflowError, pa.ArrowException)
-"""Errors of pyarrow if it cannot convert an object."""
 
-
-def _table_of(source: Any) -> tuple[str, tuple[Any, list[str]], Schema | None]:
-    """Return the name, the pyarrow table with its untyped columns, and the exported schema."""
-    name, found = "the table", source
+def arrow_table(source: Any) -> tuple[Any, list[str]]:
+    """Return a table of pyarrow, and the columns of several types, which became text."""
     try:
         if hasattr(source, "collect_schema") and hasattr(source, "collect"):
             # A lazy frame of polars.
-            name, found = "the query", source.collect()
+            source = source.collect()
         elif hasattr(source, "to_arrow_table") and hasattr(source, "project"):
             # A relation of DuckDB.
-            name, found = "the query", source.to_arrow_table()
+            source = source.to_arrow_table()
     except Exception as error:
         raise InputError(
             f"the query of the log cannot be run ({one_line(error)}): correct the "
             "query, or give its result"
         ) from error
-    table, as_text = arrow_table(found)
-    return name, (table, as_text), _schema_in((table.schema.metadata or {}).get(METADATA.encode()))
-
-
-def arrow_table(source: Any) -> tuple[Any, list[str]]:
-    """Return a table of pyarrow, and the columns of several types, which became text."""
+    untyped: list[str] = []
     try:
         # Polars and some other data frames have their own method.
         table = source.to_arrow() if hasattr(source, "to_arrow") else pa.table(source)
     except CONVERSION_ERRORS as error:
-        table, as_text = _column_by_column(source, error)
-    else:
-        as_text = []
+        table, untyped = _column_by_column(source, error)
     kept = [place for place, name in enumerate(table.column_names) if not name.startswith(INDEX)]
-    return table.select(kept), as_text
+    return table.select(kept), untyped
 
 
 def _column_by_column(source: Any, error: Exception) -> tuple[Any, list[str]]:
+    """Return a table, in which columns that pyarrow cannot convert are text."""
     if isinstance(source, Mapping):
         columns = {str(name): values for name, values in source.items()}
     elif hasattr(source, "notna") and source.columns.is_unique:
-        columns = {
-            str(name): source[name].astype(object).where(source[name].notna(), None)
-            for name in source.columns
-        }
+        objects = source.astype(object).where(source.notna(), None)
+        columns = {str(name): objects[name] for name in source.columns}
     else:
         raise InputError(
             f"a log cannot be read from a {type(source).__name__}: give a file, a data frame or a "
             f"table from names to columns ({error})"
         ) from error
-    arrays, as_text = {}, []
+    arrays, untyped = {}, []
     for name, values in columns.items():
         try:
             arrays[name] = pa.array(values)
         except CONVERSION_ERRORS as refused:
-            arrays[name] = _text(name, values, refused)
-            as_text.append(name)
+            single = isinstance(values, str) or not hasattr(values, "__iter__")
+            if single or getattr(values, "ndim", 1) != 1:
+                raise InputError(
+                    f"column {name!r} does not hold one value for each row ({refused}): give a "
+                    "list or an array of one dimension"
+                ) from refused
+            texts = [None if value is None else str(value) for value in values]
+            arrays[name] = pa.array(texts, pa.string())
+            untyped.append(name)
     try:
-        return pa.table(arrays), as_text
+        return pa.table(arrays), untyped
     except CONVERSION_ERRORS as refused:
         raise InputError(
             f"the columns do not form a table: {refused}; give columns of the same length"
         ) from refused
-
-
-def _text(name: str, values: Any, error: Exception) -> Any:
-    single = isinstance(values, str) or not hasattr(values, "__iter__")
-    if single or getattr(values, "ndim", 1) != 1:
-        raise InputError(
-            f"column {name!r} does not hold one value for each row ({error}): give a list or an "
-            "array of one dimension"
-        ) from error
-    return pa.array([None if value is None else str(value) for value in values], pa.string())
-
-
-# Folders and patterns ----------------------------------------------------------------------------
-
-ENDINGS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
-"""Endings of the files of a folder that are read; other files are left alone."""
-HIDDEN = (".", "_")
-"""Files and folders that begin so are not data: ``_SUCCESS``, ``.ipynb_checkpoints``."""
-
-
-def files_of(source: str | Path) -> Sequence[Path]:
-    """Return the files of a folder or a pattern such as ``logs/*.parquet``, sorted by their path.
-
-    Any other path is that of one file, which may not exist. A file whose name contains a bracket or
-    a star is a file, not a pattern.
-    """
-    path = Path(source)
-    if not path.is_dir() and (path.exists() or not has_magic(str(source))):
-        return [path]
-    if not path.is_dir():
-        base = Path(path.anchor)
-        files = sorted(one for one in base.glob(str(path.relative_to(base))) if one.is_file())
-        if not files:
-            raise InputError(
-                f"no file matches {str(source)!r}: check the pattern, and quote it, so the "
-                "shell does not expand it"
-            )
-        return files
-    files = [
-        one
-        for one in sorted(path.rglob("*"))
-        if one.is_file()
-        and one.name.lower().endswith(ENDINGS)
-        and not any(part.startswith(HIDDEN) for part in one.relative_to(path).parts)
-    ]
-    if not files:
-        raise InputError(
-            f"the folder {str(path)!r} has no file of a log: a log is Parquet, CSV or JSON lines "
-            f"({', '.join(ENDINGS)}); name a folder with such files, or one file"
-        )
-    return files

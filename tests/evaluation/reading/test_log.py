@@ -410,18 +410,6 @@ def test_the_first_row_of_an_id_that_can_be_used_is_kept():
     assert Log.read(table, skip_bad_rows=True).reward.tolist() == [1, 0, 0]
 
 
-@pytest.mark.parametrize("ids", [[5, 4, 7, 6], ["5", "4", "7", "6"], [5.0, 4.0, 7.0, 6.0]])
-def test_decreasing_ids_give_a_note_and_rows_are_not_sorted(ids, mentioned):
-    log = Log.read({**IDS, "id": ids})
-    assert log.reward.tolist() == IDS["reward"]
-    assert mentioned(log.notes, "id", 2)
-    # The row is that of the file.
-    table = {**IDS, "action": ["A", "Z", "B", "B"], "id": ids}
-    assert mentioned(Log.read(table, actions=["A", "B"], skip_bad_rows=True).notes[1:], "id", 4)
-    for unordered in ({"id": ["5", "4", "x", "6"]}, {"id": ids, "time": [1, 2, 3, 4]}):
-        assert Log.read({**IDS, **unordered}).notes == ()
-
-
 # Values
 
 

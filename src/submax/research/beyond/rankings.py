@@ -139,7 +139,6 @@ class Slates:
         wanted["item"] = sql.code(item, items)
         parts = list[dict[str, NDArray[Any]]]()
         for rows in sql.batches(wanted):
-            sql.bad.rows += int(np.count_nonzero(rows.bad))
             parts.append(rows.columns)
         sql.refuse()
         if not parts:
