@@ -9,7 +9,7 @@ from submax.models.networks.choices import INJECTION_FORMS
 from submax.models.nn.designs import Example
 from submax.models.nn.training import restored, unpacked
 from submax.models.training_settings import Training
-from submax.research.rivals.sequences import Autoregressive
+from submax.research.rivals.estimators import Autoregressive
 
 pytestmark = pytest.mark.xdist_group("Autoregressive")
 

@@ -11,7 +11,7 @@ from submax.models.nn.designs import Example
 from submax.models.nn.training import restored, unpacked
 from submax.models.training_settings import Training
 from submax.policies.reward_conditioned import RewardConditioned
-from submax.research.rivals.denoising import Denoising, signal_shares
+from submax.research.rivals.estimators import Denoising, signal_shares
 from submax.strategies.weighted import Optimistic
 from submax.testing.policies import REAL, check_densities
 

@@ -13,9 +13,7 @@ from submax.estimators.counting import Counting
 from submax.estimators.network import CVAE, Softmax
 from submax.models.training_settings import Training
 from submax.policies.reward_conditioned import RewardConditioned
-from submax.research.rivals.continual import VariationalContinual
-from submax.research.rivals.denoising import Denoising
-from submax.research.rivals.sequences import Autoregressive
+from submax.research.rivals.estimators import Autoregressive, Denoising, VariationalContinual
 from submax.strategies.weighted import Optimized
 from submax.testing.problems import some_feedback
 

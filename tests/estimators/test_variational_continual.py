@@ -11,8 +11,8 @@ from submax.core.spaces import Arms
 from submax.estimators.network import Softmax
 from submax.models.nn.designs import Design, Example
 from submax.models.training_settings import Training
-from submax.research.rivals.continual import VariationalContinual
 from submax.research.rivals.designs import VariationalDesign, VariationalModel, divergence
+from submax.research.rivals.estimators import VariationalContinual
 from submax.testing.problems import some_contexts, some_feedback
 
 pytestmark = pytest.mark.xdist_group("VariationalContinual")

@@ -24,7 +24,7 @@ from submax.policies import (
     SampleAverageUCB,
     VarianceNetworkUCB,
 )
-from submax.research.rivals.dropout import climbed_actions
+from submax.research.rivals.neural import climbed_actions, largest_normal
 from submax.research.rivals.value_networks import ValueBelief, ValueNetwork
 from submax.strategies import SubMax, Tilted
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
@@ -276,17 +276,11 @@ def test_the_highest_bound_of_sample_averages_is_taken(width, state, problem, va
 
 
 def test_sampling_is_the_chance_that_a_normal_draw_is_the_largest(state, problem, seed):
-    """Compare the quadrature with many draws; the tolerance is six standard errors."""
     context = some_contexts(problem, 4, 2, seed)
-    policy = SampleAverageSampling(hidden=8, scale=3.0)
-    found = policy.probabilities(state, context)
-    mean = state.belief.values(context)
-    deviation = 3.0 * np.sqrt(state.squares) / state.counts
-    draws = 20_000
-    rng = np.random.default_rng(seed)
-    drawn = mean[..., None] + deviation[:, None, :, None] * rng.normal(size=(4, 2, 3, draws))
-    share = np.stack([(drawn.argmax(axis=2) == arm).mean(axis=-1) for arm in range(3)], axis=-1)
-    assert np.all(np.abs(share - found) <= 6 * np.sqrt(found * (1 - found) / draws) + 1e-4)
+    found = SampleAverageSampling(hidden=8, scale=3.0).probabilities(state, context)
+    mean, deviation = state.belief.values(context), 3.0 * np.sqrt(state.squares) / state.counts
+    expected = largest_normal(mean, np.broadcast_to(deviation[:, None], mean.shape))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 @pytest.fixture(scope="module")

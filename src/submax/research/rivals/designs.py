@@ -27,8 +27,7 @@ from submax.models.nn.designs import (
     slot_network,
 )
 from submax.models.nn.reward_injection import Dense, Network
-from submax.research.rivals.denoising import DenoisingNetwork, signal_shares
-from submax.research.rivals.sequences import AutoregressiveNetwork
+from submax.research.rivals.estimators import AutoregressiveNetwork, DenoisingNetwork, signal_shares
 from submax.research.rivals.value_networks import ValueNetwork
 
 

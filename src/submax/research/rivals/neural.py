@@ -1,9 +1,9 @@
-"""Policies on value networks: ε-greedy, NeuralUCB and neural Thompson sampling."""
+"""Policies on value networks: ε-greedy, upper bounds, draws from beliefs, and climbing."""
 
 import math
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import scipy
@@ -11,12 +11,14 @@ from numpy.polynomial import legendre
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import BelowOne, Count, NonNegative, Positive, Probability
+from submax.core.errors import InputError
 from submax.core.numerics import highest
 from submax.core.policy import PolicyState, PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
+from submax.core.rewards import Continuous
 from submax.core.serialization import serializable
-from submax.core.spaces import Choices
-from submax.models.networks.choices import first_choices
+from submax.core.spaces import Choices, Space
+from submax.models.networks.choices import first_choices, parameters_where, where_chosen
 from submax.models.training_settings import Training
 from submax.research.rivals.value_networks import (
     Hidden,
@@ -26,6 +28,7 @@ from submax.research.rivals.value_networks import (
     ValueNetworkPolicy,
     Weights,
     highest_at_random,
+    reward_shares,
 )
 
 REACH = 7.5
@@ -40,6 +43,9 @@ PANEL_WIDTH = 0.6
 """The largest logarithmic width of a panel that keeps the error below 1e-9; the tests check it."""
 NUMBERS_PER_CHUNK = 2**20
 """About how many numbers an intermediate array holds, 8 MB, whatever the size of the problem."""
+FIRST_SQUARE = 1.0
+"""The sum of squared residuals of an action begins with this, the largest squared residual of
+rewards between 0 and 1, as in the paper's algorithm."""
 
 
 def largest_normal(mean: Floats, deviation: Floats) -> Floats:
@@ -61,99 +67,55 @@ def largest_normal(mean: Floats, deviation: Floats) -> Floats:
     return result.reshape(mean.shape)
 
 
-class NormalRivals(NamedTuple):
-    """Variables N(``mean``, ``deviation``²) in N rows, and the axis to integrate over.
-
-    ``random [N, K]`` are the variables with a density. The axis has its lower limit ``start``, the
-    smallest deviation ``unit`` of a variable that reaches it, and the logarithmic length
-    ``stretch``. Means are relative to the variable that sets the start: differences far below the
-    means stay exact.
-    """
-
-    mean: Floats
-    deviation: Floats
-    random: Booleans
-    start: Floats
-    unit: Floats
-    stretch: Floats
-
-    @classmethod
-    def of(cls, mean: Floats, deviation: Floats) -> Self:
-        """Return the rivals with a start that is as high as possible."""
-        leader = np.argmax(mean - REACH * deviation, axis=-1)
-        mean = mean - np.take_along_axis(mean, leader[:, None], axis=-1)
-        rivals = cls._from(mean, deviation, (mean - REACH * deviation).max(axis=-1))
-        low, high = np.zeros(len(mean)), np.ones(len(mean))
-        for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            below = rivals.below(rivals.point(middle[:, None])).prod(axis=-1)[:, 0]
-            low, high = np.where(below < NEGLIGIBLE, (middle, high), (low, middle))
-        return cls._from(mean, deviation, rivals.point(low[:, None])[:, 0])
-
-    @classmethod
-    def _from(cls, mean: Floats, deviation: Floats, start: Floats) -> Self:
-        upper, random = mean + REACH * deviation, deviation > 0
-        reaches = random & (upper >= start[:, None])
-        narrowest = np.where(reaches, deviation, np.inf).min(axis=-1)
-        unit = np.where(np.isfinite(narrowest), narrowest, 1.0)
-        stretch = np.log1p(np.maximum(upper.max(axis=-1) - start, 0.0) / unit)
-        return cls(mean, np.where(random, deviation, 1.0), random, start, unit, stretch)
-
-    def of_rows(self, rows: Integers) -> Self:
-        """Return some of the rows."""
-        parts: list[Any] = [part[rows] for part in self]
-        return type(self)(*parts)
-
-    def point(self, share: Floats) -> Floats:
-        """Return the points at these shares of the axis: ``[N or 1, m] -> [N, m]``."""
-        return self.start[:, None] + self.unit[:, None] * np.expm1(self.stretch[:, None] * share)
-
-    def below(self, point: Floats) -> Floats:
-        """F of every variable at ``point [N, m]``, 1 for constants: ``[N, m, K]``."""
-        below: Floats = scipy.special.ndtr(self._standardized(point))
-        if not self.random.all():
-            below[~np.broadcast_to(self.random[:, None, :], below.shape)] = 1.0
-        return below
-
-    def density(self, point: Floats) -> Floats:
-        """The density f of every variable at ``point [N, m]``, 0 for constants: ``[N, m, K]``."""
-        density: Floats = np.exp(-0.5 * self._standardized(point) ** 2)
-        height = np.where(self.random, 1 / (math.sqrt(2 * math.pi) * self.deviation), 0.0)
-        density *= height[:, None, :]
-        return density
-
-    def _standardized(self, point: Floats) -> Floats:
-        return (point[:, :, None] - self.mean[:, None, :]) / self.deviation[:, None, :]
-
-
 def _largest(mean: Floats, deviation: Floats) -> Floats:
-    rivals = NormalRivals.of(mean, deviation)
-    needed = np.maximum(np.ceil(rivals.stretch / PANEL_WIDTH), FEWEST_PANELS)
-    panels = np.exp2(np.ceil(np.log2(needed))).astype(np.int64)
+    """The probabilities for N rows of K variables; a variable of deviation 0 is a constant."""
+    # Means are relative to the variable that sets the start of the axis: differences far below the
+    # means stay exact.
+    leader = np.argmax(mean - REACH * deviation, axis=-1)
+    mean = mean - np.take_along_axis(mean, leader[:, None], axis=-1)
+    upper, random = mean + REACH * deviation, deviation > 0
+    width = np.where(random, deviation, 1.0)
+
+    def axis(start: Floats) -> tuple[Floats, Floats]:
+        """The smallest deviation of variables that reach the axis, and its logarithmic length."""
+        reaches = random & (upper >= start)
+        narrowest = np.where(reaches, deviation, np.inf).min(axis=-1, keepdims=True)
+        unit = np.where(np.isfinite(narrowest), narrowest, 1.0)
+        length = np.maximum(upper.max(axis=-1, keepdims=True) - start, 0.0)
+        return unit, np.log1p(length / unit)
+
+    def below(point: Floats) -> Floats:
+        """F of every variable at ``point [N, m]``, 1 for constants: ``[N, m, K]``."""
+        standardized = (point[:, :, None] - mean[:, None]) / width[:, None]
+        return np.where(random[:, None], scipy.special.ndtr(standardized), 1.0)
+
+    start = (mean - REACH * deviation).max(axis=-1, keepdims=True)
+    unit, stretch = axis(start)
+    low, high = np.zeros(start.shape), np.ones(start.shape)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        chance = below(start + unit * np.expm1(stretch * middle)).prod(axis=-1)
+        low, high = np.where(chance < NEGLIGIBLE, (middle, high), (low, middle))
+    start = start + unit * np.expm1(stretch * low)
+    unit, stretch = axis(start)
+    needed = max(math.ceil(stretch.max() / PANEL_WIDTH), FEWEST_PANELS)
+    nodes, weights = _rule(2 ** math.ceil(math.log2(needed)))
     # A constant is the largest if all variables with a density lie below the start.
-    constant = ~rivals.random & (rivals.mean >= rivals.start[:, None])
+    constant = ~random & (mean >= start)
     ties = np.maximum(constant.sum(axis=-1, keepdims=True), 1)
-    probability = constant * rivals.below(rivals.start[:, None]).prod(axis=-1) / ties
-    for count in np.unique(panels):
-        rows = np.flatnonzero(panels == count)
-        probability[rows] += _integrals(rivals.of_rows(rows), int(count))
-    return probability / probability.sum(axis=-1, keepdims=True)
-
-
-def _integrals(rivals: NormalRivals, panels: int) -> Floats:
-    """Return ∫ f_k Π_{j≠k} F_j, ``[N, K]``, by blocks of nodes of bounded size."""
-    total = np.zeros(rivals.mean.shape)
-    step = max(1, NUMBERS_PER_CHUNK // rivals.mean.size)
-    stretch, unit = rivals.stretch[:, None], rivals.unit[:, None]
-    nodes, weights = _rule(panels)
+    probability = constant * below(start).prod(axis=-1) / ties
+    height = np.where(random, 1 / (math.sqrt(2 * math.pi) * width), 0.0)
+    step = max(1, NUMBERS_PER_CHUNK // mean.size)
     for first in range(0, len(nodes), step):
         node, weight = nodes[first : first + step], weights[first : first + step]
-        point = rivals.point(node[None])
-        below = rivals.below(point)
+        point = start + unit * np.expm1(stretch * node)
+        lower = below(point)
         # Above the start every F is at least Φ(−7.5), so F_k can be divided out again.
-        speed = weight * stretch * unit * np.exp(stretch * node) * below.prod(axis=-1)
-        total += np.einsum("nmk,nm->nk", rivals.density(point) / below, speed)
-    return total
+        speed = weight * stretch * unit * np.exp(stretch * node) * lower.prod(axis=-1)
+        standardized = (point[:, :, None] - mean[:, None]) / width[:, None]
+        density = height[:, None] * np.exp(-0.5 * standardized**2)
+        probability += np.einsum("nmk,nm->nk", density / lower, speed)
+    return probability / probability.sum(axis=-1, keepdims=True)
 
 
 @cache
@@ -393,3 +355,526 @@ class NeuralThompson(GradientFeaturePolicy, NormalSampling[GradientBelief]):
     """
 
     scale: NonNegative = 0.1
+
+
+@serializable("residual-belief")
+class ResidualBelief(NamedTuple):
+    """The value v(a, c) of a network, with τ_a² = S_a / n_a, the mean squared residual of action a.
+
+    S_a is 1 plus the sum of (r_i − v_i(a, c_i))² over the observations of a, ``squares [R, M]``,
+    and n_a their number, ``counts [R, M]``. The prediction v_i is that of the network from before
+    observation i was learned from. Rewards are scaled to the range from 0 to 1, and v is the
+    sigmoid of the network's output.
+
+    Reference: Zhu and Rigotti (2021), algorithm 1.
+
+    *Departs from the paper:* the network reads the action as an input, whereas the paper has one
+    network for each action. Rewards come in batches, whose residuals all refer to the network
+    before the batch. An action without observations counts as observed once.
+    """
+
+    belief: ValueBelief
+    squares: Floats
+    counts: Floats
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that the network is trained for."""
+        return self.belief.problem
+
+    @classmethod
+    def empty(cls, problem: Problem, replicas: int, hidden: int) -> Self:
+        """Return the belief before any feedback."""
+        belief = ValueBelief.empty(problem, replicas, hidden)
+        shape = (replicas, problem.space.size)
+        return cls(belief, np.full(shape, FIRST_SQUARE), np.zeros(shape))
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the belief about the joint actions of these choices alone."""
+        kept = self.problem.space.indices_of(choices)
+        return self._replace(
+            belief=self.belief.restricted(choices),
+            squares=self.squares[:, kept],
+            counts=self.counts[:, kept],
+        )
+
+    def trained(
+        self, feedback: Feedback, training: Training, dropout: float, rng: np.random.Generator
+    ) -> Self:
+        """Return the belief after more feedback; the same object if the feedback has no rows."""
+        belief = self.belief.trained(feedback, training, dropout, rng)
+        if belief is self.belief:
+            return self
+        squares, counts = self.squares.copy(), self.counts.copy()
+        replica, row = np.nonzero(feedback.weight > 0)
+        action = self.problem.space.index(feedback.action[replica, row])
+        reward = reward_shares(self.problem.scale, belief.buffer, feedback.reward)
+        residual = (reward - self.belief.values_of(feedback))[replica, row]
+        weight = feedback.weight[replica, row]
+        np.add.at(squares, (replica, action), weight * residual**2)
+        np.add.at(counts, (replica, action), weight)
+        return type(self)(belief, squares, counts)
+
+    def scores(self, context: Floats) -> tuple[Floats, Floats]:
+        """Return v(a, c), ``[R, n, M]``, and its standard error τ_a / √n_a, ``[R, 1, M]``."""
+        counts = np.maximum(self.counts, 1.0)
+        return self.belief.values(context), np.sqrt(self.squares / counts**2)[:, None]
+
+
+class SampleAveragePolicy(ValueNetworkPolicy[ResidualBelief], TabularPolicy[ResidualBelief]):
+    """A policy that decides by the values and standard errors that a `ResidualBelief` gives."""
+
+    belief = ResidualBelief
+
+
+@dataclass(frozen=True)
+class SampleAverageSampling(SampleAveragePolicy, NormalSampling[ResidualBelief]):
+    """Draw a value N(v(a, c), ν² τ_a² / n_a) for each action and take the action with the largest.
+
+    v is the value network, τ_a² the mean squared residual of action a and n_a the number of its
+    observations. ν is ``scale``, which is 1 in the paper: the larger, the more is explored.
+    π(a | c), the probability that the draw of a is the largest, is computed by quadrature.
+
+    Reference: Zhu and Rigotti (2021). `ResidualBelief` says where it departs from the paper.
+    """
+
+    scale: NonNegative = 1.0
+
+
+@dataclass(frozen=True)
+class SampleAverageUCB(SampleAveragePolicy):
+    """Take the action with the highest upper confidence bound, v(a, c) + γ τ_a √(ln n / n_a).
+
+    v is the value network, τ_a² the mean squared residual of action a, n_a the number of its
+    observations and n that of all actions. γ is ``width``, which is 1 in the paper: the larger, the
+    more is explored. Actions with equal bounds share the probability.
+
+    Reference: Zhu and Rigotti (2021). `ResidualBelief` says where it departs from the paper.
+    """
+
+    width: NonNegative = 1.0
+
+    def probabilities(self, state: ResidualBelief, context: Floats) -> Floats:
+        value, error = state.scores(context)
+        total = np.maximum(state.counts.sum(axis=1), 1.0)[:, None, None]
+        return highest(value + self.width * np.sqrt(np.log(total)) * error)
+
+
+SQUARES = Continuous(low=0.0, high=1.0)
+"""Squared residuals of rewards that are scaled to the range from 0 to 1 lie in this range, too."""
+
+
+@serializable("variance-belief")
+class VarianceBelief(NamedTuple):
+    """The value v(a, c) of one network, and s²(a, c), the squared residual that another predicts.
+
+    The second network is trained on (r_i − v(a_i, c_i))² for all observations, with the same loss
+    and the same training as the first one. Rewards are scaled to the range from 0 to 1.
+
+    Reference: Rawson and Freeman (2021).
+
+    *Departs from the paper:* both networks read the action as an input, and are trained again on
+    all observations at each update. Squared residuals are predicted by a sigmoid, trained by
+    cross-entropy, so that s² cannot be negative.
+    """
+
+    mean: ValueBelief
+    variance: ValueBelief
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that the networks are trained for."""
+        return self.mean.problem
+
+    @classmethod
+    def empty(cls, problem: Problem, replicas: int, hidden: int) -> Self:
+        """Return the belief before any feedback: all actions have the same value and variance."""
+        squares = Problem(problem.space, problem.context_width, SQUARES)
+        return cls(
+            ValueBelief.empty(problem, replicas, hidden),
+            ValueBelief.empty(squares, replicas, hidden),
+        )
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the belief about these choices alone."""
+        return self._replace(
+            mean=self.mean.restricted(choices), variance=self.variance.restricted(choices)
+        )
+
+    def trained(
+        self, feedback: Feedback, training: Training, dropout: float, rng: np.random.Generator
+    ) -> Self:
+        """Return the belief after more feedback; the same object if the feedback has no rows."""
+        mean = self.mean.trained(feedback, training, dropout, rng)
+        if mean is self.mean:
+            return self
+        buffer = mean.buffer
+        reward = reward_shares(self.problem.scale, buffer, buffer.reward)
+        learned = np.any(feedback.weight > 0, axis=1)
+        squares = Feedback(
+            buffer.context.astype(np.float64),
+            buffer.action,
+            np.clip((reward - mean.values_of(buffer)) ** 2, 0.0, 1.0),
+            None,
+            buffer.weight * learned[:, None],
+        )
+        old = self.variance
+        fresh = ValueBelief.unlisted(old.problem, len(learned), old.network.head_weight.shape[1])
+        new = fresh.trained(squares, training, dropout, rng)
+        variance = old._replace(
+            parameters=parameters_where(learned, new.parameters, old.parameters),
+            network=new.network.where(learned, old.network),
+            scaling=new.scaling if new.scaling is None else new.scaling.where(learned, old.scaling),
+        )
+        return type(self)(mean, variance)
+
+    def scores(self, context: Floats) -> tuple[Floats, Floats]:
+        """Return v(a, c) and s(a, c) of every joint action, both ``[R, n, M]``."""
+        return self.mean.values(context), np.sqrt(self.variance.values(context))
+
+
+@dataclass(frozen=True)
+class VarianceNetworkUCB(ValueNetworkPolicy[VarianceBelief], TabularPolicy[VarianceBelief]):
+    """Take the action with the highest upper confidence bound, v(a, c) + γ s(a, c).
+
+    v is a value network with two layers of ``hidden`` units, trained as ``training`` says, with the
+    probability ``dropout`` of leaving out a unit in training. s² is a second network of the same
+    form, which predicts the squared residual of the first. γ is ``width``: the larger, the more is
+    explored. Actions with equal bounds share the probability.
+
+    Reference: Rawson and Freeman (2021). `VarianceBelief` says where it departs from the paper.
+    """
+
+    width: NonNegative = 0.1
+    belief = VarianceBelief
+
+    def probabilities(self, state: VarianceBelief, context: Floats) -> Floats:
+        value, deviation = state.scores(context)
+        return highest(value + self.width * deviation)
+
+
+def dropout_masks(
+    shape: tuple[int, int, int], dropout: float, rng: np.random.Generator
+) -> tuple[Weights, Weights]:
+    """Draw a mask for each layer: 0 for a unit that is left out, 1 / (1 − dropout) otherwise.
+
+    ``shape`` is ``(replicas, masks, units)``.
+    """
+    kept = 1 - dropout
+    drawn = rng.random((2, *shape)) < kept
+    first, second = (drawn / kept).astype(np.float32)
+    return first, second
+
+
+@serializable("dropout-state")
+class DropoutState(NamedTuple):
+    """A value network, and P dropout masks of its first and second layer, each ``[R, P, H]``."""
+
+    belief: ValueBelief
+    first: Weights
+    second: Weights
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that the network is trained for."""
+        return self.belief.problem
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the network with these choices alone."""
+        return self._replace(belief=self.belief.restricted(choices))
+
+
+@dataclass(frozen=True)
+class DropoutThompson(ValueNetworkPolicy[DropoutState], TabularPolicy[DropoutState]):
+    """Apply a random dropout mask to a value network and take the action with the highest value.
+
+    π(a | c) = Σ_m 1[a = argmax_b f(b, c; mask m)] / P. f is the logit of a value network with two
+    layers of ``hidden`` units, trained as ``training`` says, with the probability ``dropout`` of
+    leaving out a unit. P = ``masks`` masks are drawn at each update. A decision uses one of them,
+    picked at random, for all its actions; this makes π the share of masks under which a has the
+    highest value.
+
+    Reference: Gal and Ghahramani (2016); Riquelme et al. (2018).
+    """
+
+    dropout: BelowOne = 0.1
+    masks: Count = 100
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> DropoutState:
+        belief = ValueBelief.empty(problem, replicas, self.hidden)
+        return DropoutState(belief, *self._masks(replicas, rng))
+
+    def act(self, state: DropoutState, context: Floats, rng: np.random.Generator) -> ChosenActions:
+        replicas, rows = context.shape[:2]
+        picked = rng.integers(self.masks, size=(replicas, rows))[..., None]
+        masks = (
+            np.take_along_axis(state.first, picked, axis=1),
+            np.take_along_axis(state.second, picked, axis=1),
+        )
+        index = highest_at_random(state.belief.logits(context, masks), rng)
+        return ChosenActions(state.problem.space.action(index), None)
+
+    def probabilities(self, state: DropoutState, context: Floats) -> Floats:
+        total = np.zeros((*context.shape[:2], state.problem.space.size))
+        for mask in range(self.masks):
+            one = slice(mask, mask + 1)
+            total += highest(
+                state.belief.logits(context, (state.first[:, one], state.second[:, one]))
+            )
+        return total / self.masks
+
+    def update(
+        self, state: DropoutState, feedback: Feedback, rng: np.random.Generator
+    ) -> DropoutState:
+        belief = state.belief.trained(feedback, self.training, self.dropout, rng)
+        if belief is state.belief:
+            return state
+        # Replicas without new rows keep their masks.
+        learned = np.any(feedback.weight > 0, axis=1)
+        drawn = self._masks(len(state.first), rng)
+        return DropoutState(belief, *where_chosen(learned, drawn, (state.first, state.second)))
+
+    def _masks(self, replicas: int, rng: np.random.Generator) -> tuple[Weights, Weights]:
+        return dropout_masks((replicas, self.masks, self.hidden), self.dropout, rng)
+
+
+CANDIDATE_ACTIVATIONS = 2**18
+"""About how many activations one step of a climb holds: 1 MB of float32, so that they stay in the
+cache of one core."""
+
+
+def check_choices(space: Space, policy: str) -> None:
+    """Raise an InputError if an action has real-valued parts, over which nothing climbs."""
+    if space.reals:
+        raise InputError(
+            f"{policy} climbs over choices, and {space} has real-valued parts: take "
+            "fourier-thompson or rcp-cvae-submax"
+        )
+
+
+def climbed_actions(
+    belief: ValueBelief,
+    context: Floats,
+    starts: Integers,
+    sweeps: int,
+    masks: tuple[Weights, Weights] | None = None,
+) -> Integers:
+    """Return the action of the highest value that a climb finds in each context: ``[R, n, S]``.
+
+    ``starts [R, T, S]`` are the actions at which T climbs begin in every context. A sweep sets one
+    slot after the other to its best choice, given the choices of all other slots. The best end of
+    the T climbs counts. ``masks`` are dropout masks of the two layers, ``[R, n, H]``.
+    """
+    belief.problem.check_context(context)
+    network, sizes = belief.network, belief.problem.space.choices
+    replicas, climbs, slots = starts.shape
+    given = network.from_context(belief.inputs(context))
+    step = max(1, CANDIDATE_ACTIVATIONS // (climbs * max(sizes) * given.shape[-1]))
+    found = np.empty((replicas, context.shape[1], slots), dtype=np.int64)
+    for replica in range(replicas):
+        for begin in range(0, context.shape[1], step):
+            part = (replica, slice(begin, begin + step))
+            of_part = None if masks is None else (masks[0][part], masks[1][part])
+            climb = _Climb(network.of_replica(replica), sizes, given[part], of_part)
+            found[part] = climb.best_end(starts[replica], sweeps)
+    return found
+
+
+class _Climb:
+    """Climbs over the choices of one replica, in n contexts whose part of layer 1 is ``given``."""
+
+    def __init__(
+        self,
+        network: ValueNetwork,
+        sizes: tuple[int, ...],
+        given: Weights,
+        masks: tuple[Weights, Weights] | None,
+    ) -> None:
+        self.network, self.given, self.masks = network, given, masks
+        self.rows_of_slot = [
+            network.choice_weight[first : first + size]
+            for first, size in zip(first_choices(sizes), sizes, strict=True)
+        ]
+
+    def best_end(self, starts: Integers, sweeps: int) -> Integers:
+        """Return the best end ``[n, S]`` of climbs that begin at ``starts [T, S]``."""
+        contexts = np.repeat(np.arange(len(self.given)), len(starts))
+        action = np.tile(starts, (len(self.given), 1))
+        reached = self.given[contexts]
+        for slot, rows in enumerate(self.rows_of_slot):
+            reached += rows[action[:, slot]]
+        value = np.empty(len(action))
+        moving = np.arange(len(action))
+        for _ in range(sweeps):
+            before = action[moving]
+            for slot, rows in enumerate(self.rows_of_slot):
+                others = reached[moving] - rows[action[moving, slot]]
+                logits = self._logits(others[:, None] + rows, contexts[moving])
+                best = logits.argmax(axis=1)
+                action[moving, slot] = best
+                reached[moving] = others + rows[best]
+                value[moving] = logits[np.arange(len(best)), best]
+            # A climb that a whole sweep did not move has reached its end.
+            moving = moving[(action[moving] != before).any(axis=1)]
+            if not moving.size:
+                break
+        shape = (len(self.given), len(starts))
+        ends = value.reshape(shape).argmax(axis=1)
+        return action.reshape(*shape, -1)[np.arange(len(ends)), ends]
+
+    def _logits(self, first: Weights, contexts: Integers) -> Numbers:
+        """Return logits ``[m, M]``, less the head's bias, from the first layer's inputs.
+
+        ``first`` is ``[m, M, H]``, and ``contexts [m]`` says which of the n contexts a row has.
+        """
+        np.maximum(first, 0, out=first)
+        head = self.network.head_weight[None]
+        if self.masks is not None:
+            first *= self.masks[0][contexts][:, None]
+            head = head * self.masks[1][contexts]
+        second = first.reshape(-1, first.shape[-1]) @ self.network.second_weight
+        second += self.network.second_bias
+        np.maximum(second, 0, out=second)
+        return (second.reshape(first.shape) @ head[:, :, None])[:, :, 0]
+
+
+@serializable("climbing-state")
+class ClimbingState(NamedTuple):
+    """A value network, the actions ``starts [R, T, S]`` at which climbs begin, and dropout masks.
+
+    The ``masks`` of its two layers are ``[R, P, H]``; there are none without dropout.
+    """
+
+    belief: ValueBelief
+    starts: Integers
+    masks: tuple[Weights, ...] = ()
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that the network is trained for."""
+        return self.belief.problem
+
+    @property
+    def learned(self) -> Booleans:
+        """Which replicas have rows to learn from, ``[R, 1]``."""
+        return (self.belief.buffer.filled > 0)[:, None]
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the network with these choices alone; climbs begin at choices among them."""
+        sizes = [len(slot) for slot in choices]
+        return self._replace(belief=self.belief.restricted(choices), starts=self.starts % sizes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClimbingPolicy(ValueNetworkPolicy[ClimbingState]):
+    """A policy on a value network that climbs from ``climbs`` random joint actions.
+
+    They are drawn at every update. From each of them coordinate ascent sets one slot after the
+    other to its best choice, at most ``sweeps`` times. No joint action is listed. Before the first
+    feedback the policy is uniform.
+    """
+
+    dropout: BelowOne = 0.1
+    climbs: Count = 4
+    sweeps: Count = 4
+
+    def drawn_masks(self, replicas: int, rng: np.random.Generator) -> tuple[Weights, ...]:
+        """Draw the dropout masks of decisions until the next update; none by default."""
+        return ()
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ClimbingState:
+        check_choices(problem.space, f"the {type(self).__name__} policy")
+        belief = ValueBelief.unlisted(problem, replicas, self.hidden)
+        masks = self.drawn_masks(replicas, rng)
+        return ClimbingState(belief, problem.space.uniform((replicas, self.climbs), rng), masks)
+
+    def update(
+        self, state: ClimbingState, feedback: Feedback, rng: np.random.Generator
+    ) -> ClimbingState:
+        belief = state.belief.trained(feedback, self.training, self.dropout, rng)
+        if belief is state.belief:
+            return state
+        new = np.any(feedback.weight > 0, axis=1)
+        masks = self.drawn_masks(len(new), rng)
+        starts = state.problem.space.uniform(state.starts.shape[:2], rng)
+        starts = np.where(new[:, None, None], starts, state.starts)
+        return ClimbingState(belief, starts, tuple(where_chosen(new, masks, state.masks)))
+
+
+@dataclass(frozen=True)
+class ClimbingDropoutThompson(ClimbingPolicy):
+    """Apply a random dropout mask to a value network and take the best action that climbing finds.
+
+    π(a | c) = Σ_m 1[a = climb(c; mask m)] / P. P = ``masks`` masks are drawn at each update, and a
+    decision uses one of them, picked at random, for all its actions. From each of ``climbs`` random
+    joint actions, coordinate ascent sets one slot after the other to its best choice, at most
+    ``sweeps`` times. No joint action is listed. Before the first feedback the policy is uniform.
+    The network has two layers of ``hidden`` units, and ``dropout`` is the probability of leaving
+    out a unit.
+
+    Reference: Gal and Ghahramani (2016); Hill et al. (2017) on climbing over slots.
+    """
+
+    dropout: BelowOne = 0.1
+    masks: Count = 20
+
+    def drawn_masks(self, replicas: int, rng: np.random.Generator) -> tuple[Weights, ...]:
+        return dropout_masks((replicas, self.masks, self.hidden), self.dropout, rng)
+
+    def act(self, state: ClimbingState, context: Floats, rng: np.random.Generator) -> ChosenActions:
+        picked = rng.integers(self.masks, size=context.shape[:2])
+        action = self._climbed(state, context, picked)
+        uniform = state.problem.space.uniform(context.shape[:2], rng)
+        return ChosenActions(np.where(state.learned[..., None], action, uniform), None)
+
+    def log_prob(self, state: ClimbingState, context: Floats, action: Integers) -> Floats:
+        state.problem.check_action(action)
+        share = np.zeros(context.shape[:2])
+        for mask in range(self.masks):
+            end = self._climbed(state, context, np.full(context.shape[:2], mask))
+            share += (end == action).all(axis=-1) / self.masks
+        uniform = np.exp(-state.problem.space.log_measure)
+        with np.errstate(divide="ignore"):
+            return np.log(np.where(state.learned, share, uniform))
+
+    def _climbed(self, state: ClimbingState, context: Floats, picked: Integers) -> Integers:
+        """Climb under the masks with the indices ``picked [R, n]``."""
+        index = picked[..., None]
+        first, second = (np.take_along_axis(one, index, axis=1) for one in state.masks)
+        return climbed_actions(state.belief, context, state.starts, self.sweeps, (first, second))
+
+
+@dataclass(frozen=True)
+class ClimbingEpsilonGreedy(ClimbingPolicy):
+    """Explore uniformly with probability ε, else take the best action that climbing finds.
+
+    π(a | c) = ε / M + (1 − ε) 1[a = climb(c)], with M joint actions. The value of (action ⊕
+    context) is learned by a network with two layers of ``hidden`` units and ``dropout`` in
+    training. From each of ``climbs`` random joint actions, which are drawn at every update,
+    coordinate ascent sets one slot after the other to its best choice, at most ``sweeps`` times.
+    No joint action is listed. Before the first feedback the policy is uniform.
+
+    Reference: Sutton and Barto (2018), section 2.2; Hill et al. (2017) on climbing over slots.
+    """
+
+    epsilon: Probability = 0.1
+
+    def act(self, state: ClimbingState, context: Floats, rng: np.random.Generator) -> ChosenActions:
+        greedy = climbed_actions(state.belief, context, state.starts, self.sweeps)
+        explores = (rng.random(greedy.shape[:2]) < self.epsilon) | ~state.learned
+        uniform = state.problem.space.uniform(greedy.shape[:2], rng)
+        action = np.where(explores[..., None], uniform, greedy)
+        return ChosenActions(action, self._log_prob(state, greedy, action))
+
+    def log_prob(self, state: ClimbingState, context: Floats, action: Integers) -> Floats:
+        state.problem.check_action(action)
+        greedy = climbed_actions(state.belief, context, state.starts, self.sweeps)
+        return self._log_prob(state, greedy, action)
+
+    def _log_prob(self, state: ClimbingState, greedy: Integers, action: Integers) -> Floats:
+        uniform = np.exp(-state.problem.space.log_measure)
+        same = (greedy == action).all(axis=-1)
+        mixed = self.epsilon * uniform + (1 - self.epsilon) * same
+        with np.errstate(divide="ignore"):
+            log_prob: Floats = np.log(np.where(state.learned, mixed, uniform))
+        return log_prob
