@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     Found = Client | StoreClient
     """A bandit or a whole server or store; both have the methods of ``Operations``."""
 
+Table = dict[str, Any]
+Answer = tuple[object, Iterable[str]]
+"""What a command prints: as JSON, and as lines for people."""
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 STORE = click.option(
     "--store",
@@ -36,35 +39,32 @@ STORE = click.option(
 )
 SLOT = click.option("--slot", metavar="SLOT", default="", help="The slot of the choice.")
 TRUST = click.option("--trust", is_flag=True, help="Run the code of a policy of your own.")
-CHOICE = click.argument("choice", metavar="CHOICE")
-ANY_CHOICE = click.argument("choice", metavar="[CHOICE]", required=False)
 PATH = click.Path(path_type=Path)
-Table = dict[str, Any]
-Answer = tuple[object, Iterable[str]]
-"""What a command prints: as JSON, and as lines for people."""
-Carry = Callable[..., Answer]
+
+
+def repeated(name: str, word: str, metavar: str, text: str, **options: Any) -> Any:
+    """An option that can be repeated."""
+    return click.option(name, word, multiple=True, metavar=metavar, help=text, **options)
 
 
 def command_on(
-    group: click.Group, name: str | None = None, *, of: str = "NAME"
-) -> Callable[[Carry], click.Command]:
+    group: click.Group, name: str | None = None, *, of: str = "NAME", about: str | None = None
+) -> Callable[[Callable[..., Answer]], click.Command]:
     """Declare a command of a group; it gets what is opened, and returns what is printed.
 
     It is about the bandit ``NAME``, about the only bandit if ``[NAME]`` may be left out, or, if
-    ``of`` is empty, about a whole store or server.
+    ``of`` is empty, about a whole store or server. ``about`` is its help instead of a docstring.
     """
 
-    def declare(function: Carry) -> click.Command:
+    def declare(function: Callable[..., Answer]) -> click.Command:
         @functools.wraps(function)
         def run(
             place: str, as_json: bool, bandit: str | None = None, trust: bool = False, **given: Any
         ) -> None:
-            from submax.cli.places import opened, the_bandit
+            from submax.cli.places import opened
 
-            open_place = the_bandit if of == "[NAME]" else opened
-            with open_place(place, bandit, trust=trust) as found:
-                value, lines = function(found, **given)
-                printed(value, lines, as_json)
+            with opened(place, bandit, trust=trust, one_is_needed=bool(of)) as found:
+                printed(*function(found, **given), as_json)
 
         own: list[click.Parameter] = getattr(function, "__click_params__", [])
         params: list[click.Parameter] = []
@@ -73,7 +73,7 @@ def command_on(
         params.extend(own)
         if of:
             click.argument("bandit", metavar=of, required=of == "NAME")(run)
-        return group.command(name)(run)
+        return group.command(name, help=about)(run)
 
     return declare
 
@@ -105,14 +105,20 @@ def value_of(text: str) -> Any:
         return text
 
 
-def pair(text: str, option: str, example: str) -> tuple[str, str]:
-    """The two sides of a text such as ``age=31``."""
+def pairs(texts: Sequence[str], option: str, example: str) -> Iterator[tuple[str, str]]:
+    """The two sides of texts such as ``age=31``."""
     from submax.core.errors import InputError
 
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise InputError(f"{option} was {text!r:.60}: write NAME=VALUE, as in {example}")
-    return name, value
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise InputError(f"{option} was {text!r:.60}: write NAME=VALUE, as in {example}")
+        yield name, value
+
+
+def values_of(texts: Sequence[str], option: str, example: str) -> Table:
+    """A table of texts such as ``age=31``."""
+    return {name: value_of(value) for name, value in pairs(texts, option, example)}
 
 
 def changes_of(texts: Sequence[str]) -> Table:
@@ -120,8 +126,7 @@ def changes_of(texts: Sequence[str]) -> Table:
     from submax.core.errors import InputError
 
     changes: Table = {}
-    for text in texts:
-        path, value = pair(text, "a setting", "refit_rows=200")
+    for path, value in pairs(texts, "a setting", "refit_rows=200"):
         table, (*parents, word) = changes, path.split(".")
         for parent in parents:
             table = table.setdefault(parent, {})
@@ -142,8 +147,7 @@ def actions_of(texts: Sequence[str]) -> Any:
     if len(texts) == 1 and "=" not in texts[0]:
         return texts[0].split(",")
     slots: dict[str, Any] = {}
-    for text in texts:
-        name, choices = pair(text, "--actions", "title=A,B or, for a number, price=1:9.5")
+    for name, choices in pairs(texts, "--actions", "title=A,B or, for a number, price=1:9.5"):
         low, colon, high = choices.partition(":")
         try:
             slots[name] = (float(low), float(high)) if colon else choices.split(",")
@@ -158,8 +162,8 @@ def context_of(texts: Sequence[str]) -> dict[str, Any]:
     >>> context_of(["country=de,fr", "age=number"])
     {'country': ['de', 'fr'], 'age': 'number'}
     """
-    pairs = dict(pair(text, "--context", "country=de,fr or age=number") for text in texts)
-    return {name: kind if kind == "number" else kind.split(",") for name, kind in pairs.items()}
+    fields = pairs(texts, "--context", "country=de,fr or age=number")
+    return {name: kind if kind == "number" else kind.split(",") for name, kind in fields}
 
 
 # Bandits
@@ -179,18 +183,18 @@ def bandit() -> None:
 
 
 @command_on(bandit)
-@click.option(
+@repeated(
     "--actions",
-    multiple=True,
+    "actions",
+    "A,B,...",
+    "The arms; or, repeated, slots: --actions title=A,B --actions price=1:9.5.",
     required=True,
-    metavar="A,B,...",
-    help="The arms; or, repeated, slots: --actions title=A,B --actions price=1:9.5.",
 )
-@click.option(
+@repeated(
     "--context",
-    multiple=True,
-    metavar="FIELD=KIND",
-    help="A field of the context: age=number, or its categories, country=de,fr. Can be repeated.",
+    "context",
+    "FIELD=KIND",
+    "A field of the context: age=number, or its categories, country=de,fr. Can be repeated.",
 )
 @click.argument("settings", nargs=-1, metavar="[SETTING=VALUE...]")
 def create(
@@ -247,10 +251,8 @@ def _status_lines(details: Table) -> Iterator[str]:
     ]
     arms = msgspec.convert(details["arms"], known_type(list[ArmStatus]))
     yield str(arms_summary(sentences, arms, binary=_is_binary(details)))
-    for notice in details["notices"]:
-        yield f"Notice: {notice}"
-    for condition in details.get("conditions", ()):
-        yield f"Alarm: {condition['sentence']}"
+    yield from (f"Notice: {notice}" for notice in details["notices"])
+    yield from (f"Alarm: {condition['sentence']}" for condition in details["conditions"])
 
 
 def _is_binary(details: Table) -> bool:
@@ -323,53 +325,43 @@ def set_settings(found: "Found", settings: Sequence[str]) -> Answer:
 
 
 @command_on(bandit)
-@CHOICE
+@click.argument("choice", metavar="CHOICE")
 @SLOT
 @click.option("--ramp", type=int, metavar="N", help="Decisions over which its limit rises to 1.")
-@click.option(
-    "--feature",
-    "features",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A feature of the choice, if choices have features. Can be repeated.",
-)
+@repeated(
+    "--feature", "features", "NAME=VALUE",
+    "A feature of the choice, if choices have features. Can be repeated.",
+)  # fmt: skip
 def add(
     found: "Found", choice: str, slot: str, ramp: int | None, features: Sequence[str]
 ) -> Answer:
     """Add an arm, or a choice to a slot; it is eligible at once."""
-    pairs = (pair(one, "--feature", "size=3") for one in features)
-    table = {word: value_of(value) for word, value in pairs}
+    table = values_of(features, "--feature", "size=3")
     done = found.add(choice, slot=slot, ramp=ramp, features=table)
     return done, [f"{found.bandit}: {choice} is added."]
 
 
-@command_on(bandit)
-@ANY_CHOICE
-@SLOT
-def pause(found: "Found", choice: str | None, slot: str) -> Answer:
-    """Pause a choice; without one, the whole bandit.
+def _verb(verb: str, state: str, metavar: str, about: str) -> None:
+    """Declare the command that pauses, resumes or retires a choice."""
 
-    A paused bandit answers with its control or baseline, or uniformly, and does not learn.
-    """
-    done = found.pause(choice, slot=slot)
-    return done, [f"{found.bandit}: {choice or 'the bandit'} is paused."]
-
-
-@command_on(bandit)
-@ANY_CHOICE
-@SLOT
-def resume(found: "Found", choice: str | None, slot: str) -> Answer:
-    """Resume a choice; without one, the whole bandit, paused or archived."""
-    done = found.resume(choice, slot=slot)
-    return done, [f"{found.bandit}: {choice or 'the bandit'} is active."]
+    @command_on(bandit, verb, about=about)
+    @click.argument("choice", metavar=metavar, required=metavar == "CHOICE")
+    @SLOT
+    def change(found: "Found", choice: str | None, slot: str) -> Answer:
+        done = getattr(found, verb)(choice, slot=slot)
+        return done, [f"{found.bandit}: {choice or 'the bandit'} is {state}."]
 
 
-@command_on(bandit)
-@CHOICE
-@SLOT
-def retire(found: "Found", choice: str, slot: str) -> Answer:
-    """Make a choice ineligible forever."""
-    return found.retire(choice, slot=slot), [f"{found.bandit}: {choice} is retired."]
+_verb(
+    "pause", "paused", "[CHOICE]",
+    "Pause a choice; without one, the whole bandit.\n\n"
+    "A paused bandit answers with its control or baseline, or uniformly, and does not learn.",
+)  # fmt: skip
+_verb(
+    "resume", "active", "[CHOICE]",
+    "Resume a choice; without one, the whole bandit, paused or archived.",
+)  # fmt: skip
+_verb("retire", "retired", "CHOICE", "Make a choice ineligible forever.")
 
 
 @command_on(bandit)
@@ -402,15 +394,15 @@ def versions(found: "Found") -> Answer:
 def _version_lines(known: Table) -> Iterator[str]:
     from submax.server.keys import time_text
 
-    total = len(known["versions"])
     held = ", held by an operator" if known["held"] else ""
-    yield f"Version {known['deciding']} is live ({total:,} so far){held}."
+    yield f"Version {known['deciding']} is live ({len(known['versions']):,} so far){held}."
     for one in known["versions"]:
         mark = "*" if one["version"] == known["deciding"] else " "
-        when = f"{time_text(one['at'])}  "
         policy = one["policy"]
         shown = policy if isinstance(policy, str) else policy.get("name", policy.get("kind", ""))
-        yield f"{mark} {one['version']:>5}  {when}{one['rows']:>9,} rows  {shown}"
+        yield (
+            f"{mark} {one['version']:>5}  {time_text(one['at'])}  {one['rows']:>9,} rows  {shown}"
+        )
 
 
 @command_on(bandit)
@@ -431,16 +423,13 @@ def roll_back(found: "Found") -> Answer:
 @command_on(bandit, of="[NAME]")
 @click.option("--id", "identifier", metavar="ID", help="Id of the decision; a new one if absent.")
 @click.option("--unit", metavar="UNIT", help="The visitor or customer for whom it is made.")
-@click.option(
-    "--context", multiple=True, metavar="FIELD=VALUE", help="A value of the context; repeatable."
-)
+@repeated("--context", "context", "FIELD=VALUE", "A value of the context; repeatable.")
 @TRUST
 def decide(
     found: "Found", identifier: str | None, unit: str | None, context: Sequence[str]
 ) -> Answer:
     """Make one decision and print it as JSON."""
-    pairs = (pair(one, "--context", "age=31") for one in context)
-    values = {field: value_of(value) for field, value in pairs}
+    values = values_of(context, "--context", "age=31")
     made = found.decide(values or None, id=identifier, unit=unit)
     return made, [json_text(made)]
 
@@ -463,8 +452,8 @@ def reward(found: "Found", identifier: str, value: str, **part: str | None) -> A
     amount = value_of(value)
     if isinstance(amount, (str, bool)) or amount is None:
         raise InputError(
-            f"the reward was {value!r:.60}: give a number, or a table or list of numbers as JSON, "
-            "such as 1 or '{\"click\": 1}'"
+            f"the reward was {value!r:.60}: give a number, or a table or a list of numbers as "
+            "JSON, such as 1, or '{\"click\": 1}'"
         )
     receipt = found.reward(identifier, amount, **part)
     return receipt, [json_text(receipt)]
@@ -495,15 +484,14 @@ def export(
     if not isinstance(found, StoreClient):
         if rewards or deletes:
             raise InputError(
-                "--rewards and --delete work on a store, not through a server: name a "
-                "PostgreSQL database, or a file whose server was stopped"
+                "--rewards and --delete work on a store, not on a server: give a PostgreSQL "
+                "database, or a file whose server was stopped"
             )
         size = found.export(path, before=before)
         return {"path": str(path), "bytes": size}, [f"{size:,} bytes in {path}"]
     count = found.export(path, before=before, delete=deletes)
     done: Table = {"path": str(path), "decisions": count}
-    ended = ", deleted from the store" if deletes else ""
-    lines = [f"{count:,} decisions in {path}{ended}"]
+    lines = [f"{count:,} decisions in {path}{', deleted from the store' if deletes else ''}"]
     if rewards is not None:
         done |= {"rewards_path": str(rewards), "rewards": found.export_rewards(rewards)}
         lines.append(f"{done['rewards']:,} rewards in {rewards}")
@@ -559,20 +547,18 @@ def keys() -> None:
 
 
 @command_on(keys, "add", of="")
-@click.option(
+@repeated(
     "--scope",
     "scopes",
-    multiple=True,
+    "SCOPE",
+    "What the key allows: decide, reward, read or admin. Can be repeated.",
     required=True,
-    metavar="SCOPE",
-    help="What the key allows: decide, reward, read or admin. Can be repeated.",
 )
-@click.option(
+@repeated(
     "--bandit",
     "bandits",
-    multiple=True,
-    metavar="NAME",
-    help="A bandit that the key may use; all if absent. Can be repeated.",
+    "NAME",
+    "A bandit that the key may use; all if absent. Can be repeated.",
 )
 @click.option(
     "--rate", type=float, metavar="N", help="Most requests per second; the server's if absent."
@@ -589,13 +575,10 @@ def keys() -> None:
     help="The key is for web pages, where every visitor can read it: it may reward, or decide and "
     "reward, from pages of the sites of --origin or of submax serve --origin.",
 )
-@click.option(
-    "--origin",
-    "origins",
-    multiple=True,
-    metavar="ORIGIN",
-    help="A site whose pages may use a browser key, such as https://shop.example. Can be repeated.",
-)
+@repeated(
+    "--origin", "origins", "ORIGIN",
+    "A site whose pages may use a browser key, such as https://shop.example. Can be repeated.",
+)  # fmt: skip
 def add_key(found: "Found", scopes: Sequence[str], **options: Any) -> Answer:
     """Add a key and print its text.
 
@@ -608,8 +591,8 @@ def add_key(found: "Found", scopes: Sequence[str], **options: Any) -> Answer:
     known = found.keys() if isinstance(found, StoreClient) else []
     if known and not any("admin" in key["scopes"] for key in known):
         click.echo(
-            "From now on every request needs a key, but no key has the scope admin, "
-            "which creates bandits: make one with --scope admin.",
+            "Every request needs a key from now on, and no key has the scope admin, which creates "
+            "bandits: make one in the same way, with --scope admin.",
             err=True,
         )
     note = f"Copy the key now: the store has only a hash of it. Its id is {made['id']}."
@@ -657,14 +640,8 @@ def store() -> None:
     """
 
 
-STORED = click.argument("place", metavar="STORE")
-ANY_STORE = click.argument(
-    "place", cls=VariableArgument, envvar=STORE_VARIABLE, metavar="[STORE]", required=True
-)
-
-
 @store.command()
-@STORED
+@click.argument("place", metavar="STORE")
 @click.argument("file", type=PATH, metavar="FILE")
 @JSON
 def backup(place: str, file: Path, as_json: bool) -> None:
@@ -705,7 +682,9 @@ def copy(source: str, target: str, as_json: bool) -> None:
 
 
 @store.command()
-@ANY_STORE
+@click.argument(
+    "place", cls=VariableArgument, envvar=STORE_VARIABLE, metavar="[STORE]", required=True
+)
 @JSON
 def doctor(place: str, as_json: bool) -> None:
     """Check a store for damage, and give advice about it; SUBMAX_STORE if absent.

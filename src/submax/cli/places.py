@@ -6,7 +6,6 @@ process and without HTTP, so a command prints the same wherever the bandit is.
 
 import asyncio
 import os
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -58,12 +57,20 @@ class StoreClient(Operations):
 
     def send(self, call: Call[Answer]) -> Answer:
         operation, path = _operation(call)
+        body = (
+            None if operation.body is None else Decoder(operation.body).decode(call.body or b"{}")
+        )
         creates = operation.name in ("create", "add-key")
         with self._opened(reads=operation.method == "GET", creates=creates) as store:
             service = LocalService(store, trust=self._trust)
             service.decides = operation.scope in BROWSER_SCOPES
+
+            async def carried_out() -> Any:
+                caller = Caller(name=COMMAND_LINE)
+                return await operation.call(api.Call(service, caller, path, {}, body))
+
             try:
-                done = asyncio.run(_carried_out(operation, service, path, call.body))
+                done = asyncio.run(carried_out())
             finally:
                 service.close()
         return understood(200, msgspec.json.encode(done), call)
@@ -116,19 +123,10 @@ class StoreClient(Operations):
         """Do nothing: every call opens the store and closes it."""
 
 
-async def _carried_out(
-    operation: api.Operation, service: Service, path: dict[str, str], body: bytes | None
-) -> Any:
-    decoded = None if operation.body is None else Decoder(operation.body).decode(body or b"{}")
-    caller = Caller(name=COMMAND_LINE)
-    return await operation.call(api.Call(service, caller, path, {}, decoded))
-
-
 def _operation(call: Call[Any]) -> tuple[api.Operation, dict[str, str]]:
     """The operation that a call is for, and what its path names."""
     for one in api.OPERATIONS:
-        pattern = re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", one.path)
-        found = re.fullmatch(pattern, call.path)
+        found = api.path_pattern(one.path).fullmatch(call.path)
         if found is not None and one.method == call.method:
             return one, {word: unquote(text) for word, text in found.groupdict().items()}
     raise LookupError(f"{call.method} {call.path}")
@@ -174,17 +172,17 @@ def chosen(names: Sequence[str]) -> str:
     raise InputError(f"there are several bandits: name one of them: {', '.join(names)}")
 
 
-def opened(place: str, name: str | None = None, *, trust: bool = False) -> StoreClient | Client:
-    """A bandit of a store, or of a server; without a name, the whole store or server."""
+def opened(
+    place: str, name: str | None = None, *, trust: bool = False, one_is_needed: bool = False
+) -> StoreClient | Client:
+    """A bandit of a store or of a server; without a name, the whole store or server.
+
+    If one is needed and not named, it is the only one.
+    """
+    if one_is_needed and name is None:
+        with opened(place) as whole:
+            name = chosen(whole.bandits())
     if not place.startswith(SERVERS):
         return StoreClient(place, name, trust=trust)
     address, (_, key) = Server.of(place).url, variable_text(KEY, os.environ)
     return Client(address, name, key=key, attempts=ATTEMPTS)
-
-
-def the_bandit(place: str, name: str | None, *, trust: bool = False) -> StoreClient | Client:
-    """Open a bandit; the only one if no name is given."""
-    if name is None:
-        with opened(place) as whole:
-            name = chosen(whole.bandits())
-    return opened(place, name, trust=trust)
