@@ -5,7 +5,7 @@ from threading import Event
 
 from waiting import wait_until
 
-from submax.bandit import durable
+from submax.bandit import declaring
 from submax.bandit.declaring import declare, read_bandit
 from submax.bandit.store import open_store
 from submax.server import service as service_module
@@ -55,7 +55,7 @@ def test_bandits_that_are_slow_or_damaged_do_not_stop_the_others(
             go.wait(60)
         return read_bandit(store, name)
 
-    monkeypatch.setattr(durable, "read_bandit", slow)
+    monkeypatch.setattr(declaring, "read_bandit", slow)
     http = serving(store)
     wait_until(lambda: decided(http, "a") == decided(http, "z") == 200)
     assert decided(http, "slow") == 503

@@ -4,9 +4,9 @@ import itertools
 import time
 
 from submax.bandit.declaring import audit_lines, read_bandit
-from submax.bandit.durable import TemporaryStore
 from submax.bandit.export import DecisionTables
 from submax.bandit.row_texts import read_choices
+from submax.bandit.store import open_store
 from submax.bandit.tables import DECISION_COLUMNS, REWARD_COLUMNS
 
 OPENED = []
@@ -15,7 +15,7 @@ OPENED = []
 
 def new_store(clock=time.time):
     """Return a store in a folder that is deleted when the test is over."""
-    OPENED.append(TemporaryStore.opened(clock))
+    OPENED.append(open_store(":memory:", clock=clock))
     return OPENED[-1]
 
 

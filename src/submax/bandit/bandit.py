@@ -1,7 +1,7 @@
 """A bandit in memory: it decides, receives rewards, and learns from them."""
 
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import RLock
@@ -46,7 +46,7 @@ from submax.bandit.learning import Learner, RefitResult, why_nothing_matured
 from submax.bandit.lift import lift_reports
 from submax.bandit.maturing import Decisions, DecisionsState, MadeDecision
 from submax.bandit.names import check_identifier
-from submax.bandit.rewards import CheckedReward, LateRewards, RewardValues
+from submax.bandit.rewards import CheckedReward, RewardValues
 from submax.bandit.saving import SavedBandit, decoded, encoded, generator_at, generator_state
 from submax.bandit.settings import STORE_ONLY, Actions, BanditOptions, Settings, Status
 from submax.core.arrays import Floats
@@ -167,14 +167,14 @@ class Bandit(BanditFace):
         clock: Callable[[], float],
         pins: MemoryPins,
     ) -> None:
+        super().__init__()
         self._settings, self._menu, self._policy = settings, menu, policy
-        self._rng, self._clock, self._lock, self._closed = rng, clock, RLock(), False
-        self._failures: Counter[str] = Counter()
+        self._rng, self._clock, self._lock = rng, clock, RLock()
         self._ramps: tuple[Ramp, ...] = ()
         self._groups_since = self._without_propensity = 0
         self._decisions, self._pins = Decisions(settings), pins
         self._draws = Draws(NAME, pins, rng, clock)
-        self._rewards, self._late = RewardValues(settings), LateRewards()
+        self._rewards = RewardValues(settings)
         self._learner = Learner(
             settings.schema(menu), policy, settings.seed, settings.learn_share, self._failures
         )

@@ -202,38 +202,39 @@ class Draws:
         if version.limits and len(requests) > 1:
             # Every decision has limits of its own.
             return [self.draw(version, [one], uniform=uniform)[0] for one in requests]
-        # The first decisions of the burn-in are uniform, and those of the holdout count, too.
-        rails, begin = version.settings.guard_rails, self.decided
-        left = len(requests) if uniform else rails.burn_in - begin
         if not requests:
             return []
+        # The first decisions of the burn-in are uniform, and those of the holdout count, too.
+        rails = version.settings.guard_rails
+        left = len(requests) if uniform else rails.burn_in - self.decided
         self.decided += len(requests)
         if version.settings.status == "paused":
             return [self._while_paused(version, request) for request in requests]
-        if not (rails.holdout or rails.control_share or requests[1:] or requests[0].unit):
+        has_groups = rails.holdout or rails.control_share
+        if not (has_groups or requests[1:] or requests[0].unit):
             # A single decision without groups, as most are.
             drawn = version.draw([requests[0].values], requests[0].eligible, left > 0, self._rng)
             return [DrawnDecision(drawn[0], version.version)]
         held_out = self._held_out(version, requests) if rails.holdout else [False] * len(requests)
         found: dict[int, tuple[DrawnAction, int]] = {}
         units: list[int] = []
-        groups: dict[tuple[ChoiceIndices, bool], list[int]] = {}
+        alike: dict[tuple[ChoiceIndices, bool], list[int]] = {}
         for place, request in enumerate(requests):
             if held_out[place] and not rails.aa_test:
                 found[place] = version.baseline(), version.version
             elif request.unit is not None:
                 units.append(place)
             else:
-                groups.setdefault((request.eligible, place < left), []).append(place)
+                alike.setdefault((request.eligible, place < left), []).append(place)
         if units:
             pairs = [(requests[place], place < left) for place in units]
             found.update(zip(units, self._for_units(version, pairs), strict=True))
-        for (eligible, is_uniform), places in groups.items():
+        for (eligible, is_uniform), places in alike.items():
             rows = [requests[place].values for place in places]
-            drawn = version.draw(rows, eligible, is_uniform, self._rng)
-            for place, one in zip(places, drawn, strict=True):
+            for place, one in zip(
+                places, version.draw(rows, eligible, is_uniform, self._rng), strict=True
+            ):
                 found[place] = one, version.version
-        has_groups = rails.holdout or rails.control_share
         return [
             DrawnDecision(
                 *found[place],
@@ -265,65 +266,47 @@ class Draws:
 
         A unit stays in the holdout while the share does not fall.
         """
-        share = version.settings.guard_rails.holdout
-        numbers = self._numbers(version)
-        drawn = (self._rng.random(len(requests)) < share).tolist()
+        share, numbers = version.settings.guard_rails.holdout, self._numbers(version)
+        drawn = self._rng.random(len(requests)).tolist()
         return [
             version.may_hold_out(request.eligible)
-            and (
-                is_drawn if request.unit is None else numbers.uniform(HOLDOUT, request.unit) < share
-            )
-            for is_drawn, request in zip(drawn, requests, strict=True)
+            and share > (number if request.unit is None else numbers.uniform(HOLDOUT, request.unit))
+            for number, request in zip(drawn, requests, strict=True)
         ]
 
     def _for_units(
         self, version: ActiveVersion, pairs: Sequence[tuple[CheckedRequest, bool]]
     ) -> list[tuple[DrawnAction, int]]:
         """Draw for requests that name units, each uniformly or not; return versions, too."""
-        sticky, number = version.settings.sticky, version.version
+        sticky, number, now = version.settings.sticky, version.version, self._clock()
         if sticky == "none":
             return [(self._fresh(version, *pair, None), number) for pair in pairs]
-        now = self._clock()
         periods, after = _periods(sticky, number, now)
         if not self.must_pin(version):
             return [(self._fresh(version, *pair, periods[0]), number) for pair in pairs]
-        # Two decisions of one unit in a batch share a pin.
-        first: dict[str, tuple[int, DrawnAction]] = {}
-        pins = dict(self._pins.find({request.unit or "" for request, _ in pairs}, periods, after))
-        for place, (request, is_uniform) in enumerate(pairs):
+        units = {request.unit or "" for request, _ in pairs}
+        pins, new = dict(self._pins.find(units, periods, after)), dict[str, Pin]()
+        for request, is_uniform in pairs:
             unit = request.unit or ""
-            if unit not in pins and unit not in first:
-                first[unit] = place, self._fresh(version, request, is_uniform, periods[0])
-        new = [
-            Pin(unit, periods[0], now, *drawn[:2], number, pairs[place][0].eligible, drawn[2])
-            for unit, (place, drawn) in first.items()
-        ]
+            if unit not in pins and unit not in new:
+                drawn = self._fresh(version, request, is_uniform, periods[0])
+                new[unit] = Pin(
+                    unit, periods[0], now, *drawn[:2], number, request.eligible, drawn[2]
+                )
         if new:
-            pins.update((pin.unit, pin) for pin in self._pins.keep(new))
-        for pin in new:
-            if pins[pin.unit] is not pin:
-                # Another process was first.
-                del first[pin.unit]
-        return [
-            (first[unit][1], number)
-            if (unit := request.unit or "") in first and first[unit][0] == place
-            else self._by_pin(version, request, is_uniform, pins[unit], periods[0])
-            for place, (request, is_uniform) in enumerate(pairs)
-        ]
-
-    def _by_pin(
-        self,
-        version: ActiveVersion,
-        request: CheckedRequest,
-        uniform: bool,
-        pin: Pin,
-        period: str,
-    ) -> tuple[DrawnAction, int]:
-        """Draw from a pin, or by the present version if nothing that the pin knows is eligible."""
-        drawn = self._repeated(version, request, pin)
-        if drawn is None:
-            return self._fresh(version, request, uniform, period), version.version
-        return drawn, pin.version
+            # Another process may have been first: what is kept decides.
+            pins.update((pin.unit, pin) for pin in self._pins.keep(list(new.values())))
+        found = []
+        for request, is_uniform in pairs:
+            pin = pins[request.unit or ""]
+            repeated = self._repeated(version, request, pin)
+            if repeated is None:
+                # Nothing that the pin knows is eligible.
+                fresh = self._fresh(version, request, is_uniform, periods[0])
+                found.append((fresh, version.version))
+            else:
+                found.append((repeated, pin.version))
+        return found
 
     def _fresh(
         self, version: ActiveVersion, request: CheckedRequest, uniform: bool, period: str | None
@@ -369,9 +352,8 @@ class Draws:
             codes = action_codes(request.eligible)
             index = numbers.first_arrival(period or "", unit, codes, weights)
         listed = probabilities.tolist() if len(weights) <= MAX_LOGGED_PROBABILITIES else None
-        return DrawnAction(
-            joint_action(index, request.eligible), float(probabilities[index]), listed
-        )
+        action = joint_action(index, request.eligible)
+        return DrawnAction(action, float(probabilities[index]), listed)
 
     def _numbers(self, version: ActiveVersion) -> UnitNumbers:
         return UnitNumbers(self._name, version.settings.seed)
@@ -400,17 +382,16 @@ def _pinned(
     if eligible != pin.eligible:
         places = find_places(eligible, pin.eligible)
         probabilities = np.where(places.fresh, 0.0, probabilities[places.place])
-    control = version.control_place(eligible)
-    mass = 1.0
-    if control is not None and len(probabilities) > 1:
-        mass -= version.settings.guard_rails.control_share
-        probabilities = np.where(np.arange(len(probabilities)) == control, 0.0, probabilities)
-    total = probabilities.sum()
+    control, share = version.control_place(eligible), version.settings.guard_rails.control_share
+    if control is None or len(probabilities) == 1:
+        total = probabilities.sum()
+        return probabilities / total if total > 0 else None
+    weights = np.where(np.arange(len(probabilities)) == control, 0.0, probabilities)
+    total = weights.sum()
     if total <= 0:
         return None
-    found: Floats = mass * probabilities / total
-    if mass < 1:
-        found[control] = 1 - mass
+    found: Floats = (1.0 - share) * weights / total
+    found[control] = share
     return found
 
 

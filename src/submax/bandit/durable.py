@@ -2,16 +2,13 @@
 
 import logging
 import math
-import shutil
-import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import cache
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Any, Generic, NamedTuple, Self, TypeVar, Unpack
+from typing import Any, Generic, NamedTuple, TypeVar, Unpack
 from weakref import WeakSet
 
 import msgspec
@@ -28,15 +25,7 @@ from submax.bandit.arms import (
 )
 from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.bandit.declaration import check_options, custom_policy, new_settings
-from submax.bandit.declaring import (
-    PYTHON,
-    AuditLine,
-    DeclaredBandit,
-    StoredVersion,
-    Who,
-    count_decisions,
-    read_bandit,
-)
+from submax.bandit.declaring import PYTHON, AuditLine, DeclaredBandit, StoredVersion, Who
 from submax.bandit.drawing import CheckedRequest, DrawnDecision, Draws, checked_request
 from submax.bandit.face import BanditFace
 from submax.bandit.jobs import JobRunner
@@ -51,7 +40,7 @@ from submax.bandit.reading import (
     advance,
 )
 from submax.bandit.refit import Refitter
-from submax.bandit.rewards import LateRewards, RewardValues, conflicting_reward
+from submax.bandit.rewards import RewardValues, conflicting_reward
 from submax.bandit.row_texts import (
     action_text,
     choices_text,
@@ -63,39 +52,20 @@ from submax.bandit.row_texts import (
 )
 from submax.bandit.saving import refuse_saved_bandit
 from submax.bandit.settings import MEMORY_ONLY, BanditOptions, Declaration, Settings
-from submax.bandit.store import Store, open_store, result_of
-from submax.bandit.tables import (
-    Activated,
-    DecisionRow,
-    RewardRow,
-    Written,
-    WrittenReward,
-)
+from submax.bandit.store import MEMORY, POSTGRES, Store, open_store, result_of
+from submax.bandit.tables import Activated, DecisionRow, RewardRow, Written, WrittenReward
 from submax.bandit.training_rows import encoded_contexts
 from submax.core.arrays import Floats
-from submax.core.errors import (
-    ConflictError,
-    InputError,
-    NotFoundError,
-    StoreError,
-    one_line,
-)
+from submax.core.errors import ConflictError, InputError, NotFoundError, StoreError, one_line
 from submax.core.policy import Policy, expected_rewards
 from submax.core.summary import Summary
 from submax.policies.specification import PolicySpecification
-from submax.schema.actions import (
-    LISTED,
-    ActionSpec,
-    Change,
-    ChoiceIndices,
-)
+from submax.schema.actions import LISTED, ActionSpec, Change, ChoiceIndices
 from submax.schema.model import Model
 from submax.schema.names import Action
 from submax.schema.trained_policy import TrainedPolicy
 
 LOG = logging.getLogger("submax")
-MEMORY = ":memory:"
-POSTGRES = ("postgres://", "postgresql://")
 POLL_SECONDS = 0.2
 """Pause between two looks at a store: a change by another process is in force after it."""
 SUMMARY_SECONDS = 5.0
@@ -182,26 +152,31 @@ class DurableBandit(BanditFace):
         seen after ``follow``. Versions are fitted in the process of ``jobs``; without it, in one
         that all bandits of this process share.
         """
-        self.store, self.name, self._closed = store, name, False
-        self._custom, self._trust, self._clock = policy, trust, clock
-        self._failures: Counter[str] = Counter()
-        self._lock = Lock()
+        super().__init__()
+        self.store, self.name = store, name
+        self._custom, self._lock = policy, Lock()
         self._loaded: tuple[str, Policy[Any], Model] | None = None
-        self._declared = read_bandit(store, name)
-        self._check_trust()
-        self._reader = BanditReader(store, self._declared)
+        self._declared = declaring.read_bandit(store, name)
+        if self._declared.known_policy(policy) is None and not trust:
+            raise InputError(
+                f"the policy {self.settings.policy!r:.200} of the bandit {name!r} names code "
+                "outside submax, which would be run: if you know this code, pass trust=True, or "
+                "give the policy again"
+            )
+        self.read = BanditReader(store, self._declared)
+        """Everything else that can be asked of the store, such as series, segments and delays."""
         self._pins = StorePins(store, lambda: self._declared)
         self._draws = Draws(name, self._pins, rng or np.random.default_rng(), clock)
-        self._late = LateRewards()
         self._renew(self._declared)
         self._jobs = jobs or shared_jobs()
         self._refitter = Refitter(store, self._declared, self._jobs, policy)
         self._failed_fits, self._reason = 0, ""
         self._summarize_at = 0.0
         # The number of the last row that was summed, and until when rows mature after it.
-        self._summarized: tuple[int, float] = (0, math.inf)
+        self._summarized: tuple[int, float] = (0, -math.inf)
         if self.settings.guard_rails.burn_in or self._declared.ramps:
-            self._draws.resume(count_decisions(store, self._declared.n), self._declared.ramps)
+            decided = declaring.count_decisions(store, self._declared.n)
+            self._draws.resume(decided, self._declared.ramps)
         self._look = Look()
         self._is_made = True
         if background:
@@ -246,44 +221,30 @@ class DurableBandit(BanditFace):
         """Whether the bandit was deleted, here or by another process."""
         return self._declared.deleted
 
-    @property
-    def read(self) -> BanditReader:
-        """Everything else that can be asked of the store, such as series, segments and delays."""
-        return self._reader
-
     def follow(self) -> None:
         """Use settings, choices and versions that were changed, here or by another process."""
         with self._lock:
-            found = self.store.select(
-                "select revision from bandit where n = :n", n=self._declared.n
-            )
+            sql, n = "select revision from bandit where n = :n", self._declared.n
+            found = self.store.select(sql, n=n)
             if found and found[0][0] == self._declared.revision:
                 return
             declared = declaring.find_bandit(self.store, self.name) if found else None
-            if declared is None or declared.n != self._declared.n:
+            if declared is None or declared.n != n:
                 declared = msgspec.structs.replace(self._declared, deleted=True)
             self._pins.forget()
             self._renew(declared)
 
     def _renew(self, declared: DeclaredBandit) -> None:
         """Decide by what is declared now."""
-        if declared.deleted:
-            self._declared = declared
-            return
-        policy = declared.settings.build_policy(self._custom)
-        number, decides, model = self._best(declared, policy)
-        self._policy, self._rewards = policy, RewardValues(declared.settings)
-        self._reader.declared = declared
-        self._active = ActiveVersion(
-            declared.settings,
-            declared.menu,
-            decides,
-            model,
-            number,
-            self._failures,
-            declared.groups_since,
-            declared.ramps,
-        )
+        if not declared.deleted:
+            policy = declared.settings.build_policy(self._custom)
+            number, decides, model = self._best(declared, policy)
+            self._policy, self._rewards = policy, RewardValues(declared.settings)
+            self.read.declared = declared
+            self._active = ActiveVersion(
+                declared.settings, declared.menu, decides, model, number, self._failures,
+                declared.groups_since, declared.ramps,
+            )  # fmt: skip
         self._declared = declared
 
     def _best(
@@ -312,15 +273,6 @@ class DurableBandit(BanditFace):
             policy = PolicySpecification(specification).build(self._custom)
             self._loaded = recorded, policy, Model.from_bytes(data, recorded, policy)
         return self._loaded[1:]
-
-    def _check_trust(self) -> None:
-        declared = self._declared
-        if declared.references_user_code and self._custom is None and not self._trust:
-            raise InputError(
-                f"the policy {declared.settings.policy!r:.200} of the bandit {self.name!r} names "
-                "code outside submax, which would be run: if you know this code, pass trust=True, "
-                "or give the policy again"
-            )
 
     def _check_open(self) -> None:
         if self._closed:
@@ -354,10 +306,7 @@ class DurableBandit(BanditFace):
         self._check_answers()
         version = self._active
         request = checked_request(version, **arguments)
-        drawn = self._draws.draw(version, [request], uniform=uniform)
-        if uniform:
-            self._failures[LATE] += 1
-        return self._prepared(version, [request], drawn, lambda made: made[0])
+        return self._prepared(version, [request], lambda made: made[0], uniform=uniform)
 
     def prepare_decisions(
         self, requests: Iterable[Mapping[str, Any]], *, uniform: bool = False
@@ -370,10 +319,7 @@ class DurableBandit(BanditFace):
         version = self._active
         checked = [checked_request(version, **request) for request in requests]
         _check_number(len(checked))
-        drawn = self._draws.draw(version, checked, uniform=uniform)
-        if uniform:
-            self._failures[LATE] += len(drawn)
-        return self._prepared(version, checked, drawn, lambda made: made)
+        return self._prepared(version, checked, list, uniform=uniform)
 
     def prepare_together(
         self, requests: Iterable[Mapping[str, Any]]
@@ -392,8 +338,7 @@ class DurableBandit(BanditFace):
                 errors.append(None)
             except InputError as error:
                 errors.append(error)
-        drawn = self._draws.draw(version, valid)
-        return errors, self._prepared(version, valid, drawn, lambda made: made)
+        return errors, self._prepared(version, valid, list)
 
     def waits_for_store(self, unit: str | None) -> bool:
         """Whether drawing a decision for a unit may have to wait for the store."""
@@ -403,11 +348,16 @@ class DurableBandit(BanditFace):
         self,
         version: ActiveVersion,
         requests: Sequence[CheckedRequest],
-        drawn: Sequence[DrawnDecision],
         answer: Callable[[list[Decision]], Answer],
+        *,
+        uniform: bool = False,
     ) -> Prepared[Answer]:
-        rows = [_row(version, *pair) for pair in zip(requests, drawn, strict=True)]
+        """Draw decisions."""
         bandit = self._declared.n
+        drawn = self._draws.draw(version, requests, uniform=uniform)
+        if uniform:
+            self._failures[LATE] += len(drawn)
+        rows = [_row(version, *pair) for pair in zip(requests, drawn, strict=True)]
 
         def answers(written: list[Written]) -> Answer:
             self._draws.decided -= sum(not one.new for one in written)
@@ -416,15 +366,9 @@ class DurableBandit(BanditFace):
         return Prepared(lambda: self.store.write_decisions(bandit, rows), answers)
 
     def _decision(self, row: DecisionRow, new: bool) -> Decision:
+        action, held_out = read_action(self.menu, row.action), row.assignment == "holdout"
         return Decision(
-            row.id,
-            read_action(self.menu, row.action),
-            row.propensity,
-            row.version,
-            row.assignment == "holdout",
-            not new,
-            row.unit,
-            row.paused,
+            row.id, action, row.propensity, row.version, held_out, not new, row.unit, row.paused
         )
 
     def _rewarded(self, **reward: Any) -> Receipt:
@@ -468,10 +412,8 @@ class DurableBandit(BanditFace):
         )
 
     def _put_rewards(self, rows: list[RewardRow]) -> Callable[[], "Future[Any]"]:
-        bandit, settings = self._declared.n, self.settings
-        return lambda: self.store.write_rewards(
-            bandit, rows, settings.longest_wait, settings.quarantine
-        )
+        n, wait, quarantine = self._declared.n, self.settings.longest_wait, self.settings.quarantine
+        return lambda: self.store.write_rewards(n, rows, wait, quarantine)
 
     def _reward_row(self, source: str, reward: Mapping[str, Any]) -> RewardRow:
         identifier, given = self._rewards.checked_call(**reward)
@@ -499,8 +441,8 @@ class DurableBandit(BanditFace):
                 )
             return Receipt(id, written[0].status, written[0].repeated)
 
-        bandit, wait = self._declared.n, self.settings.longest_wait
-        return Prepared(lambda: self.store.activate(bandit, [id], wait), answer)
+        n, wait = self._declared.n, self.settings.longest_wait
+        return Prepared(lambda: self.store.activate(n, [id], wait), answer)
 
     # Changes
 
@@ -584,54 +526,53 @@ class DurableBandit(BanditFace):
     # Questions
 
     def counts(self) -> dict[str, int]:
-        return self._reader.counts()
+        return self.read.counts()
 
     def arms(self) -> list[ArmStatus]:
         active = self.active
         probabilities = self._look.ask(lambda: self._average(active))
-        return arm_statuses(self.settings, self.menu, self._reader.tally(), probabilities)
+        return arm_statuses(self.settings, self.menu, self.read.tally(), probabilities)
 
     def _average(self, active: ActiveVersion) -> Floats | None:
-        texts = self._reader.recent_contexts() if self.settings.context.width else []
+        texts = self.read.recent_contexts() if self.settings.context.width else []
         encoded = encoded_contexts(self.settings.context, texts)
         return active.average_probabilities(encoded.astype(np.float64))
 
     def lift(self) -> list[LiftReport]:
-        return self._reader.lift()
+        return self.read.lift()
 
     def notices(self) -> list[str]:
-        return [*self._reader.notices(), *unknown_notices(self._failures)]
+        return [*self.read.notices(), *unknown_notices(self._failures)]
 
     def conditions(self) -> list[Condition]:
         """What is wrong now and deserves an alarm; empty if nothing is."""
-        return self._reader.conditions(self._failed_fits, self._reason)
+        return self.read.conditions(self._failed_fits, self._reason)
 
     def find_decision(self, id: str) -> FoundDecision | None:  # noqa: A002 - as in decide
         """The decision with this id, with its rewards; None if the store does not have it."""
         self._check_open()
         check_identifier("the id of a decision", id)
-        return self._reader.find_decision(id)
+        return self.read.find_decision(id)
 
     def newest_decisions(self, unit: str | None = None, *, limit: int = 25) -> list[ListedDecision]:
         """The newest decisions, newest first, or those of one unit."""
         self._check_open()
         if unit is not None:
             check_identifier("the unit of a decision", unit)
-        return self._reader.newest_decisions(unit, limit=limit)
+        return self.read.newest_decisions(unit, limit=limit)
 
     def is_quarantined(self, id: str) -> bool:  # noqa: A002 - as in decide
         """Whether a reward came for an id that no decision has."""
-        return self._reader.is_quarantined(id)
+        return self.read.is_quarantined(id)
 
     def believed_actions(self, found: FoundDecision) -> list[BelievedAction]:
         """What the actions of a decision were believed to earn by the version that decided.
 
         The most probable actions come first.
         """
-        row = self._reader.row(found.id)
+        row, menu = self.read.row(found.id), self.menu
         if row is None:
             return []
-        menu = self.menu
         eligible, probabilities = read_choices(menu, row.eligible, row.probabilities)
         taken, size = menu.encoded(found.action), math.prod(map(len, eligible))
         if size > LISTED or menu.ranges:
@@ -639,9 +580,7 @@ class DurableBandit(BanditFace):
         rewards = self._look.ask(lambda: self._believed(found, eligible))
         joint = np.stack(np.meshgrid(*eligible, indexing="ij"), axis=-1).reshape(size, -1)
         place = int(np.flatnonzero((joint == np.array(taken)).all(axis=1))[0])
-        order = np.arange(size)
-        if probabilities is not None:
-            order = np.argsort(-np.array(probabilities), kind="stable")
+        order = np.argsort(-np.array(probabilities or [0.0] * size), kind="stable")
         shown = order[:MOST_ACTIONS].tolist()
         if place not in shown:
             shown[-1] = place
@@ -662,8 +601,7 @@ class DurableBandit(BanditFace):
         policy, model = self._load(self._declared, found.version)
         schema = self.settings.context
         encoded = schema.encode([schema.stored(found.context)])
-        context = model.standardization.apply(encoded)[None]
-        values = expected_rewards(policy, model.state, context)
+        values = expected_rewards(policy, model.state, model.standardization.apply(encoded)[None])
         if values is None:
             return None
         # A column of NaN at the end of every axis stands for choices that were added later.
@@ -717,10 +655,6 @@ class DurableBandit(BanditFace):
         self._failures[STEPS] += 1
         LOG.warning("%s: a background job failed: %s", self.name, one_line(error))
 
-    def is_current(self, revisions: Mapping[int, int]) -> bool:
-        """Whether nothing was changed since the bandit followed; ``revisions`` are those now."""
-        return self.deleted or revisions.get(self._declared.n) == self._declared.revision
-
     def step(self) -> None:
         """Do what the background does: fit a version if it is time, and sum up what is new."""
         if self.deleted:
@@ -750,14 +684,13 @@ class DurableBandit(BanditFace):
         found = self.store.select("select n from counts where bandit = :n", n=self._declared.n)
         last, now = found[0][0] if found else 0, self.store.now(self._declared.n)
         known, until = self._summarized
-        if (last == known and now > until) or not self.store.lead(f"summary {self.name}"):
-            return
-        advance(self.store, self._declared)
         if last != known:
             wait = self.settings.longest_wait
-            self._summarized = last, now + (0.0 if wait == math.inf else wait)
+            self._summarized = last, now + 2 * SUMMARY_SECONDS + (wait if wait < math.inf else 0.0)
         elif now > until:
-            self._summarized = last, -math.inf
+            return
+        if self.store.lead(f"summary {self.name}"):
+            advance(self.store, self._declared)
 
     def stop(self) -> None:
         """Stop what runs in the background; the store stays open."""
@@ -778,14 +711,10 @@ class DurableBandit(BanditFace):
     def _summary(self) -> Summary:
         if self._closed or self.deleted:
             return Summary([f"Bandit {self.name!r}, {'deleted' if self.deleted else 'closed'}"])
-        waiting = self._reader.waiting()
+        waiting, counts = self.read.waiting(), self.read.counts()
+        notes = [] if waiting is None else [waiting]
         return bandit_summary(
-            self.name,
-            self.active,
-            self._reader.counts(),
-            self._reader.tally(),
-            self._failures,
-            [] if waiting is None else [waiting],
+            self.name, self.active, counts, self.read.tally(), self._failures, notes
         )
 
 
@@ -793,22 +722,15 @@ def _row(version: ActiveVersion, request: CheckedRequest, decision: DrawnDecisio
     """A drawn decision as the store has it."""
     menu, drawn, group = version.menu, decision.drawn, decision.group
     eligible, probabilities = choices_text(menu, request.eligible, drawn.probabilities)
-    return DecisionRow(
-        request.identifier,
-        decision.version,
-        action_text(menu, drawn.row),
-        drawn.propensity,
-        request.unit,
-        context_text(request.values),
-        eligible,
-        probabilities,
-        0.0 if request.activate else None,
-        decision.paused,
-        None if group is None else group.group,
-        None if group is None else group.since,
-        None if group is None else group.holdout_share,
-        None if group is None else group.control_share,
-    )
+    row = DecisionRow(
+        request.identifier, decision.version, action_text(menu, drawn.row), drawn.propensity,
+        request.unit, context_text(request.values), eligible, probabilities,
+        0.0 if request.activate else None, decision.paused,
+    )  # fmt: skip
+    if group is not None:
+        row.assignment, row.assigned_since = group.group, group.since
+        row.holdout_share, row.control_share = group.holdout_share, group.control_share
+    return row
 
 
 def _check_number(requests: int) -> None:
@@ -838,21 +760,20 @@ class Look:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._running: Future[Any] | None = None
 
     def ask(self, question: Callable[[], Answer]) -> Answer | None:
         """The answer; None if the policy fails or has not answered in time."""
-        with self._lock:
-            if self._running is not None and not self._running.done():
-                return None
-            asked: Future[Answer] = Future()
-            self._running = asked
+        if not self._lock.acquire(blocking=False):
+            return None
+        asked: Future[Answer] = Future()
 
         def run() -> None:
             try:
                 asked.set_result(question())
             except BaseException as error:
                 asked.set_exception(error)
+            finally:
+                self._lock.release()
 
         Thread(target=run, name="submax-look", daemon=True).start()
         try:
@@ -897,10 +818,18 @@ class Keeper:
             with self._looking:
                 return
 
-    def keeps(self, bandit: DurableBandit) -> bool:
-        """Whether a bandit is looked after."""
-        with self._lock:
-            return bandit in self._bandits
+    def each(
+        self, bandits: "list[DurableBandit]", function: "Callable[[DurableBandit], None]"
+    ) -> None:
+        """Call a function for each of these bandits, unless it was removed in the meantime."""
+        for bandit in bandits:
+            with self._lock:
+                kept = bandit in self._bandits
+            if kept:
+                try:
+                    function(bandit)
+                except Exception as error:
+                    bandit.note_failure(error)
 
     def _run(self) -> None:
         while True:
@@ -923,31 +852,24 @@ class Keeper:
 def _follow_all(bandits: list[DurableBandit]) -> None:
     """Let bandits of one store use what was changed; one query asks for all of them."""
     try:
-        store = bandits[0].store
-        revisions = dict(store.select("select n, revision from bandit"))
+        revisions = dict(bandits[0].store.select("select n, revision from bandit"))
     except Exception as error:
         bandits[0].note_failure(error)
         return
-    for bandit in bandits:
-        if not bandit.is_current(revisions) and FOLLOWER.keeps(bandit):
-            try:
-                bandit.follow()
-            except Exception as error:
-                bandit.note_failure(error)
+    changed = [
+        bandit
+        for bandit in bandits
+        if not bandit.deleted and revisions.get(bandit._declared.n) != bandit.revision
+    ]
+    FOLLOWER.each(changed, DurableBandit.follow)
 
 
-def _fit_all(bandits: list[DurableBandit]) -> None:
-    """Fit versions of bandits where it is time, and sum up what is new."""
-    for bandit in bandits:
-        if FITTER.keeps(bandit):
-            try:
-                bandit.step()
-            except Exception as error:
-                bandit.note_failure(error)
+def _step_all(bandits: list[DurableBandit]) -> None:
+    FITTER.each(bandits, DurableBandit.step)
 
 
 FOLLOWER = Keeper("submax-follower", _follow_all)
-FITTER = Keeper("submax-fitter", _fit_all)
+FITTER = Keeper("submax-fitter", _step_all)
 """What takes long, such as fitting a policy that was given as an object, must not keep changes of
 other processes from being seen within a second."""
 
@@ -994,11 +916,10 @@ def open_bandit(
     store = path_or_url if isinstance(path_or_url, Store) else _opened(path_or_url, clock)
     try:
         declaring.declare(store, name, declaration, trained=trained)
-        custom = custom_policy(declaration)
         return DurableBandit(
             store,
             name,
-            policy=custom,
+            policy=custom_policy(declaration),
             background=background,
             trust=trust or "policy" in declaration,
             clock=clock or time.time,
@@ -1012,8 +933,6 @@ def open_bandit(
 
 def _opened(path_or_url: str | Path, clock: Callable[[], float] | None) -> Store:
     """Open a store; if the file is a bandit that ``Bandit.save`` wrote, the error says so."""
-    if str(path_or_url) == MEMORY:
-        return TemporaryStore.opened(clock)
     try:
         return open_store(path_or_url, clock=clock)
     except InputError:
@@ -1021,38 +940,21 @@ def _opened(path_or_url: str | Path, clock: Callable[[], float] | None) -> Store
         raise
 
 
-class TemporaryStore(Store):
-    """A store in a folder that is deleted when the store is closed."""
-
-    _folder: Path
-
-    @classmethod
-    def opened(cls, clock: Callable[[], float] | None) -> Self:
-        """A new store."""
-        folder = Path(tempfile.mkdtemp(prefix="submax-"))
-        opened = open_store(folder / "store.db", clock=clock)
-        opened.__class__ = cls
-        store: Any = opened
-        store._folder = folder
-        return store
-
-    def close(self) -> None:
-        """Close the store and delete it."""
-        super().close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-
 def is_new_file(path_or_url: object) -> bool:
     """Whether opening a store would create a new file."""
-    if not isinstance(path_or_url, (str, Path)) or str(path_or_url).startswith((MEMORY, *POSTGRES)):
-        return False
-    return not Path(path_or_url).exists()
+    return _is_file(path_or_url) and not Path(str(path_or_url)).exists()
 
 
 def default_name(path_or_url: object) -> str:
     """The name of a bandit in a store: that of the file, in characters that names may have."""
-    if not isinstance(path_or_url, (str, Path)) or str(path_or_url).startswith((MEMORY, *POSTGRES)):
+    if not _is_file(path_or_url):
         return "default"
-    stem = Path(path_or_url).stem.lower()
+    stem = Path(str(path_or_url)).stem.lower()
     allowed = [one if one.isascii() and one.isalnum() else "-" for one in stem]
     return "".join(allowed).strip("-")[:64] or "default"
+
+
+def _is_file(path_or_url: object) -> bool:
+    return isinstance(path_or_url, (str, Path)) and not str(path_or_url).startswith(
+        (MEMORY, *POSTGRES)
+    )

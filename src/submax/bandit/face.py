@@ -2,6 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, Unpack
 
@@ -23,8 +24,10 @@ class BanditFace(ABC):
     All methods may be called from any thread.
     """
 
-    _late: LateRewards
-    _failures: dict[str, int]
+    def __init__(self) -> None:
+        self._closed, self._is_made = False, False
+        self._failures: Counter[str] = Counter()
+        self._late = LateRewards()
 
     def decide(
         self,
@@ -260,15 +263,13 @@ class BanditFace(ABC):
         self.close()
 
     def __repr__(self) -> str:
-        if not self._is_made:
+        # A debugger shows what a constructor left that did not end.
+        if not getattr(self, "_is_made", False):
             return f"<{type(self).__name__} that could not be made>"
         return str(self._summary())
 
     def _repr_html_(self) -> str:
         return self._summary().html()
-
-    _is_made = False
-    """Whether the constructor has ended: a debugger shows what it left, too."""
 
     @abstractmethod
     def _summary(self) -> Summary:

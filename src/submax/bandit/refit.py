@@ -28,7 +28,7 @@ from submax.bandit.jobs import JobError, JobRunner, NoProcessError
 from submax.bandit.learning import LearnedModel, RecentRows, RefitResult, why_nothing_matured
 from submax.bandit.settings import Settings
 from submax.bandit.store import Store, open_store
-from submax.bandit.tables import TICK, Statement
+from submax.bandit.tables import Statement
 from submax.bandit.training_rows import TrainingRows, in_parts, status_sql
 from submax.core.errors import ConflictError, Error, InputError, StoreError, one_line
 from submax.core.optional import SPANS
@@ -49,6 +49,8 @@ MAX_PAUSE_SECONDS = 300.0
 """The longest pause after fits that failed; it doubles with each failure, beginning at 1 second."""
 LOOK_SECONDS = 1.0
 """How often a bandit without new rows looks whether decisions have matured."""
+VISIBLE_SECONDS = 30.0
+"""A row is visible so long after the time that it has: a transaction takes less."""
 FIT_SECONDS = 3600.0
 """A fit that takes longer is broken off: its process may be frozen."""
 TRAINED_ROWS = 100_000
@@ -442,8 +444,8 @@ class Refitter:
             self._counted, self._counted_from, self._counted_to = 0, cursor, cursor
         rows = TrainingRows(self._store, here.n, here.settings, here.menu)
         now, most = self._store.now(here.n), here.settings.refit_rows
-        # Rows of this very moment are counted again next time: there may be more of them.
-        closed = max(now - TICK, self._counted_to)
+        # Rows of the last seconds are counted again next time: there may be more of them.
+        closed = max(now - VISIBLE_SECONDS, self._counted_to)
         self._counted += rows.count(self._counted_to, closed, max(0, most - self._counted))
         self._counted_to = closed
         return self._counted + rows.count(closed, now, most)

@@ -29,7 +29,7 @@ MAX_SECONDS = 1e9
 Combination = Literal["first", "last", "max", "sum"]
 Status = Literal["active", "paused", "archived"]
 Stickiness = Literal["none", "version"]
-Sticky = Stickiness | Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
+Seconds = Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Names = Annotated[list[Name], Meta(max_length=10_000)]
 FeatureValue = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)] | Name
@@ -151,120 +151,28 @@ CONVERSIONS: dict[str, Any] = {
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings of a bandit, as the store holds them.
 
-    ``menu`` has the declared ``actions`` and ``action_features``; see ``PLAIN_FORMS`` for these,
-    ``context``, ``policy``, ``rewards`` and ``guard_rails``.
+    ``menu`` has the declared ``actions`` and ``action_features``. ``ABOUT`` says what each setting
+    means, and ``PLAIN_FORMS`` how JSON writes those that callers may give as objects.
     """
 
     menu: ActionSpec
     context: ContextSchema = ContextSchema()
     policy: str | dict[str, Any] = "rcp-adaptive"
     rewards: dict[str, Any] = msgspec.field(default_factory=lambda: {"kind": "binary"})
-    combine: Annotated[
-        Combination,
-        Meta(
-            description="How several rewards of one decision become one. With reward_wait=0 only "
-            "'first' is possible, and is the default."
-        ),
-    ] = "last"
-    reward_wait: Annotated[
-        float,
-        Meta(
-            ge=0,
-            le=MAX_SECONDS,
-            description="Seconds after which a decision matures, that is, is learned from with the "
-            "rewards that have come. With 0 it matures when its first reward comes.",
-        ),
-    ] = 3600.0
-    no_reward_after: (
-        Annotated[
-            float,
-            Meta(
-                gt=0,
-                le=MAX_SECONDS,
-                description="With reward_wait=0: seconds after which a decision without a reward "
-                "is learned from with the default_reward. None: it never is.",
-            ),
-        ]
-        | None
-    ) = None
-    default_reward: (
-        Annotated[
-            float,
-            Meta(
-                ge=-LARGEST,
-                le=LARGEST,
-                description="The reward of a decision that has none when it matures. None: such a "
-                "decision is not learned from.",
-            ),
-        ]
-        | None
-    ) = 0.0
-    quarantine: Annotated[
-        float,
-        Meta(
-            gt=0,
-            le=MAX_SECONDS,
-            description="Seconds that a reward with an unknown id waits for its decision.",
-        ),
-    ] = 86400.0
+    combine: Combination = "last"
+    reward_wait: Annotated[float, Meta(ge=0, le=MAX_SECONDS)] = 3600.0
+    no_reward_after: Seconds | None = None
+    default_reward: Annotated[float, Meta(ge=-LARGEST, le=LARGEST)] | None = 0.0
+    quarantine: Seconds = 86400.0
     guard_rails: GuardRails = GuardRails()
     alarms: AlarmSettings = AlarmSettings()
-    sticky: Annotated[
-        Sticky,
-        Meta(
-            description="How long a unit gets the same action: as long as a 'version' decides, for "
-            "a number of seconds, or 'none': every decision is drawn by itself."
-        ),
-    ] = "version"
-    refit_rows: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=10**9,
-            description="Number of newly matured decisions after which a version is fitted.",
-        ),
-    ] = 100
-    refit_seconds: Annotated[
-        float,
-        Meta(
-            gt=0,
-            le=MAX_SECONDS,
-            description="Seconds after which a version is fitted even if fewer have matured.",
-        ),
-    ] = 60.0
-    status: Annotated[
-        Status,
-        Meta(
-            description="'active'; 'paused': decisions are the control or the baseline, or else "
-            "uniform, and are not learned from; 'archived': decisions and rewards are refused, and "
-            "the log can be read."
-        ),
-    ] = "active"
-    seed: Annotated[
-        int,
-        Meta(
-            ge=0,
-            le=2**62,
-            description="Seed of the fits: the same log and seed give the same version.",
-        ),
-    ] = 0
-    keep_versions: Annotated[
-        int,
-        Meta(ge=2, le=10_000, description="Number of versions whose models stay in the store."),
-    ] = 20
-    learn_share: (
-        Annotated[
-            float,
-            Meta(
-                ge=0,
-                lt=1,
-                description="For a bandit in memory: it learns before a decision if there are new "
-                "rows, at least this share of the rows learned from. 0: from every row at once. "
-                "None: 0.04, with a context 0.1, and 0.25 if the policy trains networks.",
-            ),
-        ]
-        | None
-    ) = None
+    sticky: Stickiness | Seconds = "version"
+    refit_rows: Annotated[int, Meta(ge=1, le=10**9)] = 100
+    refit_seconds: Seconds = 60.0
+    status: Status = "active"
+    seed: Annotated[int, Meta(ge=0, le=2**62)] = 0
+    keep_versions: Annotated[int, Meta(ge=2, le=10_000)] = 20
+    learn_share: Annotated[float, Meta(ge=0, lt=1)] | None = None
 
     @classmethod
     def of(cls, declaration: Mapping[str, Any]) -> Self:
@@ -416,47 +324,62 @@ class ContextField(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     unknown: Literal["other", "refuse"] | None = None
 
 
+def _about(name: str, hint: Any) -> Any:
+    return Annotated[hint, Meta(description=ABOUT[name])] if name in ABOUT else hint
+
+
 PLAIN_FORMS: dict[str, Any] = {
-    "actions": Annotated[
-        Names | dict[str, list[str | float]],
-        Meta(description="Names of arms, or a table of slots: names of choices, or [low, high]."),
-    ],
-    "action_features": Annotated[
-        dict[str, dict[str, FeatureValue | ChoiceFeatures]],
-        Meta(
-            description="A table of arms, each with a table of numbers and texts that describe it; "
-            "with slots, a table of slots with such tables."
-        ),
-    ],
-    "context": Annotated[
-        dict[str, str | list[str] | ContextField],
-        Meta(description="A table of fields: 'number', a list of categories, or a table."),
-    ],
-    "policy": Annotated[
-        str | dict[str, Any],
-        Meta(description="The name of a preset such as 'rcp-adaptive', or a table with a 'kind'."),
-    ],
-    "rewards": Annotated[
-        str | dict[str, Any],
-        Meta(
-            description="The scale of the rewards: its name, or a table with a 'kind'; or a table "
-            "of names and weights for several rewards; or 'slots' for one of each slot."
-        ),
-    ],
+    "actions": Names | dict[str, list[str | float]],
+    "action_features": dict[str, dict[str, FeatureValue | ChoiceFeatures]],
+    "context": dict[str, str | list[str] | ContextField],
+    "policy": str | dict[str, Any],
+    "rewards": str | dict[str, Any],
     "guard_rails": GuardRails,
     "alarms": AlarmSettings,
 }
 """How JSON and TOML write the settings that Python callers may give as objects."""
+ABOUT = {
+    "actions": "Names of arms, or a table of slots: names of choices, or [low, high].",
+    "action_features": "A table of arms, each with a table of numbers and texts that describe it; "
+    "with slots, a table of slots with such tables.",
+    "context": "A table of fields: 'number', a list of categories, or a table.",
+    "policy": "The name of a preset such as 'rcp-adaptive', or a table with a 'kind'.",
+    "rewards": "The scale of the rewards: its name, or a table with a 'kind'; or a table of names "
+    "and weights for several rewards; or 'slots' for one of each slot.",
+    "combine": "How several rewards of one decision become one. With reward_wait=0 only 'first' is "
+    "possible, and is the default.",
+    "reward_wait": "Seconds after which a decision matures, that is, is learned from with the "
+    "rewards that have come. With 0 it matures when its first reward comes.",
+    "no_reward_after": "With reward_wait=0: seconds after which a decision without a reward is "
+    "learned from with the default_reward. None: it never is.",
+    "default_reward": "The reward of a decision that has none when it matures. None: such a "
+    "decision is not learned from.",
+    "quarantine": "Seconds that a reward with an unknown id waits for its decision.",
+    "sticky": "How long a unit gets the same action: as long as a 'version' decides, for a number "
+    "of seconds, or 'none': every decision is drawn by itself.",
+    "refit_rows": "Number of newly matured decisions after which a version is fitted.",
+    "refit_seconds": "Seconds after which a version is fitted even if fewer have matured.",
+    "status": "'active'; 'paused': decisions are the control or the baseline, or else uniform, and "
+    "are not learned from; 'archived': decisions and rewards are refused, and the log can be read.",
+    "seed": "Seed of the fits: the same log and seed give the same version.",
+    "keep_versions": "Number of versions whose models stay in the store.",
+    "learn_share": "For a bandit in memory: it learns before a decision if there are new rows, at "
+    "least this share of the rows learned from. 0: from every row at once. None: 0.04, with a "
+    "context 0.1, and 0.25 if the policy trains networks.",
+}
+"""What each setting means."""
+HINTS = typing.get_type_hints(Settings, include_extras=True)
 SETTING_TYPES: dict[str, Any] = {
-    name: hint
-    for name, hint in typing.get_type_hints(Settings, include_extras=True).items()
-    if name != "menu"
+    name: _about(name, HINTS[name]) for name in HINTS if name != "menu"
 }
 """The settings with their types, bounds and descriptions."""
-DECLARED_TYPES: dict[str, Any] = {**SETTING_TYPES, **PLAIN_FORMS}
+DECLARED_TYPES: dict[str, Any] = {
+    **SETTING_TYPES,
+    **{name: _about(name, hint) for name, hint in PLAIN_FORMS.items()},
+}
 """All words of a declaration with their types in plain data."""
 
 
 def allows_none(name: str) -> bool:
     """Whether None is a value of a setting, and not only a way to leave it out."""
-    return type(None) in typing.get_args(SETTING_TYPES.get(name))
+    return type(None) in typing.get_args(HINTS.get(name))

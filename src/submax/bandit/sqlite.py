@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 from uuid import uuid4
@@ -30,6 +31,8 @@ from submax.core.errors import ConflictError, InputError, StoreError
 BUSY_SECONDS = 10.0
 """How long a statement waits for a lock of SQLite, which another program may hold for a backup."""
 PAGE_BYTES = 8192
+MEMORY = ":memory:"
+"""The path of a store in a folder that is deleted when the store is closed."""
 PATH_KEY = "path"
 """The name in the table ``setting`` of the path under which the file was last written."""
 BATCH = 2500
@@ -59,15 +62,20 @@ class SQLiteDatabase:
     def __init__(
         self, path: Path | str, *, read_only: bool, clock: Callable[[], float] | None
     ) -> None:
+        self._opened = ExitStack()
+        self.where, self.read_only = str(path), read_only
+        if str(path) == MEMORY:
+            folder = self._opened.enter_context(TemporaryDirectory(prefix="submax-"))
+            path = Path(folder) / "store.db"
         # SQLite too resolves symbolic links before it names its log.
-        self.path, self.read_only = Path(path).resolve(), read_only
-        self.where, self.address = str(path), str(self.path)
+        self.path = Path(path).resolve()
+        self.address = str(self.path)
         self._clock = clock or time.time
         self._closed = False
         self._readers: list[sqlite3.Connection] = []
         self._rendered: dict[str, str] = {}
         self._n = 0
-        with ExitStack() as opened:
+        with self._opened as opened:
             opened.enter_context(file_in_use(self.path, writing=not read_only))
             if not read_only:
                 self._writer = opened.enter_context(closing(connected(self.path, "rw")))

@@ -12,7 +12,7 @@ from threading import Condition, RLock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from zlib import crc32
 
-from submax.bandit.sqlite import SQLiteDatabase, private_file
+from submax.bandit.sqlite import MEMORY, SQLiteDatabase, private_file
 from submax.bandit.tables import (
     DECISION_COLUMNS,
     REWARD_COLUMNS,
@@ -46,6 +46,7 @@ DELETED_AT_ONCE = 10_000
 """The most decisions that are deleted in one transaction."""
 MAX_ROWS = 4096
 """About as many rows are written in one transaction, so no caller waits for a very long one."""
+__all__ = ["MEMORY", "Store", "copy_store", "new_file", "open_store", "result_of"]
 POSTGRES = ("postgresql://", "postgres://")
 """How the address of a store in PostgreSQL begins."""
 EXECUTE = "execute"
@@ -420,7 +421,8 @@ def open_store(
 ) -> Store:
     """Open a store in a SQLite file or, by a ``postgresql://`` address, in PostgreSQL.
 
-    Without a ``clock``, times are those of the machine or of the database.
+    ``":memory:"`` is a store that is deleted when it is closed. Without a ``clock``, times are
+    those of the machine or of the database.
     """
     if not str(path_or_url).startswith(POSTGRES):
         return Store(SQLiteDatabase(path_or_url, read_only=read_only, clock=clock))

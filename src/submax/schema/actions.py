@@ -17,8 +17,25 @@ ARMS = ""
 """The name of the only slot if the actions are plain arms."""
 MOST_CHOICES = 10_000
 """Largest number of choices of a slot, retired ones included; it bounds the cost of a decision."""
+LISTED = 65_536
+"""Largest number of joint actions whose probabilities a live bandit lists: half a megabyte."""
+MOST_SLOTS = 64
+"""Largest number of slots, named ones and ranges of numbers together."""
+MOST_FEATURES = 100
+"""Largest number of features of a choice: more than any described catalogue needs."""
+MOST_COLUMNS = 256
+"""Largest number of columns that encode the features of a choice. A number takes one column, a
+category one column per value that several choices share. Every stored policy holds all columns of
+all choices, so their number is limited."""
+EXAMPLE = "{'A': {'price': 3.0, 'genre': 'rock'}, 'B': {'price': 2.5, 'genre': 'jazz'}}"
+STATUS = {"add": "active", "pause": "paused", "resume": "active", "retire": "retired"}
+"""The status of a choice after each verb."""
 Features = dict[str, float | str]
 """The features of a choice by name: numbers, and categories as strings."""
+EncodedAction = list[int | float]
+"""The index of the choice in each slot, then the real-valued parts."""
+ChoiceIndices = tuple[tuple[int, ...], ...]
+"""The indices of some choices of each slot, such as the active or the eligible ones."""
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -35,6 +52,95 @@ class Slot(msgspec.Struct, frozen=True):
     name: str
     choices: tuple[Choice, ...]
 
+    @classmethod
+    def of(cls, name: str, names: object) -> "Slot":
+        """A slot with these names of choices."""
+        if not _is_list(names) or not 0 < len(names) <= MOST_CHOICES:
+            raise InputError(
+                f"the choices{of_slot(name)} must be a list of 1 to {MOST_CHOICES} names, or of "
+                f"two numbers (low, high), not {names!r:.60}"
+            )
+        for one in names:
+            check_name(f"a choice{of_slot(name)}", one)
+        if len(set(names)) < len(names):
+            twice, _ = Counter(names).most_common(1)[0]
+            raise InputError(f"the choice {twice!r}{of_slot(name)} is repeated")
+        return cls(name, tuple(Choice(one) for one in names))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all choices."""
+        return [choice.name for choice in self.choices]
+
+    @property
+    def active(self) -> tuple[int, ...]:
+        """The indices of the active choices."""
+        return tuple(
+            index for index, choice in enumerate(self.choices) if choice.status == "active"
+        )
+
+    def index(self, name: object) -> int:
+        """The index of a choice; an ``InputError`` suggests similar names."""
+        one_of(f"choice{of_slot(self.name)}", str(name)[:80], self.names)
+        return self.names.index(str(name))
+
+    def eligible(self, names: object) -> tuple[int, ...]:
+        """The indices of the active choices among these names, or of all if they are None."""
+        if names is None:
+            return self.active
+        if not _is_list(names):
+            raise InputError(
+                f"eligible{of_slot(self.name)} must be a list of names, not {names!r:.60}",
+                parameter="eligible",
+            )
+        active = [self.choices[index].name for index in self.active]
+        known = {choice.name: index for index, choice in enumerate(self.choices)}
+        for name in names:
+            if not isinstance(name, str) or name not in known:
+                one_of(f"choice{of_slot(self.name)}", str(name)[:80], active)
+                raise InputError(f"the name of a choice must be a text, not {name!r:.60}")
+        asked = {known[name] for name in names}
+        found = tuple(index for index in self.active if index in asked)
+        if not found:
+            raise InputError(
+                f"no choice is eligible{of_slot(self.name)}; active: {', '.join(active) or 'none'}",
+                parameter="eligible",
+            )
+        return found
+
+    def changed(self, change: "Change") -> "Slot":
+        """The slot after adding, pausing, resuming or retiring a choice."""
+        name, choices, verb = change.choice, list(self.choices), change.verb
+        known = next((choice for choice in choices if choice.name == name), None)
+        if verb == "add":
+            if known is not None:
+                status = "retired" if known.status == "retired" else "there already"
+                raise ConflictError(f"{name!r} is {status}{of_slot(self.name)}: choose a new name")
+            if len(choices) >= MOST_CHOICES:
+                raise InputError(
+                    f"a slot has at most {MOST_CHOICES} choices, retired ones included"
+                )
+            choices.append(Choice(name, features=clean_features(name, change.features)))
+            _check_same(self.name, choices)
+            return Slot(self.name, tuple(choices))
+        index = self.index(name)
+        if known is not None and known.status == "retired":
+            raise ConflictError(
+                f"{name!r} is retired and cannot return: add a choice with another name"
+            )
+        if verb != "resume" and not set(self.active) - {index}:
+            raise ConflictError(
+                f"{name!r} is the last active choice{of_slot(self.name)}: add another first"
+            )
+        if change.features or change.ramp is not None:
+            word = "features" if change.features else "ramp"
+            raise InputError(
+                f"{word} can be set when a choice is added, not to {verb} it: leave {word} out",
+                parameter=word,
+            )
+        choices[index] = msgspec.structs.replace(choices[index], status=STATUS[verb])
+        return Slot(self.name, tuple(choices))
+
 
 class NumberRange(msgspec.Struct, frozen=True):
     """A part of an action that is a number between ``low`` and ``high``, such as a price."""
@@ -47,8 +153,7 @@ class NumberRange(msgspec.Struct, frozen=True):
 class Change(msgspec.Struct, frozen=True):
     """A change of a choice: its ``verb``, and the ``features`` of a choice that is added.
 
-    A choice that is added is ramped up over ``ramp`` decisions, counted after the first ``since``
-    of the log. In a request, a ramp of None stands for the default.
+    A choice that is added is ramped up over ``ramp`` decisions; None stands for the default.
     """
 
     verb: Literal["add", "pause", "resume", "retire"]
@@ -56,65 +161,6 @@ class Change(msgspec.Struct, frozen=True):
     slot: str = ARMS
     features: Features = {}
     ramp: int | None = None
-    since: int = 0
-
-
-STATUS = {"add": "active", "pause": "paused", "resume": "active", "retire": "retired"}
-"""The status of a choice after each verb."""
-
-
-def check_status_change(choices: list[Choice], index: int, change: Change) -> None:
-    """Raise a ``ConflictError`` if a choice is retired, or the last active one of its slot."""
-    choice = choices[index]
-    if choice.status == "retired":
-        raise ConflictError(
-            f"{choice.name!r} is retired and cannot return: add a choice with another name"
-        )
-    others = any(one.status == "active" for one in choices if one is not choice)
-    if change.verb != "resume" and not others:
-        raise ConflictError(
-            f"{choice.name!r} is the last active choice{of_slot(change.slot)}: add another first"
-        )
-
-
-def slot_of(name: str, names: object) -> Slot:
-    """Return a slot with these names of choices."""
-    if not is_list(names) or not 0 < len(names) <= MOST_CHOICES:
-        raise InputError(
-            f"the choices{of_slot(name)} must be a list of 1 to {MOST_CHOICES} names, or of two "
-            f"numbers (low, high), not {names!r:.60}"
-        )
-    for one in names:
-        check_name(f"a choice{of_slot(name)}", one)
-    if len(set(names)) < len(names):
-        twice, _ = Counter(names).most_common(1)[0]
-        raise InputError(f"the choice {twice!r}{of_slot(name)} is repeated")
-    return Slot(name, tuple(Choice(one) for one in names))
-
-
-def number_range_of(name: str, low: float, high: float) -> NumberRange:
-    """Return a range of numbers, after checking its bounds."""
-    Box((low,), (high,))
-    return NumberRange(name, float(low), float(high))
-
-
-def is_number_range(given: object) -> bool:
-    """Return whether this is a pair of numbers."""
-    return (
-        isinstance(given, (list, tuple))
-        and len(given) == 2
-        and all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in given)
-    )
-
-
-def is_list(given: object) -> TypeGuard[list[Any]]:
-    """Return whether this is a list or a tuple."""
-    return isinstance(given, (list, tuple))
-
-
-def active_names(slot: Slot) -> list[str]:
-    """Return the names of the active choices."""
-    return [choice.name for choice in slot.choices if choice.status == "active"]
 
 
 def of_slot(slot: str) -> str:
@@ -122,13 +168,15 @@ def of_slot(slot: str) -> str:
     return f" of {slot!r}" if slot else ""
 
 
-MOST_FEATURES = 100
-"""Largest number of features of a choice: more than any described catalogue needs."""
-MOST_COLUMNS = 256
-"""Largest number of columns that encode the features of a choice. A number takes one column, a
-category one column per value that several choices share. Every stored policy holds all columns of
-all choices, so their number is limited."""
-EXAMPLE = "{'A': {'price': 3.0, 'genre': 'rock'}, 'B': {'price': 2.5, 'genre': 'jazz'}}"
+def _is_list(given: object) -> TypeGuard[list[Any]]:
+    return isinstance(given, (list, tuple))
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, (int, float)) and not isinstance(given, bool)
+
+
+# Features of choices
 
 
 def described(slots: Sequence[Slot], given: object) -> tuple[Slot, ...]:
@@ -137,43 +185,42 @@ def described(slots: Sequence[Slot], given: object) -> tuple[Slot, ...]:
     ``given`` maps choices to their features; with named slots, it maps slots to such tables. All
     choices of a slot in ``given`` must have the same features.
     """
-    if not isinstance(given, Mapping):
-        raise InputError(
-            f"action_features must be a table such as {EXAMPLE}, not {short_repr(given)}",
-            parameter="action_features",
-        )
-    tables = {ARMS: given} if [slot.name for slot in slots] == [ARMS] else given
+    known = [slot.name for slot in slots]
+    tables = {ARMS: given} if known == [ARMS] else _table(given, "")
     for name in tables:
-        one_of("slot in action_features:", str(name), [slot.name for slot in slots])
+        one_of("slot in action_features:", str(name), known)
     return tuple(
-        _described(slot, tables[slot.name]) if slot.name in tables else slot for slot in slots
+        _described(slot, _table(tables[slot.name], slot.name)) if slot.name in tables else slot
+        for slot in slots
     )
 
 
-def _described(slot: Slot, table: object) -> Slot:
-    if not isinstance(table, Mapping):
+def _table(given: object, slot: str) -> Mapping[Any, Any]:
+    if not isinstance(given, Mapping):
         raise InputError(
-            f"the action_features{of_slot(slot.name)} must be a table such as {EXAMPLE}, not "
-            f"{short_repr(table)}",
+            f"the action_features{of_slot(slot)} must be a table such as {EXAMPLE}, not "
+            f"{short_repr(given)}",
             parameter="action_features",
         )
-    known = {choice.name for choice in slot.choices}
+    return given
+
+
+def _described(slot: Slot, table: Mapping[Any, Any]) -> Slot:
     for name in table:
-        if name not in known:
-            one_of(f"choice{of_slot(slot.name)} in action_features:", str(name)[:80], known)
-    choices = tuple(_with_features(slot, choice, table) for choice in slot.choices)
-    _check_same(slot.name, choices)
-    return msgspec.structs.replace(slot, choices=choices)
-
-
-def _with_features(slot: Slot, choice: Choice, table: Mapping[Any, Any]) -> Choice:
-    if choice.name not in table:
+        one_of(f"choice{of_slot(slot.name)} in action_features:", str(name)[:80], slot.names)
+    missing = [name for name in slot.names if name not in table]
+    if missing:
         raise InputError(
-            f"the choice {choice.name!r}{of_slot(slot.name)} is missing in action_features: give "
+            f"the choice {missing[0]!r}{of_slot(slot.name)} is missing in action_features: give "
             "its features too, since every choice must have the same ones",
             parameter="action_features",
         )
-    return msgspec.structs.replace(choice, features=clean_features(choice.name, table[choice.name]))
+    choices = tuple(
+        msgspec.structs.replace(one, features=clean_features(one.name, table[one.name]))
+        for one in slot.choices
+    )
+    _check_same(slot.name, choices)
+    return Slot(slot.name, choices)
 
 
 def clean_features(choice: str, given: object) -> Features:
@@ -185,43 +232,6 @@ def clean_features(choice: str, given: object) -> Features:
             parameter="features",
         )
     return {name: _value(choice, name, value) for name, value in given.items()}
-
-
-def check_new_features(slot: Slot, choice: str, given: object) -> Features:
-    """Return the features of a choice that is added to a slot; they must match the others'."""
-    found = clean_features(choice, given)
-    _check_same(slot.name, [*slot.choices, Choice(choice, features=found)])
-    return found
-
-
-def encoded_features(slot: Slot, indices: Sequence[int]) -> tuple[tuple[float, ...], ...]:
-    """Return a row of numbers for each of these choices; no rows if they have no features."""
-    choices = [slot.choices[index] for index in indices]
-    columns: list[Sequence[float]] = []
-    for name in sorted(slot.choices[0].features):
-        values: list[Any] = [choice.features[name] for choice in choices]
-        columns += _category(values) if isinstance(values[0], str) else [values]
-    return tuple(zip(*columns, strict=True))
-
-
-def _category(values: Sequence[str]) -> list[list[float]]:
-    """Encode a category: one column per value that several choices have, 1 for them and 0 else.
-
-    A value that only one choice has does not relate this choice to others, so it gets no column.
-    The choice itself gets the mean of the other choices in each column.
-    """
-    counts = Counter(values)
-    several = sorted(_shared(values))
-    total = sum(counts[value] for value in several)
-    return [
-        [float(one == value) if counts[one] > 1 else counts[value] / total for one in values]
-        for value in several
-    ]
-
-
-def _shared(values: Iterable[object]) -> list[Any]:
-    """Return the values that occur more than once."""
-    return [value for value, count in Counter(values).items() if count > 1]
 
 
 def _value(choice: str, name: object, value: object) -> float | str:
@@ -242,19 +252,24 @@ def _value(choice: str, name: object, value: object) -> float | str:
 def _check_same(slot: str, choices: Sequence[Choice]) -> None:
     """Raise an ``InputError`` unless all choices have the same features, of the same kind."""
     owner = {name: choice for choice in reversed(choices) for name in choice.features}
-    for choice in choices:
-        for name, other in owner.items():
+    width = 0
+    for name, other in owner.items():
+        is_text = isinstance(other.features[name], str)
+        for choice in choices:
             if name not in choice.features:
                 raise InputError(
                     f"the choice {choice.name!r}{of_slot(slot)} has no feature {name!r}, and "
                     f"{other.name!r} has: give every choice every feature, or leave {name!r} out",
                     parameter=name,
                 )
-            _check_kind(name, choice, other)
-    width = 0
-    for name, other in owner.items():
-        category = isinstance(other.features[name], str)
-        width += len(_shared(one.features[name] for one in choices)) if category else 1
+            if isinstance(choice.features[name], str) != is_text:
+                raise InputError(
+                    f"the feature {name!r} of {choice.name!r} is {choice.features[name]!r}, and "
+                    f"that of {other.name!r} is {other.features[name]!r}: give numbers to all "
+                    "choices, or texts to all",
+                    parameter=name,
+                )
+        width += len(_shared(one.features[name] for one in choices)) if is_text else 1
     if width > MOST_COLUMNS:
         raise InputError(
             f"the features of the choices{of_slot(slot)} take {width} numbers, one for each number "
@@ -264,29 +279,35 @@ def _check_same(slot: str, choices: Sequence[Choice]) -> None:
         )
 
 
-def _check_kind(name: str, choice: Choice, other: Choice) -> None:
-    value, before = choice.features[name], other.features[name]
-    if isinstance(value, str) != isinstance(before, str):
-        raise InputError(
-            f"the feature {name!r} of {choice.name!r} is {_kind(value)}, and that of "
-            f"{other.name!r} is {_kind(before)}: give numbers to all choices, or texts to all",
-            parameter=name,
-        )
+def encoded_features(slot: Slot, indices: Sequence[int]) -> tuple[tuple[float, ...], ...]:
+    """Return a row of numbers for each of these choices; no rows if they have no features.
+
+    A category has one column per value that several choices have, 1 for them and 0 else. A value
+    that only one choice has does not relate this choice to others, so it gets no column. The choice
+    itself gets the mean of the other choices in each column.
+    """
+    choices = [slot.choices[index] for index in indices]
+    columns: list[Sequence[float]] = []
+    for name in sorted(slot.choices[0].features):
+        values: list[Any] = [choice.features[name] for choice in choices]
+        if not isinstance(values[0], str):
+            columns.append(values)
+            continue
+        counts, several = Counter(values), sorted(_shared(values))
+        total = sum(counts[value] for value in several)
+        columns += [
+            [float(one == value) if counts[one] > 1 else counts[value] / total for one in values]
+            for value in several
+        ]
+    return tuple(zip(*columns, strict=True))
 
 
-def _kind(value: float | str) -> str:
-    return f"the text {value!r}" if isinstance(value, str) else f"the number {value:g}"
+def _shared(values: Iterable[object]) -> list[Any]:
+    """Return the values that occur more than once."""
+    return [value for value, count in Counter(values).items() if count > 1]
 
 
-LISTED = 65_536
-"""Largest number of joint actions whose probabilities a live bandit lists: half a megabyte."""
-MOST_SLOTS = 64
-"""Largest number of slots, named ones and ranges of numbers together."""
-
-EncodedAction = list[int | float]
-"""The index of the choice in each slot, then the real-valued parts."""
-ChoiceIndices = tuple[tuple[int, ...], ...]
-"""The indices of some choices of each slot, such as the active or the eligible ones."""
+# All actions
 
 
 class ActionSpec(msgspec.Struct, frozen=True):
@@ -305,33 +326,31 @@ class ActionSpec(msgspec.Struct, frozen=True):
         A slot is a list of names, or a pair (low, high) for a range of numbers. ``features`` maps
         choices to their features; with named slots, it maps slots to such tables.
         """
-        menu = cls._named(actions)
-        if features is None:
-            return menu
-        return msgspec.structs.replace(menu, slots=described(menu.slots, features))
-
-    @classmethod
-    def _named(cls, actions: object) -> "ActionSpec":
         if isinstance(actions, Mapping):
-            return cls._of_slots(actions)
-        if not is_list(actions):
+            menu = cls._of_slots(actions)
+        elif _is_list(actions):
+            menu = cls((Slot.of(ARMS, actions),))
+        else:
             raise InputError(
                 "actions must be a list of names, or a table of slots such as "
                 f"{{'title': ['A', 'B']}}, not {actions!r:.60}",
                 parameter="actions",
             )
-        return cls((slot_of(ARMS, actions),))
+        return menu if features is None else cls(described(menu.slots, features), menu.ranges)
 
     @classmethod
     def _of_slots(cls, actions: Mapping[Any, Any]) -> "ActionSpec":
         if not 0 < len(actions) <= MOST_SLOTS:
             raise InputError(f"actions must have 1 to {MOST_SLOTS} slots, not {len(actions)}")
-        for name in actions:
+        slots, ranges = [], []
+        for name, given in actions.items():
             check_name("the name of a slot", name)
-        numbers = {name: given for name, given in actions.items() if is_number_range(given)}
-        ranges = tuple(number_range_of(name, *given) for name, given in numbers.items())
-        named = [name for name in actions if name not in numbers]
-        return cls(tuple(slot_of(name, actions[name]) for name in named), ranges)
+            if _is_list(given) and len(given) == 2 and all(map(_is_number, given)):
+                Box((given[0],), (given[1],))
+                ranges.append(NumberRange(name, float(given[0]), float(given[1])))
+            else:
+                slots.append(Slot.of(name, given))
+        return cls(tuple(slots), tuple(ranges))
 
     @property
     def plain(self) -> bool:
@@ -341,10 +360,7 @@ class ActionSpec(msgspec.Struct, frozen=True):
     @property
     def active(self) -> ChoiceIndices:
         """The indices of the active choices of each slot."""
-        return tuple(
-            tuple(index for index, one in enumerate(slot.choices) if one.status == "active")
-            for slot in self.slots
-        )
+        return tuple(slot.active for slot in self.slots)
 
     @property
     def can_list(self) -> bool:
@@ -355,8 +371,8 @@ class ActionSpec(msgspec.Struct, frozen=True):
     def declaration(self) -> list[str] | dict[str, Any]:
         """The argument ``actions`` from which ``of`` makes this menu, with every choice active."""
         if self.plain:
-            return [choice.name for choice in self.slots[0].choices]
-        slots = {slot.name: [choice.name for choice in slot.choices] for slot in self.slots}
+            return self.slots[0].names
+        slots = {slot.name: slot.names for slot in self.slots}
         return {**slots, **{one.name: (one.low, one.high) for one in self.ranges}}
 
     @property
@@ -397,25 +413,8 @@ class ActionSpec(msgspec.Struct, frozen=True):
 
         ``wanted`` is a list of arms, or a table with lists of choices for some of the slots.
         """
-        if wanted is None:
-            return self.active
-        table = self._by_slot(wanted)
-        eligible = tuple(
-            self._wanted(slot, active, table.get(slot.name))
-            for slot, active in zip(self.slots, self.active, strict=True)
-        )
-        for slot, left in zip(self.slots, eligible, strict=True):
-            if not left:
-                raise InputError(
-                    f"no choice is eligible{of_slot(slot.name)}; active: "
-                    f"{', '.join(active_names(slot)) or 'none'}",
-                    parameter="eligible",
-                )
-        return eligible
-
-    def _by_slot(self, wanted: object) -> Mapping[str, Any]:
-        if self.plain:
-            return {ARMS: wanted}
+        if wanted is None or self.plain:
+            return tuple(slot.eligible(wanted) for slot in self.slots)
         if not isinstance(wanted, Mapping):
             raise InputError(
                 f"eligible must be a table of slots, not {wanted!r:.60}", parameter="eligible"
@@ -427,23 +426,7 @@ class ActionSpec(msgspec.Struct, frozen=True):
                     parameter="eligible",
                 )
             one_of("slot", str(name), [slot.name for slot in self.slots])
-        return wanted
-
-    def _wanted(self, slot: Slot, active: tuple[int, ...], names: object) -> tuple[int, ...]:
-        if names is None:
-            return active
-        if not is_list(names):
-            raise InputError(
-                f"eligible{of_slot(slot.name)} must be a list of names, not {names!r:.60}",
-                parameter="eligible",
-            )
-        known = {choice.name: index for index, choice in enumerate(slot.choices)}
-        for name in names:
-            if not isinstance(name, str) or name not in known:
-                one_of(f"choice{of_slot(slot.name)}", str(name)[:80], active_names(slot))
-                raise InputError(f"the name of a choice must be a text, not {name!r:.60}")
-        asked = {known[name] for name in names}
-        return tuple(index for index in active if index in asked)
+        return tuple(slot.eligible(wanted.get(slot.name)) for slot in self.slots)
 
     def action(self, encoded: Sequence[int | float]) -> Action:
         """Return the names of an encoded action."""
@@ -460,18 +443,17 @@ class ActionSpec(msgspec.Struct, frozen=True):
     def encoded(self, action: object) -> EncodedAction:
         """Encode an action that is given by names."""
         if self.plain:
-            return [self._index(self.slots[0], action)]
-        names = [slot.name for slot in self.slots] + [one.name for one in self.ranges]
+            return [self.slots[0].index(action)]
+        names = [slot.name for slot in self.slots] + [part.name for part in self.ranges]
         if not isinstance(action, Mapping) or set(action) != set(names):
             raise InputError(
                 f"an action must have a value for each of {', '.join(names)} and nothing else, "
                 f"not {action!r:.80}"
             )
-        encoded: EncodedAction = [self._index(slot, action[slot.name]) for slot in self.slots]
+        encoded: EncodedAction = [slot.index(action[slot.name]) for slot in self.slots]
         for part in self.ranges:
             value = action[part.name]
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not number or not part.low <= value <= part.high:
+            if not _is_number(value) or not part.low <= value <= part.high:
                 raise InputError(
                     f"{part.name} must be a number from {part.low} to {part.high}, "
                     f"not {value!r:.60}"
@@ -479,66 +461,24 @@ class ActionSpec(msgspec.Struct, frozen=True):
             encoded.append(float(value))
         return encoded
 
-    def _index(self, slot: Slot, name: object) -> int:
-        names = [choice.name for choice in slot.choices]
-        one_of(f"choice{of_slot(slot.name)}", str(name)[:80], names)
-        return names.index(str(name))
-
     def changed(self, change: Change) -> "ActionSpec":
         """Return the menu after adding, pausing, resuming or retiring a choice."""
         check_name("the name of a choice", change.choice)
         slot = self._slot_of(change)
-        index = next((n for n, one in enumerate(slot.choices) if one.name == change.choice), None)
-        choices = list(slot.choices)
-        if change.verb == "add":
-            self._check_new(slot, index, change.choice)
-            features = check_new_features(slot, change.choice, change.features)
-            choices.append(Choice(change.choice, features=features))
-        else:
-            if index is None:
-                one_of(f"choice{of_slot(slot.name)}", change.choice, [one.name for one in choices])
-                raise AssertionError("unreachable: one_of raises for an unknown name")
-            check_status_change(choices, index, change)
-            if change.features or change.ramp is not None:
-                word = "features" if change.features else "ramp"
-                raise InputError(
-                    f"{word} can be set when a choice is added, not to {change.verb} it: leave "
-                    f"{word} out",
-                    parameter=word,
-                )
-            choices[index] = msgspec.structs.replace(choices[index], status=STATUS[change.verb])
-        changed = msgspec.structs.replace(slot, choices=tuple(choices))
-        slots = tuple(changed if one is slot else one for one in self.slots)
-        return msgspec.structs.replace(self, slots=slots)
-
-    def status(self, change: Change) -> str:
-        """Return the status of the choice that a change is about."""
-        slot = self._slot_of(change)
-        return next(one.status for one in slot.choices if one.name == change.choice)
+        slots = tuple(one.changed(change) if one is slot else one for one in self.slots)
+        return ActionSpec(slots, self.ranges)
 
     def place(self, change: Change) -> tuple[int, int]:
         """Return the slot of the choice that a change is about, and its index there."""
         slot = self._slot_of(change)
-        return self.slots.index(slot), self._index(slot, change.choice)
+        return self.slots.index(slot), slot.index(change.choice)
 
     def _slot_of(self, change: Change) -> Slot:
-        found = next((slot for slot in self.slots if slot.name == change.slot), None)
-        if found is None and change.slot == ARMS:
-            names = ", ".join(slot.name for slot in self.slots) or "none"
-            raise InputError(f"name the slot of {change.choice!r}: one of {names}")
-        if found is None:
+        names = [slot.name for slot in self.slots]
+        if change.slot == ARMS and ARMS not in names:
+            listed = ", ".join(names) or "none"
+            raise InputError(f"name the slot of {change.choice!r}: one of {listed}")
+        if change.slot not in names:
             check_name("the name of a slot", change.slot)
-            one_of("slot", change.slot, [slot.name for slot in self.slots])
-            raise AssertionError("unreachable: one_of raises for an unknown name")
-        return found
-
-    def _check_new(self, slot: Slot, index: int | None, name: str) -> None:
-        if index is not None:
-            status = slot.choices[index].status
-            raise ConflictError(
-                f"{name!r} is "
-                f"{('retired' if status == 'retired' else 'there already')}{of_slot(slot.name)}: "
-                "choose a new name"
-            )
-        if len(slot.choices) >= MOST_CHOICES:
-            raise InputError(f"a slot has at most {MOST_CHOICES} choices, retired ones included")
+            one_of("slot", change.slot, names)
+        return self.slots[names.index(change.slot)]

@@ -40,19 +40,19 @@ def as_number(value: object) -> float | None:
 class Number(msgspec.Struct, frozen=True, tag="number"):
     """A field whose value is a number. If the value is missing, the ``default`` is used.
 
-    Without a default, a missing value is an error.
+    Without a default, a missing value is an error. ``check`` raises an ``InputError`` for a wrong
+    declaration, and ``clean`` for a wrong value. The encoding has ``width`` columns, and ``code``
+    is the number of a value there.
     """
 
     default: float | None = None
 
     def check(self, name: str) -> None:
-        """Raise an ``InputError`` unless the default is a number that a context may hold."""
         if self.default is not None:
             finite(f"the default of {name!r}", self.default)
             self.clean(name, self.default)
 
     def clean(self, name: str, value: object) -> Value:
-        """Return the value as a float; raise an ``InputError`` if it is not an allowed number."""
         number = as_number(value)
         if number is None:
             raise InputError(
@@ -63,11 +63,9 @@ class Number(msgspec.Struct, frozen=True, tag="number"):
 
     @property
     def width(self) -> int:
-        """Number of columns of the encoding."""
         return 1
 
     def code(self, value: Value) -> float:
-        """The number itself."""
         return float(value)
 
 
@@ -92,11 +90,8 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
     unknown: Unknown = "other"
 
     def check(self, name: str) -> None:
-        """Raise an ``InputError`` unless the values are distinct names, the default among them."""
-        if (
-            not isinstance(self.values, (list, tuple))
-            or not 0 < len(self.values) <= MOST_CATEGORIES
-        ):
+        values = self.values
+        if not isinstance(values, (list, tuple)) or not 0 < len(values) <= MOST_CATEGORIES:
             raise InputError(
                 f"the categories of {name!r} must be a list of 1 to {MOST_CATEGORIES} names, "
                 f"not {short_repr(self.values)}",
@@ -116,13 +111,13 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
         one_of(f"unknown of context {name!r}:", str(self.unknown), get_args(Unknown))
 
     def clean(self, name: str, value: object) -> Value:
-        """Return the category, or the default for another value, or raise an ``InputError``."""
         if isinstance(value, str) and value in self.values:
             # A numpy string becomes a plain one, which can be serialized.
             return str(value)
         if self.default:
             return self.default
-        if self.unknown == "other" and isinstance(value, str) and _is_printable(value):
+        known = isinstance(value, str) and 0 < len(value) <= LONGEST_CATEGORY
+        if self.unknown == "other" and known and str(value).isprintable():
             return str(value)
         raise InputError(
             f"context {name!r} must be one of {', '.join(self.values)[:200]}, not {value!r:.60}",
@@ -131,16 +126,11 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
 
     @property
     def width(self) -> int:
-        """Number of columns of the encoding: one per category."""
         return len(self.values)
 
     def code(self, value: Value) -> float:
         """The index of the category; -1 if it was not declared."""
         return self.values.index(str(value)) if value in self.values else -1
-
-
-def _is_printable(value: str) -> bool:
-    return 0 < len(value) <= LONGEST_CATEGORY and value.isprintable()
 
 
 Field = Number | Category
@@ -291,9 +281,6 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         ``InputError``.
         """
         if context is None:
-            if not self.fields:
-                return []
-            self._check_absence()
             context = {}
         # To ask whether it is a Mapping takes longer, and most contexts are a dict.
         if not isinstance(context, dict) and not isinstance(context, Mapping):
@@ -311,7 +298,6 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         ]
 
     def _refuse_unknown(self, context: Mapping[Any, Any]) -> None:
-        """Raise an ``InputError`` that names fields which were not declared, and missing ones."""
         # With many fields, looking for each name among all of them would take long.
         known = frozenset(self.names)
         unknown = [name for name in context if name not in known]
@@ -335,19 +321,6 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
             if field.default is None and context.get(name) is None
         ]
 
-    def _check_absence(self) -> None:
-        """Raise an ``InputError`` if a context must be given; the message names its fields."""
-        pairs = zip(self.names, self.fields, strict=True)
-        needed = [name for name, field in pairs if field.default is None]
-        if needed:
-            example = ", ".join(f"{name!r}: …" for name in needed[:MAX_FIELDS_NAMED])
-            more = ", …" if len(needed) > MAX_FIELDS_NAMED else ""
-            raise InputError(
-                f"the context is missing: {', '.join(needed[:MAX_FIELDS_NAMED])}{more} need "
-                f"a value; pass decide({{{example}{more}}}), or declare defaults",
-                parameter="context",
-            )
-
     def _value(self, name: str, field: Field, context: Mapping[str, Any]) -> Value:
         value = context.get(name)
         if value is not None:
@@ -356,7 +329,8 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
             missing = self._missing(context)
             verb = "are missing, and they have" if len(missing) > 1 else "is missing, and it has"
             raise InputError(
-                f"context {_few(missing)} {verb} no default: pass a value, or declare a default",
+                f"context {_few(missing)} {verb} no default: pass a value, as in "
+                f"decide({{{name!r}: …}}), or declare a default",
                 parameter=name,
             )
         return field.default

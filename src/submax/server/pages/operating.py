@@ -1,14 +1,13 @@
 """Decisions, health and settings of a bandit: what happened, what is wrong, what may change."""
 
 import math
-import typing
 from typing import Any
 
 import msgspec
 
 from submax.bandit.durable import BelievedAction, DurableBandit
 from submax.bandit.reading import FoundDecision, ListedDecision, Sums
-from submax.bandit.settings import FIXED, MEMORY_ONLY, SETTING_TYPES, Settings
+from submax.bandit.settings import ABOUT, FIXED, MEMORY_ONLY, SETTING_TYPES, Settings
 from submax.core.errors import InputError
 from submax.schema.context import Category
 from submax.server.pages.comparing import alerts, lift_of, own_totals, unit_of
@@ -163,7 +162,7 @@ def settings_page(bandit: DurableBandit) -> Shown:
         rails=msgspec.structs.asdict(settings.guard_rails),
         alarms=msgspec.structs.asdict(settings.alarms),
         # The description of each setting, as it is declared.
-        about={name: _about(name) for name in SETTING_TYPES},
+        about={name: ABOUT.get(name, "") for name in SETTING_TYPES},
         # The arms to choose a baseline from; none if the action has several parts.
         arms=arms if len(arms) <= MOST_OPTIONS else [],
         plain=bandit.menu.plain,
@@ -186,11 +185,3 @@ def declared_context(settings: Settings) -> dict[str, Any] | None:
         name: list(field.values) if isinstance(field, Category) else "number"
         for name, field in zip(context.names, context.fields, strict=True)
     } or None
-
-
-def _about(name: str) -> str:
-    for hint in (SETTING_TYPES[name], *typing.get_args(SETTING_TYPES[name])):
-        for meta in getattr(hint, "__metadata__", ()):
-            if isinstance(meta, msgspec.Meta) and meta.description:
-                return meta.description
-    return ""
