@@ -887,17 +887,17 @@ def open_bandit(
 ) -> DurableBandit:
     """Open the bandit ``name`` in a store, and declare it if it is new.
 
-    ``path_or_url`` is a file, the address of a PostgreSQL database, ``":memory:"`` for a store that
-    is deleted when the bandit is closed, or a store. If no name is given, it is that of the file.
+    ``path_or_url`` is a file, the URL of a PostgreSQL database, ``":memory:"`` for a store that is
+    deleted when the bandit is closed, or a store. The default ``name`` is that of the file.
     ``submax.bandit.settings`` describes every word of the ``declaration``. If the bandit exists,
-    policy, guard rails, ``reward_wait`` and the settings of versions may be given anew, and all
-    others must be as they were declared. Without ``background`` versions are fitted only by
-    ``refit``. If the policy of the bandit is a class outside submax, its code is run only with
-    ``trust``, or if the ``policy`` is given.
+    policy, guard rails, ``reward_wait`` and the settings of versions may change, and all others
+    must be as declared. Without ``background`` versions are fitted only by ``refit``. If the policy
+    of the bandit is a class outside submax, its code is run only with ``trust``, or if the
+    ``policy`` is given.
 
-    With ``learned``, a policy that was learned from a log or its file, a new bandit has the
-    actions, context, rewards and policy of the log, decides by the learned policy from the start,
-    and goes on learning from the log's rows and its own.
+    With ``learned``, a policy learned from a log or its file, a new bandit has the actions, context
+    and rewards of the log, starts with the learned policy, and goes on learning from the log's rows
+    and its own.
 
     >>> bandit = open_bandit(":memory:", actions=["A", "B"], reward_wait=60, background=False)
     >>> decision = bandit.decide()

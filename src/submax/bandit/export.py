@@ -464,7 +464,7 @@ def _json(value: Any) -> str | None:
 def erase(store: Store, name: str, unit: str, *, anonymous: bool = False, who: Who = PYTHON) -> int:
     """Delete all decisions and rewards of a unit, or make them anonymous; return how many.
 
-    The audit says that it was done, and not for whom.
+    The audit records that it was done, but not for whom.
     """
     declared = read_bandit(store, name)
     values = {"bandit": declared.n, "unit": unit}

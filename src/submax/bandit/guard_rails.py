@@ -34,7 +34,7 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     aa_test: bool = False
 
     def check(self, menu: ActionSpec) -> None:
-        """Refuse limits that contradict each other or the actions, with the code `guard-rail`."""
+        """Refuse contradictory limits, with the code `guard-rail`."""
         try:
             self._check(menu)
         except InputError as error:
@@ -255,4 +255,4 @@ def within_limits(
 
 
 class GuardRailWarning(UserWarning):
-    """A choice was paused or retired that is the control or the baseline."""
+    """The control or the baseline was paused or retired."""

@@ -42,7 +42,7 @@ FAILED_UPDATES = "updates in which the policy failed"
 
 
 class LearningWarning(UserWarning):
-    """A policy raised an error while it learned; the last version goes on deciding."""
+    """A policy raised an error while it learned; the last version keeps deciding."""
 
 
 class RefitResult(msgspec.Struct, frozen=True):

@@ -158,7 +158,7 @@ def combined_reward(
 
 
 class LateRewardWarning(UserWarning):
-    """Many rewards come after their decisions were learned from without them."""
+    """Many rewards arrive only after their decisions have matured."""
 
 
 class LateRewards:

@@ -45,7 +45,7 @@ RUN_OPTIONS = (
     ),
     option(
         "--device", type=click.Choice(["cpu", "gpu"]),
-        help="Where networks are trained; the GPU if absent and JAX finds one.",
+        help="Where networks are trained; by default the GPU if JAX finds one.",
     ),
     option(
         "--figures/--no-figures", default=True,
@@ -67,7 +67,7 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
     rivals runs methods of the related work that are not in the paper: contextual-rivals,
     combinatorial-rivals, pricing-rivals, bakeoff-dense-rivals and bakeoff-rare-rivals.
 
-    To resume a run that was stopped, give the same command again.
+    To continue an interrupted run, repeat the command.
     """
     from submax.cli.running import RunOptions, run_experiments
     from submax.simulation.experiment import experiment_groups, load_named
@@ -85,7 +85,7 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
 def simulate(file: Path, **options: Any) -> None:
     """Run your own experiment from a TOML file.
 
-    To resume a run that was stopped, give the same command again.
+    To continue an interrupted run, repeat the command.
     """
     from submax.cli.running import RunOptions, run_experiments
     from submax.simulation.experiment import load_file
@@ -122,11 +122,11 @@ PLOT_OPTIONS = (
 @click.argument("directory", type=PATH, metavar="DIR")
 @with_options(*PLOT_OPTIONS)
 def plot(directory: Path, policies: tuple[str, ...], listed: str, **options: Any) -> None:
-    """Draw the figures of a result directory again; nothing is run.
+    """Draw the figures of a result directory again, without running anything.
 
-    DIR is the directory of an experiment, or one that submax evaluate has written. With an option
-    other than --policy, one figure for each configuration of an experiment is drawn that fits a
-    column of a paper, as figures/column-....
+    DIR is the directory of an experiment, or one written by submax evaluate. With an option other
+    than --policy, it draws a figure for each configuration that fits a column of a paper,
+    figures/column-....
     """
     from submax.core.optional import require_extra
 
@@ -167,8 +167,8 @@ COMPARE_OPTIONS = (
 def compare(directory: Path, policies: str, measure: str, confidence: float, form: str) -> None:
     """Compare policies of a result directory, replica by replica.
 
-    Prints paired differences with confidence intervals, p-values that are corrected for the number
-    of comparisons, and how many replicas a difference of this size needs.
+    Prints paired differences with confidence intervals, p-values corrected for the number of
+    comparisons, and how many replicas a difference of this size needs.
     """
     from submax.cli.tables import print_comparison
     from submax.simulation.compare import compare as paired_differences

@@ -85,26 +85,27 @@ OPTIONS = (
     ),
     option(
         "origin", Read("ORIGIN", _origin),
-        "A web site whose pages may send decisions and rewards from a browser, such as "
-        "https://shop.example. Can be repeated.", plural="origins",
+        "A web site whose pages may call the server from a browser, such as "
+"https://shop.example. Can be repeated.", plural="origins",
     ),
     option(
         "proxy", Read("ADDRESS", _network),
-        "A proxy whose header X-Forwarded-For is believed, by address or network. Can be repeated.",
+        "A proxy whose header X-Forwarded-For is trusted, by address or network. "
+"Can be repeated.",
         default=("127.0.0.1",), plural="proxies",
     ),
     option(
         "log-format", click.Choice(["text", "json"], case_sensitive=False),
-        "Form of the log: lines of text, or a JSON object in each line.", default="text",
+        "Format of the log: text, or one JSON object per line.", default="text",
     ),
     option(
         "log-level", click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
-        "Least level of a message in the log; debug also writes every request.", default="info",
+        "Minimum level of log messages; debug also logs every request.", default="info",
     ),
     option(
         "telemetry", bool,
-        "Send spans of requests, writes and fits by OpenTelemetry (OTLP over HTTP); needs "
-        "submax[telemetry].", default=False,
+        "Send spans of requests, writes and fits with OpenTelemetry (OTLP over "
+"HTTP); needs submax[telemetry].", default=False,
     ),
 )  # fmt: skip
 """Every option of the server but the store, in the order of the help."""
@@ -123,14 +124,12 @@ def serve(**given: Any) -> None:
     STORE is a file, which is created if it does not exist, or the address of a PostgreSQL
     database.
 
-    With --learned a bandit is declared that is named after the store and has the actions and
-    context of the policy's log. It decides by the policy from the start. Its reward_wait, guard
-    rails and other settings are the defaults, unless they were declared before by
-    submax.open(STORE, learned=FILE, reward_wait=...) in Python.
+    With --learned a new bandit is named after the store, has the actions and context of the
+    policy's log, and starts with the policy. Its other settings are the defaults; to change them,
+    call submax.open(STORE, learned=FILE, reward_wait=...) in Python first.
 
-    Every option can be given as an environment variable instead, whose name is in brackets, and
-    STORE as SUBMAX_STORE. With _FILE at the end of its name, a variable names a file that has
-    the value.
+    Every option is also an environment variable, shown in brackets; STORE is SUBMAX_STORE. A
+    variable with _FILE at the end of its name gives a file that holds the value.
     """
     from submax.core.optional import require_extra
 
@@ -147,16 +146,16 @@ def serve(**given: Any) -> None:
     "--for",
     "duration",
     metavar="TIME",
-    help="When the demo ends, such as 60s or 5m; by Ctrl-C if absent.",
+    help="When the demo ends, such as 60s or 5m; with Ctrl-C if absent.",
 )
 @click.option("--visitors", type=float, default=20.0, metavar="N", help="Visitors per second.")
 @click.option("--seed", type=int, default=0, help="Seed of the visitors.")
 def demo(port: int, duration: str | None, visitors: float, seed: int) -> None:
-    """Start a server with simulated visitors, to look at.
+    """Start a demo server with simulated visitors.
 
-    The visitors of a shop see one of five headlines, and change their taste at half time. One
-    headline gets its rewards late, and one never gets any. The server works in a temporary
-    folder, which is deleted at the end.
+    The visitors of a shop see one of five headlines, and change their taste after a while. One
+    headline is rewarded late, one never. The server uses a temporary folder, which is deleted at
+    the end.
     """
     from submax.core.optional import require_extra
 

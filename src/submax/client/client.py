@@ -164,7 +164,7 @@ class Operations:
         name: str | None = None,
         slot: str | None = None,
     ) -> Receipt:
-        """Record a reward of a decision; see ``Receipt`` for what becomes of it."""
+        """Record a reward of a decision."""
         body = encoded(reward_body(id, value, key, name, slot))
         return self.send(self._post("/reward", Receipt, body))
 
@@ -285,10 +285,10 @@ class Client(Core, Operations):
     ``address`` is the URL of the server, or a list of URLs of servers with the same store. Without
     a ``bandit`` only ``send`` can be used, for operations on the whole server.
 
-    A request that fails on its way is sent again, up to ``attempts`` times of ``timeout`` seconds
-    each, and for at most ``deadline`` seconds together. With several addresses, the next attempt
-    goes to the next server. Every decision has an id before it is sent and every reward has a key,
-    so a request that arrives twice has the effect of one. All errors are ``submax.Error``.
+    A failed request is repeated, up to ``attempts`` times of ``timeout`` seconds each, and for at
+    most ``deadline`` seconds in all. With several URLs, the next attempt goes to the next server.
+    Decisions have ids and rewards have keys, so a request that arrives twice counts once. All
+    errors are ``submax.Error``.
     """
 
     _lock, _process = Lock(), 0
@@ -296,7 +296,7 @@ class Client(Core, Operations):
     def export(self, path: str | Path, *, before: str | None = None) -> int:
         """Write the decisions of the bandit to a Parquet file; return its number of bytes.
 
-        ``before`` leaves out decisions that are not older than a date or a time.
+        ``before`` limits it to decisions before a date or a time.
         """
         query = "" if before is None else f"?before={quote(before, safe='')}"
         call, partial = Call("GET", f"{self._path}/export{query}", bytes), Path(f"{path}.partial")
@@ -382,7 +382,7 @@ def awaited(
 
 
 class AsyncClient(Core):
-    """As ``Client``, for programs with an event loop: its methods are awaited.
+    """The asynchronous ``Client``: its methods are awaited.
 
     It is used in one event loop at a time. A reward in the background is a task:
     ``asyncio.create_task(client.reward(…))``.

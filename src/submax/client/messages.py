@@ -27,7 +27,7 @@ Answer = TypeVar("Answer")
 
 
 class DeadlineError(StoreError):
-    """The deadline of a call has passed. Repeat the call with the same id."""
+    """The deadline of a call has passed; repeat the call with the same id."""
 
     default_code = "deadline"
 

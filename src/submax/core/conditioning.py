@@ -522,7 +522,7 @@ Params = TypeVar("Params")
 class Estimator(Checked, ABC, Generic[Params]):
     """Learns p(action | context, reward level) by supervised learning.
 
-    Its fields are hyper-parameters; its functions return what it learns, and never change it.
+    Its fields are hyper-parameters; its methods are pure functions of the learned parameters.
     """
 
     @abstractmethod
@@ -539,9 +539,9 @@ class Estimator(Checked, ABC, Generic[Params]):
 
     @abstractmethod
     def belief(self, params: Params, context: Floats) -> Belief:
-        """Return what is believed in these contexts, ``context [R, n, D]``."""
+        """Return the belief in these contexts, ``context [R, n, D]``."""
 
     @property
     def traits(self) -> PolicyTraits:
-        """What callers have to know about the estimator, see `PolicyTraits`."""
+        """What callers need to know about the estimator, see `PolicyTraits`."""
         return PolicyTraits()

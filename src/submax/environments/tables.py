@@ -388,7 +388,7 @@ class Classification(Successes[int | RowOrders]):
     ) -> Self:
         """An environment of features ``[N, D]`` and labels ``[N]`` that are in memory.
 
-        Its ``file`` is a digest of the arrays instead of a file's name.
+        Its ``file`` is a digest of the arrays.
         """
         made = object.__new__(cls)
         made.__dict__.update(standardize=standardize, replacement=replacement, pays=pays)

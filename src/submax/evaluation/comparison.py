@@ -261,7 +261,7 @@ class Comparison(NamedTuple):
         return list(dict.fromkeys(one.policy for one in self.estimates))
 
     def ranked(self) -> list[str]:
-        """Return the names of the policies but that of the log, the highest estimate first.
+        """Return the names of the evaluated policies, the highest estimate first.
 
         Policies for which the log has too few rows (``Estimate.judged``) come after all others.
         """
@@ -298,10 +298,10 @@ class Comparison(NamedTuple):
         return answer_of(self)
 
     def report(self, path: Path | str, command: str | None = None) -> None:
-        """Write a page of HTML with all results, which a browser opens without a network.
+        """Write an HTML page with all results, which a browser can open offline.
 
-        ``command`` is the command line by which the page is made again; without it, the page has
-        the arguments of ``compare``.
+        ``command`` is the command line that makes the page again; by default the arguments of
+        ``compare`` are shown.
         """
         from submax.evaluation.report import write_report
 
@@ -310,8 +310,7 @@ class Comparison(NamedTuple):
     def difference(self, policy: str, estimator: str | None = None) -> Difference:
         """Return the difference of a policy from the baseline, by the recommended estimator.
 
-        An unknown name is refused, and so is a policy that has no difference: the baseline itself,
-        or a policy that was evaluated on other rows.
+        The baseline itself, and a policy evaluated on other rows, have none.
         """
         one_of("policy", policy, self.policies())
         mine = {one.estimator: one for one in self.differences if one.policy == policy}

@@ -182,9 +182,9 @@ SLOW_SECONDS = 0.02
 class BestPolicy(NamedTuple):
     """The ``winner`` among candidates, ``learned`` from all rows.
 
-    ``race`` compares the candidates on the rows by which the winner was chosen, and ``report`` on
-    rows that took no part in learning or choosing; both are None if the log has too few rows.
-    ``notes`` are sentences about the choice, and ``warnings`` those about training.
+    ``race`` compares the candidates on the selection rows, and ``report`` on held-out rows; both
+    are None if the log has too few rows. ``notes`` are sentences about the choice, and ``warnings``
+    those about training.
     """
 
     winner: str
@@ -197,7 +197,7 @@ class BestPolicy(NamedTuple):
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each candidate: its value by which it was chosen, and the report.
 
-        ``behind`` is how much more the winner earns on the rows by which it was chosen.
+        ``behind`` is how much more the winner earns on the selection rows.
         """
         if self.race is None or self.report is None:
             return []
@@ -240,8 +240,8 @@ def learn_best(
     ``dr`` on the next 20 %. Those that are not clearly worse than the best one are also compared on
     the other three quarters of these 80 %, each time after learning from the rest, until one is
     left. The highest value wins. The last 20 % report the values of all candidates, because that of
-    a winner is too high on the rows by which it was chosen. The winner then learns again from all
-    rows, or from a ``share`` of them.
+    a winner is too high on the rows that chose it. The winner then learns again from all rows, or
+    from a ``share`` of them.
     """
     options: dict[str, Any] = {"share": share, "by": by, "seed": seed, "keep_rows": keep_rows}
     part = log if share == 1.0 else log.split(share, by, seed)[0]
@@ -453,7 +453,7 @@ def tune(
 
     Every trial learns from half of the rows, and a quarter of the rows chooses the best trial. The
     last quarter evaluates the chosen one, because the best of many trials is overestimated on the
-    rows by which it was chosen.
+    rows that chose it.
     """
     require_extra("tune", "tuning", "optuna")
     import optuna

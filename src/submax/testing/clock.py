@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass
 class ManualClock:
-    """A clock that stands until ``now`` is set: ``submax.open(..., clock=ManualClock())``."""
+    """A clock that stands still until ``now`` is set: ``submax.open(..., clock=ManualClock())``."""
 
     now: float = 1e9
 

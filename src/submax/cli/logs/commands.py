@@ -39,7 +39,7 @@ TEXT_OPTIONS = (
     ),
     option(
         "--separator", default=",", metavar="SIGN",
-        help="The sign between the values of a CSV file; '\\t' is a tab.",
+        help="The separator of a CSV file; '\\t' is a tab.",
     ),
     option(
         "--decimal", default=".", metavar="SIGN",
@@ -154,8 +154,7 @@ EVALUATE_OPTIONS = (
     ),
     option(
         "--report", type=PATH, metavar="FILE.html",
-        help="Also write a page with all results, data checks and warnings, which a browser opens "
-        "without a network.",
+        help="Also write an HTML page with all results, data checks and warnings.",
     ),
     option(
         "--read", type=click.Choice(["whole", "parts"]), default="whole",
@@ -194,7 +193,7 @@ def evaluate(context: click.Context, /, log: Path | str, **options: Any) -> None
     LOG is a Parquet or CSV file or a file of JSON lines, compressed or not, with one decision in
     each row, a folder or pattern of such files, the export of a bandit, or its store (a file, or
     the address of a PostgreSQL database). Every estimate has a confidence interval, and warnings if
-    it should not be trusted.
+    you should not trust it.
 
     With --column slate=NAME the log has ranked lists, a row for each position (the columns
     position, action, reward and propensity), and each --policy is the name of a column: the
@@ -245,8 +244,8 @@ def learn(log: Path | str, **options: Any) -> None:
     best one then learns from all rows.
 
     LOG is a Parquet or CSV file or a file of JSON lines, compressed or not, with one decision in
-    each row, a folder or pattern of such files, the export of a bandit, or its store. The policy
-    can be evaluated by submax evaluate, and served by submax serve STORE --learned FILE.
+    each row, a folder or pattern of such files, the export of a bandit, or its store. Evaluate it
+    with submax evaluate, or serve it with submax serve STORE --learned FILE.
     """
     from submax.cli.logs.running import run_learn
 

@@ -222,7 +222,7 @@ export interface Deciding {
 }
 
 /**
- * A decision of a live bandit, which is durable before the caller gets it.
+ * A decision of a live bandit; with a store it is durable before the caller gets it.
  *
  * ``propensity`` is the probability with which the action was drawn, ``version`` the number of the
  * version that drew it. A decision of the ``holdout`` has the baseline action and is not learned
@@ -354,12 +354,12 @@ export interface KeyMade {
 /**
  * The difference in reward per decision between a bandit and a group, ``against`` it.
  *
- * With a chance of 95 % the truth is between ``low`` and ``high`` at all times together, however
- * often one looks; None: nothing can be said on this side. The truth is the mean difference over
- * all decisions that have matured since the groups were last changed. ``exact``: the chance
- * holds for any number of decisions, not only for large samples. ``cautions`` are sentences about
- * what the interval relies on. In an ``aa_test`` both groups decide alike, and ``alarm`` means
- * that they differ nevertheless, or that their sizes are wrong.
+ * With 95 % probability the truth is between ``low`` and ``high`` at all times together, however
+ * often you look; None: unknown on this side. The truth is the mean difference over all decisions
+ * that have matured since the groups were last changed. ``exact``: this holds for any number of
+ * decisions, not only for large samples. ``cautions`` say what the interval relies on. In an
+ * ``aa_test`` both groups are treated alike, and ``alarm`` means that they differ nevertheless, or
+ * that their sizes are wrong.
  */
 export interface LiftReport {
   against: string;
