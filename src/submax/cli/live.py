@@ -34,11 +34,11 @@ STORE = click.option(
     envvar=STORE_VARIABLE,
     required=True,
     metavar="STORE|ADDRESS",
-    help="A file, the address of a PostgreSQL database, or that of a server such as "
+    help="A file, or the URL of a PostgreSQL database or of a server such as "
     "http://127.0.0.1:8000; SUBMAX_STORE if absent.",
 )
 SLOT = click.option("--slot", metavar="SLOT", default="", help="The slot of the choice.")
-TRUST = click.option("--trust", is_flag=True, help="Run the code of a policy of your own.")
+TRUST = click.option("--trust", is_flag=True, help="Allow the code of a policy of your own to run.")
 PATH = click.Path(path_type=Path)
 
 
@@ -174,9 +174,9 @@ def bandit() -> None:
     """Create, show, change and use bandits.
 
     They are in a store (a file or a PostgreSQL database) or on a server: --store says where, or
-    SUBMAX_STORE, or SUBMAX_STORE_FILE, which names a file with the address, so a password is on no
-    command line. The key of a server is read from SUBMAX_KEY or SUBMAX_KEY_FILE. While a server
-    has an SQLite file open, changes must go through the server.
+    SUBMAX_STORE, or SUBMAX_STORE_FILE, a file that holds the URL, so a password appears on no
+    command line. The key of a server is read from SUBMAX_KEY or SUBMAX_KEY_FILE. While a server has
+    an SQLite file open, changes must go through the server.
 
     The word bandit can be left out: submax create, submax status.
     """
@@ -355,7 +355,7 @@ def _verb(verb: str, state: str, metavar: str, about: str) -> None:
 _verb(
     "pause", "paused", "[CHOICE]",
     "Pause a choice; without one, the whole bandit.\n\n"
-    "A paused bandit answers with its control or baseline, or uniformly, and does not learn.",
+    "A paused bandit answers with its control, its baseline or at random, and does not learn.",
 )  # fmt: skip
 _verb(
     "resume", "active", "[CHOICE]",
@@ -375,7 +375,7 @@ def archive(found: "Found") -> Answer:
 def delete(found: "Found", yes: bool) -> Answer:
     """Delete a bandit with its decisions, versions and settings.
 
-    This cannot be undone: make a copy first by submax store backup. The name can be used again.
+    This cannot be undone: make a copy first with submax store backup. The name can be used again.
     """
     if not yes:
         decisions = found.show()["counts"].get("decisions", 0)
@@ -437,15 +437,15 @@ def decide(
 @command_on(bandit)
 @click.argument("identifier", metavar="ID")
 @click.argument("value", metavar="VALUE")
-@click.option("--name", metavar="NAME", help="Which of the declared rewards it is.")
+@click.option("--name", metavar="NAME", help="Which of the declared rewards.")
 @click.option("--slot", metavar="SLOT", help="The slot that earned it.")
 @click.option("--key", metavar="KEY", help="Tells several rewards of a decision apart.")
 @TRUST
 def reward(found: "Found", identifier: str, value: str, **part: str | None) -> Answer:
     """Send the reward of a decision and print its receipt as JSON.
 
-    ID is that of the decision. VALUE is a number, or a table or a list as JSON: '{"click": 1}',
-    '[1, 0]'. The same reward again changes nothing.
+    ID is the id of the decision. VALUE is a number, or a JSON object or list: '{"click": 1}', '[1,
+    0]'. The same reward again changes nothing.
     """
     from submax.core.errors import InputError
 
@@ -461,21 +461,23 @@ def reward(found: "Found", identifier: str, value: str, **part: str | None) -> A
 
 @command_on(bandit, of="[NAME]")
 @click.option("--out", type=PATH, metavar="FILE", help="A .parquet or .csv file; NAME.parquet.")
-@click.option("--rewards", type=PATH, metavar="FILE", help="Also write every reward, as it came.")
+@click.option(
+    "--rewards", type=PATH, metavar="FILE", help="Also write every reward, as it arrived."
+)
 @click.option("--before", metavar="DATE", help="Only decisions before it, such as 2030-01-31.")
 @click.option(
     "--delete",
     "deletes",
     is_flag=True,
-    help="Delete the decisions from the store after the file was read again and compared.",
+    help="Delete the decisions from the store once the file is verified.",
 )
 def export(
     found: "Found", out: Path | None, rewards: Path | None, before: str | None, deletes: bool
 ) -> Answer:
     """Write the decisions of a bandit, with their rewards, to a file.
 
-    submax evaluate, learn and tune read the file, and also read the store itself. --rewards and
-    --delete need the store itself: a download that breaks off must not lose what was deleted.
+    submax evaluate, learn and tune read the file, or the store itself. --rewards and --delete need
+    the store itself, because a broken download must not lose data.
     """
     from submax.cli.places import StoreClient
     from submax.core.errors import InputError
@@ -506,7 +508,7 @@ def export(
 def erase(found: "Found", unit: str, anonymous: bool) -> Answer:
     """Delete the decisions and rewards of a unit, such as a visitor who asks for it.
 
-    The audit says that it was done, and not for whom. Backups and exported files keep the rows.
+    The audit records that it was done, but not for whom. Backups and exported files keep the rows.
     """
     from submax.core.summary import counted
 
@@ -542,7 +544,7 @@ def audit(found: "Found", last: int) -> Answer:
 def keys() -> None:
     """Add, list and revoke keys of the HTTP interface.
 
-    After the first key was made, every request to a server needs a key.
+    Once a key exists, every request to the server needs one.
     """
 
 
@@ -647,8 +649,8 @@ def store() -> None:
 def backup(place: str, file: Path, as_json: bool) -> None:
     """Copy a store to a file that can be opened in its place.
 
-    The store may be in use; a PostgreSQL store becomes a file, too. The copy is searched for
-    damage, and is kept only if there is none.
+    The store may be in use; a PostgreSQL store becomes a file too. The copy is checked, and kept
+    only if it is whole.
     """
     from submax.bandit.store import open_store
 
@@ -667,11 +669,11 @@ def backup(place: str, file: Path, as_json: bool) -> None:
 def copy(source: str, target: str, as_json: bool) -> None:
     """Copy a store into a new one, as from SQLite to PostgreSQL.
 
-    TO is read from SUBMAX_STORE or SUBMAX_STORE_FILE if absent, so a password need not be on the
-    command line.
+    TO defaults to SUBMAX_STORE or SUBMAX_STORE_FILE, so a password need not appear on the command
+    line.
 
-    Stop whatever writes to FROM: later decisions are not copied. TO must be empty. What was
-    written is read again and compared.
+    Stop whatever writes to FROM, because later decisions are not copied. TO must be empty. The copy
+    is compared with the original.
     """
     from submax.bandit.store import copy_store
 
