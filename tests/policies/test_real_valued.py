@@ -2,7 +2,6 @@ import math
 
 import numpy as np
 import pytest
-from refusals import raises_code
 from scipy import stats
 
 from submax import Arms, Box, Continuous, Feedback, Mixed, Problem, Slots
@@ -204,13 +203,6 @@ def test_propensities_reach_the_other_policy_as_those_of_cells(strategy, seed):
             count = [1 + np.sum(seen == one) for one in range(points)]
             expected = np.dot(count, worth) / np.sum(count)
             assert state.inner.values[replica, level] == pytest.approx(expected)
-
-
-def test_an_action_that_is_not_in_the_space_is_refused(seed):
-    problem, policy = Problem(Box((0.0,), (1.0,))), Gridded()
-    state = policy.init(problem, 1, np.random.default_rng(seed))
-    with raises_code("invalid-input"):
-        policy.log_prob(state, np.zeros((1, 1, 0)), np.array([[[1.5]]]))
 
 
 WIDE = Box((0.1, -5.0), (0.7, 30.0))

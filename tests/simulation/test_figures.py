@@ -5,12 +5,10 @@ import csv
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from matplotlib.figure import Figure
 from refusals import raises_code
 
 from submax import Bernoulli, make_policy, simulate
-from submax.cli import main
 from submax.cli.logs.running import write_estimates
 from submax.evaluation.comparison import Comparison, Estimate
 from submax.evaluation.diagnostics import Diagnostics
@@ -104,20 +102,6 @@ def test_a_folder_gives_the_same_numbers_as_its_file(directory):
         curves(directory)
     with raises_code("invalid-input", "policy"):
         curves(directory, policies=["ucb9"], configuration={"arms": 4})
-
-
-def test_the_command_draws_a_file_for_each_configuration(directory):
-    def command(*options):
-        return CliRunner().invoke(main, ["plot", str(directory), *options])
-
-    options = ["--policies", "rcp-submax,random", "--measure", "reward", "--ribbon", "range"]
-    done = command(*options, "--log", "--latex", "--format", "svg")
-    assert done.exit_code == 0, done.output
-    names = {path.name for path in (directory / "figures").iterdir()}
-    assert names == {"column-arms=2-reward.svg", "column-arms=4-reward.svg"}
-    wrong = command("--only", "arms=3", "--log")
-    assert wrong.exit_code != 0
-    assert "2, 4" in wrong.output
 
 
 # Figures of off-policy estimates: forest plots, and errors where the truth is known

@@ -137,23 +137,6 @@ def test_the_late_slope_is_the_regret_per_decision_in_the_last_tenth(seed):
     np.testing.assert_array_equal(late_slope(single), np.zeros(3))
 
 
-def test_interruption_leaves_what_is_done(tmp_path):
-    store = CellStore(tmp_path)
-
-    def run(task: int):
-        time.sleep(0.005)
-        return result(task)
-
-    def stop(key: str, _: object) -> None:
-        raise KeyboardInterrupt
-
-    tasks = {str(number): number for number in range(1000)}
-    with ThreadPoolExecutor(1) as executor, pytest.raises(KeyboardInterrupt):
-        sweep(tasks, run, store, executor, stop)
-    done = [key for key in tasks if store.finished(key)]
-    assert 1 <= len(done) < 1000
-
-
 # Sweeps as a Python call, in parts and with several processes on one folder
 
 FILE = """
@@ -394,11 +377,3 @@ def test_columns_that_do_not_fit_the_rows_are_refused_and_nothing_is_left(values
     with pytest.raises(pa.ArrowInvalid):
         write_table(tmp_path, "finals", [{"step": np.arange(3), "regret": values}])
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_part_without_rows_changes_no_type(tmp_path):
-    parts = [{"arms": arms, "is_new": True, "regret": np.ones(arms)} for arms in (2, 0)]
-    write_table(tmp_path, "finals", parts)
-    table = ResultTable.read(tmp_path, "finals")
-    assert table["arms"].tolist() == [2, 2]
-    assert [table[name].dtype for name in table.names] == [np.int64, np.bool_, np.float64]

@@ -1,4 +1,3 @@
-import sys
 import warnings
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -180,17 +179,6 @@ def test_thinning_keeps_the_exact_values(points, seed):
     assert np.allclose(thin.final_regret, full.final_regret, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["rcp-submax", "thompson-1-9"])
-def test_the_same_seed_gives_the_same_trace_and_another_seed_another(name, seed):
-    one, same, other = (
-        simulate(Bernoulli(5), make_policy(name), observations=50, replicas=3, seed=chosen)
-        for chosen in ((seed, 1), (seed, 1), (seed, 2))
-    )
-    for before, after in zip(one, same, strict=True):
-        assert np.array_equal(before, after)
-    assert not np.array_equal(one.actions, other.actions)
-
-
 def test_two_policies_with_one_seed_meet_the_same_worlds(seed):
     environment = Watched(5)
     for policy in (Random(), Thompson(), make_policy("rcp-optimized")):
@@ -199,15 +187,6 @@ def test_two_policies_with_one_seed_meet_the_same_worlds(seed):
     assert len(np.unique(first)) == first.size
     for world in others:
         assert np.array_equal(world, first)
-
-
-def test_one_world_keeps_its_replicas_when_observations_are_added(seed):
-    short, long = (
-        simulate(Bernoulli(5), Random(), observations=count, replicas=3, seed=seed, points=None)
-        for count in (20, 40)
-    )
-    assert np.array_equal(short.actions, long.actions[:, :20])
-    assert np.array_equal(short.rewards, long.rewards[:, :20])
 
 
 @dataclass(frozen=True)
@@ -260,10 +239,6 @@ def test_bad_settings_are_refused(name, value):
     given = {"policy": Random(), "observations": 10, "replicas": 2, name: value}
     with raises_code("invalid-input", name):
         simulate(Bernoulli(2), **given)
-
-
-def test_a_million_decisions_may_be_written_as_a_float():
-    assert simulate(Bernoulli(2), Random(), observations=1e2).steps[-1] == 100
 
 
 @pytest.mark.parametrize("environment", [Contextual(3, 2), DriftingContextual(3, 2)])
@@ -451,9 +426,3 @@ def test_a_data_set_of_xarray_has_the_numbers_of_the_trace(trace):
     assert int(one.action.item()) == trace.actions[2, 36, 0]
     mean = found.accumulated_regret.mean("replica").values
     np.testing.assert_allclose(mean, trace.accumulated_regret.mean(axis=0))
-
-
-def test_a_missing_xarray_is_named(trace, monkeypatch):
-    monkeypatch.setitem(sys.modules, "xarray", None)
-    with raises_code("missing-extra"):
-        trace.to_xarray()

@@ -93,55 +93,27 @@ def simulate(file: Path, **options: Any) -> None:
     run_experiments([load_file(file)], RunOptions(**options, own_file=True))
 
 
-PLOT_OPTIONS = (
-    option(
-        "--policy", "policies", multiple=True, metavar="NAME",
-        help="Draw only this policy. Can be repeated.",
-    ),
-    option(
-        "--policies", "listed", default="", metavar="A,B,...",
-        help="Draw only these policies, in this order.",
-    ),
-    option("--only", multiple=True, metavar="KEY=VALUE", help="Only these configurations."),
-    option("--measure", type=click.Choice(["regret", "reward"]), help="What is drawn."),
-    option("--log", is_flag=True, help="Draw decisions on a logarithmic axis."),
-    option(
-        "--ribbon", type=click.Choice(["ci", "range", "none"]),
-        help="95 % confidence intervals of the means, the central 95 % of replicas, or nothing.",
-    ),
-    option(
-        "--format", "form", type=click.Choice(["pdf", "png", "svg"]),
-        help="The format of the files.",
-    ),
-    option("--width", type=float, help="Inches; 3.3 fits a column of a paper."),
-    option("--latex", is_flag=True, help="Use the fonts of LaTeX, which need not be installed."),
-)  # fmt: skip
-
-
 @main.command()
 @click.argument("directory", type=PATH, metavar="DIR")
-@with_options(*PLOT_OPTIONS)
-def plot(directory: Path, policies: tuple[str, ...], listed: str, **options: Any) -> None:
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="NAME",
+    help="Draw only this policy. Can be repeated.",
+)
+def plot(directory: Path, policies: tuple[str, ...]) -> None:
     """Draw the figures of a result directory again, without running anything.
 
-    DIR is the directory of an experiment, or one written by submax evaluate. With an option other
-    than --policy, it draws a figure for each configuration that fits a column of a paper,
-    figures/column-....
+    DIR is the directory of an experiment, or one written by submax evaluate. Figures for a paper
+    are drawn in Python, by submax.simulation.figures.curves.
     """
+    from submax.cli.logs.running import is_evaluation, redraw_evaluation
+    from submax.cli.running import redraw
     from submax.core.optional import require_extra
 
     require_extra("plots", "a figure", "matplotlib")
-    names = (*policies, *(name.strip() for name in listed.split(",") if name.strip()))
-    if not listed and not any(options.values()):
-        from submax.cli.logs.running import is_evaluation, redraw_evaluation
-        from submax.cli.running import redraw
-
-        (redraw_evaluation if is_evaluation(directory) else redraw)(directory, names)
-        return
-    from submax.cli.tables import draw_columns
-
-    for path in draw_columns(directory, names, **options):
-        click.echo(path)
+    (redraw_evaluation if is_evaluation(directory) else redraw)(directory, policies)
 
 
 COMPARE_OPTIONS = (

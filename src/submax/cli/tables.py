@@ -1,4 +1,4 @@
-"""Prints results, comparisons and listings of experiments, and draws figures for papers."""
+"""Prints results, comparisons and listings of experiments."""
 
 import csv
 import dataclasses
@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from submax.core.errors import InputError
 from submax.core.numerics import standard_error
 from submax.core.registry import Registry
 from submax.policies import POLICIES
@@ -24,9 +23,7 @@ from submax.simulation.compare import POWER, Finals, PairedDifference, Side
 from submax.simulation.experiment import Labels, Specification
 from submax.simulation.results import (
     SUMMARY,
-    configurations_in,
     read_csv,
-    read_specification,
     varying_labels,
 )
 
@@ -367,60 +364,3 @@ def print_comparison(
         texts=[len(varying)],
     )
     _wide(Console(), LONG_LINE).print(table)
-
-
-# Figures for papers ---------------------------------------------------------------------
-
-
-def draw_columns(
-    directory: Path,
-    policies: Sequence[str],
-    *,
-    only: Sequence[str],
-    measure: str | None,
-    log: bool,
-    ribbon: str | None,
-    form: str | None,
-    width: float | None,
-    latex: bool,
-) -> Iterator[Path]:
-    """Draw the figures and yield their files; what is not given has a default."""
-    # Imported here because matplotlib takes its time.
-    from submax.simulation.figures import COLUMN_INCHES, curves, selected_configurations
-
-    shown = measure or read_specification(directory).measure
-    every = configurations_in(directory)
-    varying = varying_labels(every)
-    folder = directory / "figures"
-    folder.mkdir(exist_ok=True)
-    for labels in selected_configurations(directory, _wanted(only, every)):
-        name = "-".join(["column", *(f"{key}={labels[key]}" for key in varying), shown])
-        path = folder / f"{name.replace('/', '_').replace(':', '_')}.{form or 'pdf'}"
-        figure = curves(
-            directory,
-            measure=shown,
-            policies=policies,
-            configuration=labels,
-            log=log,
-            ribbon=ribbon or "ci",
-            width=COLUMN_INCHES if width is None else width,
-            latex=latex,
-        )
-        figure.savefig(path)
-        yield path
-
-
-def _wanted(only: Sequence[str], every: Sequence[Labels]) -> Labels:
-    """Return the labels of ``--only KEY=VALUE``, with the types that the results have."""
-    wanted: Labels = {}
-    for text in only:
-        key, sign, value = text.partition("=")
-        if not sign or key not in every[0]:
-            raise InputError(
-                f"--only must be KEY=VALUE with a key of {', '.join(every[0])}, not {text!r}"
-            )
-        known = {str(one[key]): one[key] for one in every}
-        if value not in known:
-            raise InputError(f"no configuration has {text}: allowed values are {', '.join(known)}")
-        wanted[key] = known[value]
-    return wanted

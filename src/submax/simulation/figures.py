@@ -298,17 +298,6 @@ def _thousands(value: float) -> str:
     return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
 
 
-def selected_configurations(directory: Path, wanted: Labels) -> list[Labels]:
-    """Return the configurations of a result folder that have the wanted labels."""
-    every = configurations_in(directory)
-    for key in wanted:
-        one_of("key of a configuration", key, every[0])
-    chosen = [one for one in every if wanted.items() <= one.items()]
-    if not chosen:
-        raise InputError(f"no configuration in {directory} has {wanted}: it has {every!r:.200}")
-    return chosen
-
-
 def panel_curves(
     table: ResultTable, configuration: Labels, measure: str, policies: Sequence[str] = ()
 ) -> list[PanelCurve]:
@@ -322,11 +311,15 @@ def panel_curves(
 
 
 def _from_folder(directory: Path, measure: str, configuration: Labels) -> list[PanelCurve]:
-    chosen = selected_configurations(directory, configuration)
-    if len(chosen) > 1:
+    """The curves of the one configuration of a result folder that has the wanted labels."""
+    every = configurations_in(directory)
+    for key in configuration:
+        one_of("key of a configuration", key, every[0])
+    chosen = [one for one in every if configuration.items() <= one.items()]
+    if len(chosen) != 1:
         raise InputError(
-            f"{directory} has {len(chosen)} configurations with {configuration}, but a "
-            f"figure shows one: give more labels, such as {chosen[0]}"
+            f"{directory} has {len(chosen)} configurations with {configuration}, and a figure "
+            f"shows one: give labels such as {(chosen or every)[0]}"
         )
     return panel_curves(ResultTable.read(directory, CURVE_TABLE), chosen[0], measure)
 
