@@ -1,6 +1,5 @@
 """Draws the figures of docs/explanation and of the tutorials: ``python <this file>``."""
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,6 @@ COLOURS = ("#4878a8", "#e8861e", "#2e9e4f", "#a00000", "#7f7f7f")
 
 def main() -> None:
     """Draw all figures into the folders of their pages."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--docs", type=Path, default=DOCS, help="The folder of the pages.")
-    docs = parser.parse_args().docs
     figures = {
         "explanation/figures/conditioned.png": conditioned_figure,
         "explanation/figures/shares.png": shares_figure,
@@ -31,11 +27,9 @@ def main() -> None:
         "tutorials/regret.png": regret_figure,
     }
     for name, figure in figures.items():
-        path = docs / name
-        path.parent.mkdir(parents=True, exist_ok=True)
         with figure_style():
             # Without the version of matplotlib in the file, the same figure has the same bytes.
-            figure().savefig(path, dpi=110, metadata={"Software": None})
+            figure().savefig(DOCS / name, dpi=110, metadata={"Software": None})
 
 
 def conditioned_figure() -> Figure:

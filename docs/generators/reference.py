@@ -10,7 +10,7 @@ import json
 import re
 import tomllib
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from inspect import cleandoc
 from pathlib import Path
 from types import SimpleNamespace
@@ -67,10 +67,9 @@ Schema = dict[str, Any]
 
 
 def filled(text: str) -> str:
-    """Return a page with all its made parts as the code is now."""
-    return BLOCK.sub(
-        lambda one: f"<!-- made: {one[1]} -->\n\n{MADE[one[1]]()}\n\n<!-- end -->", text
-    )
+    """Return a page with its made parts as the code is now."""
+    made = "<!-- made: {} -->\n\n{}\n\n<!-- end -->"
+    return BLOCK.sub(lambda block: made.format(block[1], MADE[block[1]]()), text)
 
 
 def meanings(name: str, names: Iterable[str]) -> dict[str, Any]:
@@ -94,23 +93,20 @@ def listed(words: Iterable[str]) -> str:
 # Commands
 
 
-def command_help() -> str:
-    """The help of every command."""
-    return "\n\n".join(_commands(commands, None, "submax"))
-
-
-def _commands(command: click.Command, parent: click.Context | None, name: str) -> Iterator[str]:
+def command_help(
+    command: click.Command = commands, parent: click.Context | None = None, name: str = "submax"
+) -> str:
+    """The help of a command and of the commands inside it."""
     options = commands.context_settings["help_option_names"]
     context = click.Context(
         command, parent, name, terminal_width=90, max_content_width=90, help_option_names=options
     )
-    if parent is not None:
-        yield f"## {context.command_path}"
-    yield f"```text\n{command.get_help(context)}\n```"
+    parts = [f"## {context.command_path}"] if parent else []
+    parts.append(f"```text\n{command.get_help(context)}\n```")
     if isinstance(command, click.Group):
-        for inner in command.list_commands(context):
-            if found := command.get_command(context, inner):
-                yield from _commands(found, context, inner)
+        inside = sorted(command.commands.items())
+        parts += [command_help(one, context, name) for name, one in inside]
+    return "\n\n".join(parts)
 
 
 def server_options() -> str:

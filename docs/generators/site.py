@@ -1,7 +1,7 @@
 """Build the documentation site into a folder: ``make site``.
 
 The pages of docs/ and some from elsewhere are copied to where they stand in the site, with links
-that hold there; Zensical does the rest.
+adapted; Zensical does the rest.
 """
 
 import os
@@ -15,8 +15,6 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 CONFIGURATION = ROOT / "zensical.toml"
-LEFT_OUT = {"generators", "__pycache__"}
-"""Folders in docs/ whose files are not part of the site."""
 PAGES_ELSEWHERE = {
     "CONTRIBUTING.md": "how-to/contributing.md",
     "examples/README.md": "how-to/example-shops.md",
@@ -27,84 +25,66 @@ PAGES_ELSEWHERE = {
 }
 """Pages outside of docs/ that are part of the site, and where they stand there."""
 FENCED = re.compile(r"^( *```.*?^ *```[^\n]*)$", flags=re.MULTILINE | re.DOTALL)
-"""Blocks of code, which are kept as they are."""
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 """A link or an image: its words, its target and its anchor."""
 ZENSICAL = "import gc; gc.disable(); from zensical.main import cli; cli()"
-"""The process ends when the pages are written: to look for garbage takes a sixth of its time."""
+"""Collecting garbage would take a sixth of the time."""
 
 
-class Pages:
-    """The files of the site, prepared in ``folder``; a file is there once a page links to it."""
+def page_places() -> dict[Path, PurePosixPath]:
+    """Return where each file stands in the site; a README.md is the index of its folder."""
+    places = {ROOT / name: PurePosixPath(place) for name, place in PAGES_ELSEWHERE.items()}
+    for path in sorted(DOCS.rglob("*")):
+        place = PurePosixPath(path.relative_to(DOCS).as_posix())
+        if path.is_file() and not {"generators", "__pycache__"} & {*place.parts}:
+            places[path] = place.with_name("index.md") if place.name == "README.md" else place
+    return places
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        own = [path for path in sorted(DOCS.rglob("*")) if path.is_file()]
-        self._places = {
-            path: _place(path) for path in own if not LEFT_OUT & {*path.relative_to(DOCS).parts}
-        }
-        self._places |= {ROOT / name: PurePosixPath(to) for name, to in PAGES_ELSEWHERE.items()}
-        # The README leads to the site, so links to it lead to the first page.
-        self._links = self._places | {ROOT / "README.md": PurePosixPath("index.md")}
 
-    def write(self) -> None:
-        """Write every page, and copy the other files of docs/."""
-        for source, place in self._places.items():
-            target = self._folder / place
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if source.suffix == ".md":
-                target.write_text(self._text(source), encoding="utf-8")
-            else:
-                shutil.copyfile(source, target)
+def write_pages(folder: Path) -> None:
+    """Write every page and the other files of docs/; files that a page links to are added."""
+    places = page_places()
+    # Links to the README lead to the first page of the site.
+    known = places | {ROOT / "README.md": PurePosixPath("index.md")}
 
-    def _text(self, source: Path) -> str:
-        """Return a page with links that hold in the site; others become their words.
-
-        The contents of ``<details>`` are marked as Markdown, as the site needs it and GitHub does
-        not.
-        """
-
-        def replaced(found: re.Match[str]) -> str:
-            image, words, target, anchor = found.groups()
-            if target.startswith(("http://", "https://", "mailto:")):
-                return found[0]
-            new = self._link(source, target)
-            return words if new is None else f"{image}[{words}]({new}{anchor or ''})"
-
-        parts = FENCED.split(source.read_text(encoding="utf-8"))
-        parts[::2] = [
-            LINK.sub(replaced, part).replace("<details>", '<details markdown="1">')
-            for part in parts[::2]
-        ]
-        return "".join(parts)
-
-    def _link(self, page: Path, target: str) -> str | None:
-        """Return the link from a page to a file; a folder has the place of its README."""
+    def adapted(page: Path, link: re.Match[str]) -> str:
+        """Return a link that holds in the site, or its words if it leads out of the repository."""
+        image, words, target, anchor = link.groups()
+        if target.startswith(("http://", "https://", "mailto:")):
+            return link[0]
         path = Path(os.path.normpath(page.parent / target))
         path = path / "README.md" if path.is_dir() else path
-        if path not in self._links and path.is_file() and path.is_relative_to(ROOT):
-            place = PurePosixPath("files", path.relative_to(ROOT).as_posix())
-            copy = self._folder / place
+        if path not in known and path.is_file() and path.is_relative_to(ROOT):
+            known[path] = PurePosixPath("files", path.relative_to(ROOT).as_posix())
+            copy = folder / known[path]
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
-            self._links[path] = place
-        if path not in self._links:
-            return None
-        return os.path.relpath(self._links[path], self._places[page].parent)
+        if path not in known:
+            return words
+        new = os.path.relpath(known[path], places[page].parent)
+        return f"{image}[{words}]({new}{anchor or ''})"
 
-
-def _place(path: Path) -> PurePosixPath:
-    place = PurePosixPath(path.relative_to(DOCS).as_posix())
-    return place.with_name("index.md") if place.name == "README.md" else place
+    for source, place in places.items():
+        target = folder / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.suffix != ".md":
+            shutil.copyfile(source, target)
+            continue
+        # Blocks of code stay as they are. The site needs a mark at folded parts; GitHub does not.
+        parts = FENCED.split(source.read_text(encoding="utf-8"))
+        for number in range(0, len(parts), 2):
+            text = LINK.sub(lambda link, page=source: adapted(page, link), parts[number])
+            parts[number] = text.replace("<details>", '<details markdown="1">')
+        target.write_text("".join(parts), encoding="utf-8")
 
 
 def build(target: Path) -> None:
     """Build the site into a new folder, or in place of an earlier site; a warning is an error."""
     if target.exists() and not (target / "objects.inv").is_file():
-        raise SystemExit(f"{target} exists and is no site: name a new folder, such as site")
+        raise SystemExit(f"{target} exists and is not a site: name a new folder, such as site")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        Pages(folder / "pages").write()
+        write_pages(folder / "pages")
         text = CONFIGURATION.read_text(encoding="utf-8")
         text = text.replace('docs_dir = "docs"', 'docs_dir = "pages"')
         for inside in ("docs/generators/doctest_blocks.py", "src"):
@@ -112,8 +92,7 @@ def build(target: Path) -> None:
         (folder / CONFIGURATION.name).write_text(text, encoding="utf-8")
         command = [sys.executable, "-c", ZENSICAL, "build", "--strict"]
         subprocess.run(command, cwd=folder, check=True)
-        if target.exists():
-            shutil.rmtree(target)
+        shutil.rmtree(target, ignore_errors=True)
         shutil.move(folder / "site", target)
 
 
