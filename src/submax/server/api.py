@@ -115,15 +115,13 @@ def path_pattern(path: str) -> re.Pattern[str]:
 # Decisions and rewards
 
 
-async def decide(call: Call) -> Decision:
-    """Make a decision."""
+async def _decide(call: Call) -> Decision:
     bandit = await call.bandit()
     (request,) = _requests(call, [call.body])
     return _for_caller(call.caller, await call.service.deciding(bandit).decide(request))
 
 
-async def decide_many(call: Call) -> m.Decisions:
-    """Make several decisions, all or none."""
+async def _decide_many(call: Call) -> Any:
     bandit, requests = await call.bandit(), _requests(call, call.body.requests)
     decisions = await call.service.deciding(bandit).decide_many(requests)
     return m.Decisions([_for_caller(call.caller, decision) for decision in decisions])
@@ -164,16 +162,14 @@ def _for_caller(caller: Caller, decision: Decision) -> Decision:
     return decision
 
 
-async def reward(call: Call) -> Receipt:
-    """Record a reward."""
+async def _reward(call: Call) -> Receipt:
     bandit, (given,) = await _rewards(call, [call.body])
     receipt = await write(bandit.prepare_reward(**given, source=call.caller.source))
     _log_if_late(bandit)
     return receipt
 
 
-async def reward_many(call: Call) -> m.Receipts:
-    """Record several rewards."""
+async def _reward_many(call: Call) -> Any:
     bandit, rewards = await _rewards(call, call.body.rewards)
     receipts = await write(bandit.prepare_rewards(rewards, source=call.caller.source))
     _log_if_late(bandit)
@@ -213,8 +209,7 @@ def _log_if_late(bandit: DurableBandit) -> None:
         LOG.warning("%s: %s", bandit.name, sentence)
 
 
-async def activate(call: Call) -> Receipt:
-    """Record an activation."""
+async def _activate(call: Call) -> Receipt:
     bandit = await call.bandit()
     if call.caller.is_browser:
         check_random(call.body.id)
@@ -227,7 +222,7 @@ async def activate(call: Call) -> Receipt:
 Work = Callable[[DurableBandit, Call], Any]
 
 
-def with_bandit(work: Work) -> Callable[[Call], Awaitable[Any]]:
+def _with_bandit(work: Work) -> Callable[[Call], Awaitable[Any]]:
     """An operation that answers with what ``work`` returns."""
 
     async def operation(call: Call) -> Any:
@@ -236,24 +231,12 @@ def with_bandit(work: Work) -> Callable[[Call], Awaitable[Any]]:
     return operation
 
 
-def changes(work: Work) -> Callable[[Call], Awaitable[Any]]:
-    """An operation that changes a bandit, and answers with the bandit as it stands then."""
-
-    def changed(bandit: DurableBandit, call: Call) -> Any:
-        work(bandit, call)
-        return m.bandit_details(bandit)
-
-    return with_bandit(changed)
-
-
-async def list_bandits(call: Call) -> m.Bandits:
-    """The names of the bandits that the key may see."""
+async def _list_bandits(call: Call) -> Any:
     names = await call.in_thread(call.service.names)
     return m.Bandits([name for name in names if call.caller.may_see(name)])
 
 
-async def create(call: Call) -> Any:
-    """Declare a bandit."""
+async def _create(call: Call) -> Any:
     table = msgspec.to_builtins(call.body)
     name = table.pop("name")
     # Null means "left out", but for settings that can be None.
@@ -265,22 +248,19 @@ async def create(call: Call) -> Any:
     return await call.in_thread(created)
 
 
-async def delete(call: Call) -> m.Bandits:
-    """Delete a bandit, and list the others."""
+async def _delete(call: Call) -> Any:
     await call.in_thread(call.service.delete, call.path["name"], call.who)
-    return await list_bandits(call)
+    return await _list_bandits(call)
 
 
-def change_choice(bandit: DurableBandit, call: Call) -> None:
-    """Add, pause, resume or retire a choice."""
+def _change_choice(bandit: DurableBandit, call: Call) -> None:
     body = call.body
     change = Change(body.verb, body.choice, body.slot, body.features, body.ramp)
     for sentence in bandit.change(change, who=call.who):
         LOG.warning("%s: %s", bandit.name, sentence)
 
 
-def find_decision(bandit: DurableBandit, call: Call) -> FoundDecision:
-    """One decision with its rewards."""
+def _find_decision(bandit: DurableBandit, call: Call) -> FoundDecision:
     identifier = call.path["id"]
     found = bandit.find_decision(identifier)
     if found is None:
@@ -288,8 +268,7 @@ def find_decision(bandit: DurableBandit, call: Call) -> FoundDecision:
     return found
 
 
-async def export(call: Call) -> "Response":
-    """Send all decisions as a Parquet file."""
+async def _export(call: Call) -> "Response":
     from starlette.responses import StreamingResponse
 
     bandit = await call.bandit()
@@ -309,15 +288,13 @@ def _parts(file: IO[bytes]) -> Iterator[bytes]:
 # The server
 
 
-async def list_keys(call: Call) -> m.KeyList:
-    """List all keys, without secrets."""
+async def _list_keys(call: Call) -> Any:
     keys = call.service.keys
     uses = keys.last_uses()
     return m.KeyList([m.KeyDetails.of(key, uses.get(key.id)) for key in keys])
 
 
-async def add_key(call: Call) -> m.KeyMade:
-    """Make a key."""
+async def _add_key(call: Call) -> Any:
     body, keys = call.body, call.service.keys
     alone = not keys.needed and ("admin" not in body.scopes or body.bandits is not None)
     if alone and not call.service.is_local:
@@ -330,28 +307,24 @@ async def add_key(call: Call) -> m.KeyMade:
     options = msgspec.structs.asdict(body)
     if body.expires is not None:
         options["expires"] = parsed_time(body.expires, time.time())
-    made = await call.in_thread(lambda: keys.add(**options, who=call.who))
-    return m.KeyMade(*made)
+    return m.KeyMade(*await call.in_thread(lambda: keys.add(**options, who=call.who)))
 
 
-async def revoke_key(call: Call) -> m.KeyList:
-    """Revoke a key."""
+async def _revoke_key(call: Call) -> Any:
     await call.in_thread(call.service.keys.revoke, call.path["id"], call.who)
-    return await list_keys(call)
+    return await _list_keys(call)
 
 
-async def audit(call: Call) -> m.Audit:
-    """List the last changes."""
+async def _audit(call: Call) -> Any:
     lines = await call.in_thread(audit_lines, call.service.store, AUDITED_CHANGES)
     return m.Audit([m.AuditedChange.of(line) for line in lines])
 
 
-async def healthy(call: Call) -> m.Health:
-    """Answer, which shows that the server works."""
+async def _healthy(call: Call) -> Any:
     return m.Health("ok")
 
 
-async def ready(call: Call) -> m.Health:
+async def _ready(call: Call) -> Any:
     """Answer if the store can write; strangers do not learn why it cannot."""
     if not call.service.ready:
         raise RefusedError(503, "the server is opening its bandits: try again", RETRY_SOON)
@@ -363,18 +336,17 @@ async def ready(call: Call) -> m.Health:
     return m.Health("ok")
 
 
-async def sign_in(call: Call) -> "Response":
+async def _sign_in(call: Call) -> "Response":
     """Give the browser a cookie instead of the key that it sent."""
     key = call.caller.key
     if key is None:
-        return _signed_in("", [])
+        return _signed_in("", [], {})
     session = await call.in_thread(call.service.sessions.begin, key)
-    return _signed_in(
-        key.name, list(key.scopes), cookie_header(session.token, secure=call.caller.encrypted)
-    )
+    cookie = cookie_header(session.token, secure=call.caller.encrypted)
+    return _signed_in(key.name, list(key.scopes), cookie)
 
 
-async def sign_out(call: Call) -> "Response":
+async def _sign_out(call: Call) -> "Response":
     """End the session, and take the cookie away."""
     session = call.caller.session
     if session is not None:
@@ -382,9 +354,7 @@ async def sign_out(call: Call) -> "Response":
     return _signed_in("", [], cookie_header("", secure=call.caller.encrypted))
 
 
-def _signed_in(
-    name: str, scopes: list[str], headers: Mapping[str, str] | None = None
-) -> "Response":
+def _signed_in(name: str, scopes: list[str], headers: Mapping[str, str]) -> "Response":
     from starlette.responses import Response
 
     answer = msgspec.json.encode(m.SignedIn(name, scopes))
@@ -393,171 +363,185 @@ def _signed_in(
 
 DECIDING, OPERATING, SERVER = "Decisions and rewards", "Bandits", "Server"
 """The groups of operations in the description."""
+
+
+def _of_bandit(
+    name: str, method: str, path: str, scope: str, summary: str, answer: Any, work: Work,
+    *more: Any, **options: Any,
+) -> Operation:  # fmt: skip
+    """An operation that answers with what ``work`` makes of a bandit."""
+    call = _with_bandit(work)
+    return Operation(name, method, BANDIT + path, scope, summary, answer, call, *more, **options)
+
+
+def _change(
+    name: str, method: str, path: str, summary: str, work: Work, *more: Any, **options: Any
+) -> Operation:
+    """An operation that changes a bandit, and answers with the bandit as it stands then."""
+
+    def changed(bandit: DurableBandit, call: Call) -> Any:
+        work(bandit, call)
+        return m.bandit_details(bandit)
+
+    return _of_bandit(
+        name, method, path, "admin", summary, m.BanditDetails, changed, *more, **options
+    )
+
+
+IDENTIFIER = "0199d7a2-5c0e-7b1e-9d3c-5f0a1b2c3d4e"
+"""An id in examples."""
 OPERATIONS = (
     Operation(
         "decide", "POST", f"{BANDIT}/decide", "decide",
         "Choose an action; the same id again gives the same decision.",
-        Decision, decide, m.Decide, DECIDING,
+        Decision, _decide, m.Decide, DECIDING,
         example={"context": {"country": "de", "age": 31}, "unit": "visitor-17"},
     ),
     Operation(
         "decide-many", "POST", f"{BANDIT}/decide-many", "decide",
         "Choose several actions, all or none.",
-        m.Decisions, decide_many, m.DecideMany, DECIDING, largest=LARGEST_BODY,
+        m.Decisions, _decide_many, m.DecideMany, DECIDING, largest=LARGEST_BODY,
         cost=lambda body: len(body.requests),
         example={"requests": [{"unit": "visitor-17"}, {"unit": "visitor-18"}]},
     ),
     Operation(
         "reward", "POST", f"{BANDIT}/reward", "reward",
         "Record the reward of a decision; the same again changes nothing.",
-        Receipt, reward, m.Reward, DECIDING,
-        example={"id": "0199d7a2-5c0e-7b1e-9d3c-5f0a1b2c3d4e", "value": 1},
+        Receipt, _reward, m.Reward, DECIDING, example={"id": IDENTIFIER, "value": 1},
     ),
     Operation(
         "reward-many", "POST", f"{BANDIT}/reward-many", "reward",
         "Record several rewards; one that conflicts gets the receipt 'conflict'.",
-        m.Receipts, reward_many, m.RewardMany, DECIDING, largest=LARGEST_BODY,
+        m.Receipts, _reward_many, m.RewardMany, DECIDING, largest=LARGEST_BODY,
         cost=lambda body: len(body.rewards),
-        example={"rewards": [{"id": "0199d7a2-5c0e-7b1e-9d3c-5f0a1b2c3d4e", "value": 1}]},
+        example={"rewards": [{"id": IDENTIFIER, "value": 1}]},
     ),
     Operation(
         "activate", "POST", f"{BANDIT}/activate", "decide",
         "Confirm a decision that was made with activate = false.",
-        Receipt, activate, m.Activate, DECIDING,
-        example={"id": "0199d7a2-5c0e-7b1e-9d3c-5f0a1b2c3d4e"},
+        Receipt, _activate, m.Activate, DECIDING, example={"id": IDENTIFIER},
     ),
     Operation(
-        "list", "GET", "/bandits", "read", "All bandits.", m.Bandits, list_bandits, partial=True,
+        "list", "GET", "/bandits", "read", "All bandits.", m.Bandits, _list_bandits, partial=True,
     ),
     Operation(
         "create", "POST", "/bandits", "admin", "Declare a bandit.",
-        m.BanditDetails, create, m.Create, status=201, largest=LARGEST_BODY,
+        m.BanditDetails, _create, m.Create, status=201, largest=LARGEST_BODY,
         example={"name": "shop", "actions": ["A", "B"], "context": {"country": ["de", "fr"]}},
     ),
-    Operation(
-        "show", "GET", BANDIT, "read", "A bandit as it stands.", m.BanditDetails,
-        with_bandit(lambda bandit, call: m.bandit_details(bandit)),
+    _of_bandit(
+        "show", "GET", "", "read", "A bandit as it stands.",
+        m.BanditDetails, lambda bandit, call: m.bandit_details(bandit),
     ),
-    Operation(
-        "set", "PATCH", BANDIT, "admin",
+    _change(
+        "set", "PATCH", "",
         "Change settings, the policy or guard rails, all or none; null stands for a default.",
-        m.BanditDetails, changes(lambda bandit, call: call.service.change(
-            bandit, msgspec.to_builtins(call.body), call.who)),
+        lambda bandit, call: call.service.change(bandit, msgspec.to_builtins(call.body), call.who),
         m.Set, largest=LARGEST_BODY,
         example={"reward_wait": 600, "guard_rails": {"holdout": 0.1, "baseline": "A"}},
     ),
     Operation(
         "delete", "DELETE", BANDIT, "admin",
         "Delete a bandit with its decisions and versions forever; the answer lists the others.",
-        m.Bandits, delete,
+        m.Bandits, _delete,
     ),
-    Operation(
-        "pause", "POST", f"{BANDIT}/pause", "admin",
+    _change(
+        "pause", "POST", "/pause",
         "Answer with the control, the baseline or uniformly, and do not learn from it.",
-        m.BanditDetails,
-        changes(lambda bandit, call: bandit.set_status("paused", who=call.who)),
+        lambda bandit, call: bandit.set_status("paused", who=call.who),
     ),
-    Operation(
-        "resume", "POST", f"{BANDIT}/resume", "admin",
-        "Let a paused or archived bandit decide and learn again.",
-        m.BanditDetails,
-        changes(lambda bandit, call: bandit.set_status("active", who=call.who)),
+    _change(
+        "resume", "POST", "/resume", "Let a paused or archived bandit decide and learn again.",
+        lambda bandit, call: bandit.set_status("active", who=call.who),
     ),
-    Operation(
-        "archive", "POST", f"{BANDIT}/archive", "admin",
+    _change(
+        "archive", "POST", "/archive",
         "Refuse decisions and rewards; what is stored can still be read.",
-        m.BanditDetails,
-        changes(lambda bandit, call: bandit.set_status("archived", who=call.who)),
+        lambda bandit, call: bandit.set_status("archived", who=call.who),
     ),
-    Operation(
-        "change", "POST", f"{BANDIT}/choices", "admin",
-        "Add, pause, resume or retire an arm or a choice.",
-        m.BanditDetails, changes(change_choice),
-        m.ChangeChoice, example={"verb": "add", "choice": "C"},
+    _change(
+        "change", "POST", "/choices", "Add, pause, resume or retire an arm or a choice.",
+        _change_choice, m.ChangeChoice, example={"verb": "add", "choice": "C"},
     ),
-    Operation(
-        "lift", "GET", f"{BANDIT}/lift", "read",
+    _of_bandit(
+        "lift", "GET", "/lift", "read",
         "How much more a decision earns than one of the holdout or the control.",
-        m.Lifts, with_bandit(lambda bandit, call: m.Lifts(bandit.lift())),
+        m.Lifts, lambda bandit, call: m.Lifts(bandit.lift()),
     ),
-    Operation(
-        "decisions", "GET", f"{BANDIT}/decisions", "read", "The newest 100 decisions.",
-        m.ListedDecisions, with_bandit(lambda bandit, call: m.ListedDecisions(
-            bandit.newest_decisions(call.query.get("unit"), limit=100))),
+    _of_bandit(
+        "decisions", "GET", "/decisions", "read", "The newest 100 decisions.", m.ListedDecisions,
+        lambda bandit, call: m.ListedDecisions(
+            bandit.newest_decisions(call.query.get("unit"), limit=100)),
         query={"unit": "The unit whose decisions are listed; all if left out."},
     ),
-    Operation(
-        "decision", "GET", f"{BANDIT}/decisions/{{id}}", "read",
-        "One decision with its context, probabilities and rewards.",
-        FoundDecision, with_bandit(find_decision),
+    _of_bandit(
+        "decision", "GET", "/decisions/{id}", "read",
+        "One decision with its context, probabilities and rewards.", FoundDecision, _find_decision,
     ),
-    Operation(
-        "erase", "POST", f"{BANDIT}/erase", "admin",
+    _of_bandit(
+        "erase", "POST", "/erase", "admin",
         "Delete all decisions and rewards of a unit, or make them anonymous.",
-        m.Erased, with_bandit(lambda bandit, call: m.Erased(
-            bandit.erase(call.body.unit, anonymous=call.body.anonymous, who=call.who))),
+        m.Erased, lambda bandit, call: m.Erased(
+            bandit.erase(call.body.unit, anonymous=call.body.anonymous, who=call.who)),
         m.Erase, example={"unit": "visitor-17"},
     ),
     Operation(
         "export", "GET", f"{BANDIT}/export", "read",
-        "All decisions with their rewards, as a Parquet file.",
-        bytes, export, media=PARQUET,
+        "All decisions with their rewards, as a Parquet file.", bytes, _export, media=PARQUET,
         query={"before": "Only decisions before it, a date or a time such as 2030-01-31."},
     ),
-    Operation(
-        "versions", "GET", f"{BANDIT}/versions", "read", "All versions.",
-        m.Versions, with_bandit(lambda bandit, call: m.Versions(
-            bandit.versions(), bandit.version, bandit.held)),
+    _of_bandit(
+        "versions", "GET", "/versions", "read", "All versions.", m.Versions,
+        lambda bandit, call: m.Versions(bandit.versions(), bandit.version, bandit.held),
     ),
-    Operation(
-        "publish", "POST", f"{BANDIT}/publish", "admin",
+    _of_bandit(
+        "publish", "POST", "/publish", "admin",
         "Let a version decide and hold it; without one, the newest and later ones decide.",
-        m.Deciding, with_bandit(lambda bandit, call: m.Deciding(
-            bandit.publish(call.body.version, who=call.who))),
+        m.Deciding, lambda bandit, call: m.Deciding(
+            bandit.publish(call.body.version, who=call.who)),
         m.Publish, example={"version": 3},
     ),
-    Operation(
-        "roll-back", "POST", f"{BANDIT}/roll-back", "admin",
+    _of_bandit(
+        "roll-back", "POST", "/roll-back", "admin",
         "Let the version before the current one decide.",
-        m.Deciding, with_bandit(lambda bandit, call: m.Deciding(
-            bandit.roll_back(who=call.who))),
+        m.Deciding, lambda bandit, call: m.Deciding(bandit.roll_back(who=call.who)),
     ),
     Operation(
         "keys", "GET", "/keys", "admin", "All keys, without secrets.",
-        m.KeyList, list_keys, tag=SERVER,
+        m.KeyList, _list_keys, tag=SERVER,
     ),
     Operation(
         "add-key", "POST", "/keys", "admin", "Make a key; only this answer has its text.",
-        m.KeyMade, add_key, m.NewKey, SERVER, 201,
+        m.KeyMade, _add_key, m.NewKey, SERVER, 201,
         example={"scopes": ["decide", "reward"], "bandits": ["shop"], "name": "shop server"},
     ),
     Operation(
         "revoke-key", "DELETE", "/keys/{id}", "admin", "Revoke a key.",
-        m.KeyList, revoke_key, tag=SERVER,
+        m.KeyList, _revoke_key, tag=SERVER,
     ),
     Operation(
         "audit", "GET", "/audit", "admin",
         "The last 1000 changes, newest first: who made them, when, and what they changed.",
-        m.Audit, audit, tag=SERVER,
+        m.Audit, _audit, tag=SERVER,
     ),
     Operation(
         "health", "GET", "/healthz", None, "Whether the process answers.",
-        m.Health, healthy, tag=SERVER, early=True,
+        m.Health, _healthy, tag=SERVER, early=True,
     ),
     Operation(
         "ready", "GET", "/readyz", None,
         "Whether the store can write, and every bandit was opened, or named in the log as "
         "impossible to open.",
-        m.Health, ready, tag=SERVER, early=True,
+        m.Health, _ready, tag=SERVER, early=True,
     ),
     Operation(
         "sign-in", "POST", "/login", "read",
         "Exchange the key in the header for a cookie, which is valid for 12 hours.",
-        m.SignedIn, sign_in, tag=SERVER, partial=True, hidden=True,
+        m.SignedIn, _sign_in, tag=SERVER, partial=True, hidden=True,
     ),
     Operation(
         "sign-out", "POST", "/logout", None, "End the session.",
-        m.SignedIn, sign_out, tag=SERVER, early=True, hidden=True,
+        m.SignedIn, _sign_out, tag=SERVER, early=True, hidden=True,
     ),
 )  # fmt: skip
 """All operations but those on the description and the metrics, which belong to the application."""

@@ -4,7 +4,7 @@ Unknown fields and wrong types are refused. The description in OpenAPI is made f
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -39,6 +39,19 @@ RewardNumber = Annotated[float, Meta(ge=-1e30, le=1e30)]
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
     """The base of all bodies of requests."""
+
+
+def _message(
+    name: str, doc: str, fields: Iterable[Any], base: Any = msgspec.Struct, **options: Any
+) -> Any:
+    """The type of a message with these fields, under a name and with a description."""
+    return msgspec.defstruct(
+        name, fields, bases=(base,), module=__name__, namespace={"__doc__": doc}, **options
+    )
+
+
+def _answer(name: str, doc: str, /, **fields: Any) -> Any:
+    return _message(name, doc, fields.items(), frozen=True)
 
 
 class Decide(Body):
@@ -104,48 +117,36 @@ class Activate(Body):
     id: Identifier
 
 
-def _declaration(
-    name: str, doc: str, required: Sequence[tuple[str, Any]], left_out: Sequence[str], **types: Any
-) -> Any:
-    """A message with the words of a declaration, all of which may be left out or be null."""
-    words: list[Any] = [
-        (word, hint | None | UnsetType, UNSET)
-        for word, hint in {**DECLARED_TYPES, **types}.items()
-        if word not in left_out and word not in MEMORY_ONLY
-    ]
-    return msgspec.defstruct(
-        name,
-        [*required, *words],
-        bases=(Body,),
-        module=__name__,
-        namespace={"__doc__": doc},
-        kw_only=True,
-    )
+def _optional(types: Mapping[str, Any], *left_out: str) -> list[tuple[str, Any, Any]]:
+    """Fields that may all be left out or be null."""
+    shown = {word: hint for word, hint in types.items() if word not in (*left_out, *MEMORY_ONLY)}
+    return [(word, hint | None | UnsetType, UNSET) for word, hint in shown.items()]
 
 
-ChangedGuardRails = msgspec.defstruct(
+ChangedGuardRails = _message(
     "ChangedGuardRails",
-    [
-        (field.name, field.type | None | UnsetType, UNSET)
-        for field in msgspec.structs.fields(GuardRails)
-    ],
-    bases=(Body,),
-    module=__name__,
-    namespace={"__doc__": "Guard rails to be changed; others stay as they are."},
+    "Guard rails to be changed; others stay as they are.",
+    _optional({field.name: field.type for field in msgspec.structs.fields(GuardRails)}),
+    Body,
     kw_only=True,
 )
-Create = _declaration(
+Create = _message(
     "Create",
     "A bandit to be declared. All but name and actions may be left out.",
-    [("name", BanditName), ("actions", DECLARED_TYPES["actions"])],
-    ["actions"],
+    [
+        ("name", BanditName),
+        ("actions", DECLARED_TYPES["actions"]),
+        *_optional(DECLARED_TYPES, "actions"),
+    ],
+    Body,
+    kw_only=True,
 )
-Set = _declaration(
+Set = _message(
     "Set",
     "Settings to be changed; those that are left out stay as they are, and null is the default.",
-    [],
-    ["actions", "action_features"],
-    guard_rails=ChangedGuardRails,
+    _optional({**DECLARED_TYPES, "guard_rails": ChangedGuardRails}, "actions", "action_features"),
+    Body,
+    kw_only=True,
 )
 
 
@@ -220,30 +221,35 @@ class Failure(msgspec.Struct, frozen=True):
     code: str
 
 
-class Health(msgspec.Struct, frozen=True):
-    """The state of the server."""
-
-    status: str
-
-
-class Decisions(msgspec.Struct, frozen=True):
-    """Decisions in the order of the requests."""
-
-    decisions: list[Decision]
-
-
-class Receipts(msgspec.Struct, frozen=True):
-    """Receipts in the order of the rewards."""
-
-    receipts: list[Receipt]
-
-
-class ListedDecisions(msgspec.Struct, frozen=True):
-    """The newest decisions, newest first."""
-
-    decisions: list[ListedDecision]
-
-
+Health = _answer("Health", "The state of the server.", status=str)
+Decisions = _answer(
+    "Decisions", "Decisions in the order of the requests.", decisions=list[Decision]
+)
+Receipts = _answer("Receipts", "Receipts in the order of the rewards.", receipts=list[Receipt])
+ListedDecisions = _answer(
+    "ListedDecisions", "The newest decisions, newest first.", decisions=list[ListedDecision]
+)
+Lifts = _answer(
+    "Lifts",
+    "The lift of a bandit over its holdout and over its control, as far as they are declared.",
+    lifts=list[LiftReport],
+)
+Bandits = _answer("Bandits", "The names of all bandits.", bandits=list[str])
+Versions = _answer(
+    "Versions",
+    "All versions, and the one that decides.",
+    versions=list[StoredVersion],
+    deciding=int,
+    held=bool,
+)
+Deciding = _answer("Deciding", "The version that decides now.", version=int)
+Erased = _answer("Erased", "How many decisions were erased.", decisions=int)
+KeyMade = _answer(
+    "KeyMade", "A new key; this is the only answer that has its text.", id=str, key=str
+)
+SignedIn = _answer(
+    "SignedIn", "The name and the scopes of the key of a session.", name=str, scopes=list[str]
+)
 NOT_SHOWN = ("context", *MEMORY_ONLY)
 """Settings that a description of a bandit has in another form, or that it cannot have."""
 
@@ -256,33 +262,27 @@ class ChoiceDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     features: dict[str, float | str] = {}
 
 
-BanditDetails = msgspec.defstruct(
+BanditDetails = _answer(
     "BanditDetails",
-    [
-        ("name", str),
-        ("actions", dict[str, list[ChoiceDetails | float]]),
-        ("context", dict[str, Any]),
-        *((name, hint) for name, hint in SETTING_TYPES.items() if name not in NOT_SHOWN),
-        ("context_ignored", bool),
-        ("version", int),
-        ("held", bool),
-        ("counts", dict[str, int]),
-        ("failures", dict[str, int]),
-        ("arms", list[ArmStatus]),
-        ("notices", list[str]),
-        ("conditions", list[Condition]),
-    ],
-    frozen=True,
-    module=__name__,
-    namespace={
-        "__doc__": """A bandit with its settings and counts; plain arms are a slot without a name.
+    """A bandit with its settings and counts; plain arms are a slot without a name.
 
     ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
     something failed since the server was started, and the bandit went on, by kind of failure.
     ``arms`` are the choices with their decisions, reward rates and probabilities, ``notices`` are
     sentences about what should be looked at, and ``conditions`` deserve an alarm.
-    """
-    },
+    """,
+    name=str,
+    actions=dict[str, list[ChoiceDetails | float]],
+    context=dict[str, Any],
+    **{name: hint for name, hint in SETTING_TYPES.items() if name not in NOT_SHOWN},
+    context_ignored=bool,
+    version=int,
+    held=bool,
+    counts=dict[str, int],
+    failures=dict[str, int],
+    arms=list[ArmStatus],
+    notices=list[str],
+    conditions=list[Condition],
 )
 
 
@@ -317,38 +317,6 @@ def _field(field: Field) -> Any:
     return {"type": "category", "values": list(field.values), "default": field.default}
 
 
-class Lifts(msgspec.Struct, frozen=True):
-    """The lift of a bandit over its holdout and over its control, as far as they are declared."""
-
-    lifts: list[LiftReport]
-
-
-class Bandits(msgspec.Struct, frozen=True):
-    """The names of all bandits."""
-
-    bandits: list[str]
-
-
-class Versions(msgspec.Struct, frozen=True):
-    """All versions, and the one that decides."""
-
-    versions: list[StoredVersion]
-    deciding: int
-    held: bool
-
-
-class Deciding(msgspec.Struct, frozen=True):
-    """The version that decides now."""
-
-    version: int
-
-
-class Erased(msgspec.Struct, frozen=True):
-    """How many decisions were erased."""
-
-    decisions: int
-
-
 class KeyDetails(msgspec.Struct, frozen=True):
     """A key without its secret.
 
@@ -376,17 +344,7 @@ class KeyDetails(msgspec.Struct, frozen=True):
         )
 
 
-class KeyMade(msgspec.Struct, frozen=True):
-    """A new key; this is the only answer that has its text."""
-
-    id: str
-    key: str
-
-
-class KeyList(msgspec.Struct, frozen=True):
-    """All keys."""
-
-    keys: list[KeyDetails]
+KeyList = _answer("KeyList", "All keys.", keys=list[KeyDetails])
 
 
 class AuditedChange(msgspec.Struct, frozen=True):
@@ -409,17 +367,7 @@ class AuditedChange(msgspec.Struct, frozen=True):
         return cls(at, line.key, line.name, line.action, line.subject, line.detail)
 
 
-class Audit(msgspec.Struct, frozen=True):
-    """The last changes, newest first."""
-
-    changes: list[AuditedChange]
-
-
-class SignedIn(msgspec.Struct, frozen=True):
-    """The name and the scopes of the key of a session."""
-
-    name: str
-    scopes: list[str]
+Audit = _answer("Audit", "The last changes, newest first.", changes=list[AuditedChange])
 
 
 class Decoder:

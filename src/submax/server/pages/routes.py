@@ -21,7 +21,6 @@ from submax.server.access import Caller, local_path, read_headers
 from submax.server.limits import RefusedError
 from submax.server.pages.charts import SPANS, numbers_csv
 from submax.server.pages.formats import FORMATS, Shown, chart_rows, interval, uncertain
-from submax.server.pages.glossary import TERMS
 from submax.server.pages.operating import decisions_page, health, settings_page
 from submax.server.pages.overview import bandit_row, overview
 from submax.server.pages.segments import arms_page
@@ -147,6 +146,27 @@ def _read(folder: Traversable, prefix: str = "") -> dict[str, tuple[bytes, str]]
     return found
 
 
+def template_environment() -> Environment:
+    """The templates, with what all of them use."""
+    made = Environment(
+        loader=PackageLoader("submax.server", "templates"),
+        # Every name and text is shown as text, whatever it holds.
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(FORMATS)
+    made.globals.update(
+        interval=interval,
+        uncertain=uncertain,
+        chart_rows=chart_rows,
+        tabs={end: page.title for end, page in PAGES.items()},
+        spans={name: text for name, (text, _, _) in SPANS.items()},
+    )
+    return made
+
+
 class Pages:
     """Shows pages to people who may see them."""
 
@@ -157,24 +177,8 @@ class Pages:
         for path, (content, _) in sorted(self._files.items()):
             digest.update(path.encode() + content)
         self._tag = digest.hexdigest()[:12]
-        self._templates = Environment(
-            loader=PackageLoader("submax.server", "templates"),
-            # Every name and text is shown as text, whatever it holds.
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._templates.filters.update(FORMATS)
-        self._templates.globals.update(
-            interval=interval,
-            uncertain=uncertain,
-            chart_rows=chart_rows,
-            terms=TERMS,
-            tabs={end: page.title for end, page in PAGES.items()},
-            spans={name: text for name, (text, _, _) in SPANS.items()},
-            assets=f"/assets/{self._tag}",
-        )
+        self._templates = template_environment()
+        self._templates.globals["assets"] = f"/assets/{self._tag}"
 
     def routes(self) -> Mapping[str, Callable[[Request], Awaitable[Response]]]:
         """The pages and what they load, by path."""
