@@ -178,6 +178,8 @@ def test_the_wait_can_be_changed_and_every_decision_matures_once(opened, clock):
     with pytest.warns(LateRewardWarning):
         assert bandit.reward("d0", 1.0).status == "late"
     assert bandit.reward("d19", 1.0).status == "accepted"
+    statuses = [bandit.find_decision(f"d{number}").status for number in range(20)]
+    assert statuses == ["learned"] * 16 + ["pending"] * 4
     clock.now += 100
     assert bandit.counts()["matured"] == 16
     clock.now += 900

@@ -938,7 +938,7 @@ class BanditReader:
             return None
         eligible, probabilities = read_choices(self.menu, row.eligible, row.probabilities)
         ((status,),) = self.store.select(
-            f"select {status_sql(self.settings)} from decision d where d.n = :n",
+            f"select {status_sql(self.settings, settled=True)} from decision d where d.n = :n",
             n=row.n,
             clock=self.store.now(self.declared.n),
         )

@@ -548,7 +548,7 @@ class Refitter:
     def _nothing_learned(self) -> RefitResult:
         here = self._declared
         sql = (
-            f"select {status_sql(here.settings)} as status, count(*) from decision d "
+            f"select {status_sql(here.settings, settled=True)} as status, count(*) from decision d "
             "where d.bandit = :bandit group by status"
         )
         statuses: dict[str, int] = dict(

@@ -221,7 +221,8 @@ class TrainingRows:
         if not self._waits:
             values["clock"] = clock
         else:
-            sql = "select count(*) from decision where bandit = :bandit and at > :expired"
+            sql = f"""select count(*) from decision d where d.bandit = :bandit and d.at > :expired
+                and not {SETTLED}"""
         ((count,),) = self._store.select(sql, **values)
         return int(count)
 
@@ -372,13 +373,22 @@ def matured_sql(settings: Settings, clock: str = ":clock") -> str:
     return f"({complete})" + (f" or {expired}" if expired else "")
 
 
-def status_sql(settings: Settings, clock: str = ":clock") -> str:
-    """SQL for one of STATUSES: what has become of the decision ``d`` at the time ``clock``."""
-    without = ""
+SETTLED = "(d.at <= (select settled from counts c where c.bandit = d.bandit))"
+"""SQL that says whether the decision ``d`` had matured when ``reward_wait`` grew."""
+
+
+def status_sql(settings: Settings, clock: str = ":clock", *, settled: bool = False) -> str:
+    """SQL for one of STATUSES: what has become of the decision ``d`` at the time ``clock``.
+
+    With ``settled`` a decision that had matured stays so, although ``reward_wait`` has grown.
+    """
+    without, matured = "", matured_sql(settings, clock)
+    if settled:
+        matured = f"{matured} or {SETTLED}"
     if settings.default_reward is None:
         given = "exists (select 1 from reward r where r.decision = d.n and r.late = 0)"
         without = f"when not {given} then 'without reward'"
-    return f"""case when not ({matured_sql(settings, clock)}) then 'pending'
+    return f"""case when not ({matured}) then 'pending'
         when d.activated is null then 'never activated' when d.assignment = 'holdout' then
         'held out' when d.paused = 1 then 'paused' {without} else 'learned' end"""
 
