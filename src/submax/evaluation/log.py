@@ -2,11 +2,11 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, Self, overload
+from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -17,7 +17,7 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import finite, one_of, whole_number
 from submax.core.errors import InputError
 from submax.core.problem import Problem
-from submax.core.summary import LINES, Summary, counted, listed, number, percentage
+from submax.core.summary import Summary, counted, listed, number, percentage
 from submax.evaluation.disk import ColumnFile, TemporaryFolder, pieces, release, taken
 from submax.evaluation.propensities import with_estimated_propensities
 from submax.evaluation.reading import (
@@ -276,22 +276,14 @@ class EncodedParts(Sequence[Columns]):
 
     def __init__(self, log: "Log") -> None:
         width = max(log.schema.context.width, 1)
-        self._log, self._step = log, max(1, min(MOST_ROWS, MOST_NUMBERS // width))
+        step = max(1, min(MOST_ROWS, MOST_NUMBERS // width))
+        self._log, self._rows = log, list(pieces(len(log), step))
 
     def __len__(self) -> int:
-        return -(-len(self._log) // self._step)
+        return len(self._rows)
 
-    @overload
-    def __getitem__(self, place: int) -> Columns: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Columns]: ...
-    def __getitem__(self, place: int | slice) -> Columns | list[Columns]:
-        if isinstance(place, slice):
-            return [self[number] for number in range(*place.indices(len(self)))]
-        place = place + len(self) if place < 0 else place
-        if not 0 <= place < len(self):
-            raise IndexError(place)
-        log, rows = self._log, slice(place * self._step, (place + 1) * self._step)
+    def __getitem__(self, place: Any) -> Any:
+        log, rows = self._log, self._rows[place]
         with np.errstate(invalid="ignore"):
             log_prob = np.log(log.propensity[rows])
         return Columns(
@@ -307,59 +299,42 @@ MOST_NOTES = 3
 
 
 def log_summary(log: "Log") -> Summary:
-    """Return a table of the actions with counts, shares and mean rewards, below a few sentences.
-
-    The sentences are about rows, context, rewards and propensities.
-    """
-    menu, reward, count = log.schema.menu, log.reward, log.count
-    fields = listed(log.schema.context.names) or "no context"
-    average = number(mean(reward, count) if len(reward) else None)
-    decisions = total(reward, count)
+    """Return a few sentences, and a table of the choices, the most frequent first."""
+    reward, count = log.reward, log.count
+    ones, decisions = np.ones(len(log)) if count is None else count, total(reward, count)
     spread = np.sqrt(variance(reward, count) / (decisions - 1)) if decisions > 1 else None
     error = number(None if spread is None else float(spread), 2)
-    stands = "" if count is None else f" that stand for {int(count.sum()):,} decisions"
+    stands = "" if count is None else f" that stand for {int(decisions):,} decisions"
     sentences = [
-        f"Log of {counted(len(reward), 'row')}{stands}; context: {fields}",
-        f"{log.schema.rewards['kind']} rewards, mean {average} ± {error} (standard error)",
+        f"Log of {counted(len(log), 'row')}{stands}; context: "
+        f"{listed(log.schema.context.names) or 'no context'}",
+        f"{log.schema.rewards['kind']} rewards, mean {number(mean(reward, count))} ± {error} "
+        "(standard error)",
         _propensity_sentence(log.propensity, log.estimated),
         *log.notes[:MOST_NOTES],
     ]
-    columns = ["rows", "share", "mean reward", "± s.e."]
-    if menu.plain:
-        return Summary(sentences, ["action", *columns], _choice_cells(log, 0))
-    parts = len(menu.slots) + len(menu.ranges)
-    lines_per_part = max(1, (LINES - len(sentences) - 2) // parts)
-    rows, more = [], 0
-    for place, slot in enumerate(menu.slots):
-        cells = _choice_cells(log, place)
-        rows += [[slot.name, *row] for row in cells[:lines_per_part]]
-        more += len(cells[lines_per_part:])
-    for place, interval in enumerate(menu.ranges, start=len(menu.slots)):
+    rows = []
+    for place, slot in enumerate(log.schema.menu.slots):
+        chosen, size = log.action[:, place].astype(np.int64), len(slot.choices)
+        columns = (ones, ones * reward, ones * reward**2)
+        sums = np.stack([np.bincount(chosen, one, minlength=size) for one in columns], axis=1)
+        for index in np.argsort(-sums[:, 0], kind="stable"):
+            taken, earned, square = map(float, sums[index])
+            average, apart = earned / taken if taken else None, None
+            if taken > 1:
+                variance_of = max(square - earned**2 / taken, 0.0) / (taken - 1)
+                apart = float(np.sqrt(variance_of / taken))
+            numbers = [f"{int(taken):,}", percentage(taken / decisions), number(average)]
+            rows.append([slot.name, slot.choices[index].name, *numbers, number(apart, 2)])
+    for place, interval in enumerate(log.schema.menu.ranges, start=len(log.schema.menu.slots)):
         values = log.action[:, place].astype(np.float64)
         ends = f"{values.min():.3g} to {values.max():.3g}, mean {values.mean():.3g}"
         rows.append([interval.name, ends, f"{len(values):,}", "–", "–", "–"])
-    return Summary(sentences, ["slot", "choice", *columns], rows, texts=2, more=more)
-
-
-def _choice_cells(log: "Log", slot: int) -> list[list[str]]:
-    """Return a line of cells for each choice of a slot, the most frequent choice first."""
-    chosen, reward = log.action[:, slot].astype(np.int64), log.reward
-    names = [choice.name for choice in log.schema.menu.slots[slot].choices]
-    weight = np.ones(len(reward)) if log.count is None else log.count
-    counts = np.bincount(chosen, weight, minlength=len(names))
-    sums = np.bincount(chosen, weight * reward, minlength=len(names))
-    squares = np.bincount(chosen, weight * reward**2, minlength=len(names))
-    rows = []
-    for place in np.argsort(-counts, kind="stable"):
-        taken = int(counts[place])
-        average = sums[place] / taken if taken else None
-        error = None
-        if taken > 1:
-            spread = max(squares[place] - sums[place] ** 2 / taken, 0.0)
-            error = float(np.sqrt(spread / (taken - 1) / taken))
-        share = percentage(taken / float(weight.sum()))
-        rows.append([names[place], f"{taken:,}", share, number(average), number(error, 2)])
-    return rows
+    first = ["slot", "choice"]
+    if log.schema.menu.plain:
+        first, rows = ["action"], [row[1:] for row in rows]
+    headings = [*first, "rows", "share", "mean reward", "± s.e."]
+    return Summary(sentences, headings, rows, texts=len(first))
 
 
 def _propensity_sentence(propensity: Floats, estimated: Booleans) -> str:
@@ -375,35 +350,6 @@ def _propensity_sentence(propensity: Floats, estimated: Booleans) -> str:
 
 Reward = str | Mapping[str, float]
 """One of the rewards of a log by name, or the weights of their sum, {'click': 1, 'buy': 20}."""
-
-
-def _scale(numbers: Floats, binary: bool, parts_binary: bool) -> dict[str, Any]:
-    """Return which rewards can occur: known ends if all parts are 0 or 1."""
-    if binary or not parts_binary:
-        return rewards_of("binary" if binary else "continuous")
-    low, high = (float(clip(numbers, 0).sum()) for clip in (np.minimum, np.maximum))
-    return rewards_of({"kind": "continuous", "low": low, "high": high})
-
-
-COLUMNS = (
-    "context",
-    "action",
-    "reward",
-    "propensity",
-    "eligible_set",
-    "estimated",
-    "slot_propensity",
-    "raised",
-    "cluster",
-    "count",
-    "fold",
-    "sampling_weight",
-    "probability",
-    "outcomes",
-    "session",
-    "covariates",
-)
-"""The fields of a log that have an entry for each row, or are None."""
 
 
 class OnDisk(NamedTuple):
@@ -527,8 +473,8 @@ class Log:
         declared = LogDeclaration(schema, actions, context, rewards, action_features)
         text = TextFormat(separator, decimal)
         folder = None if disk is None else disk.folder
-        fields = read_log(source, columns or {}, declared, skip_bad_rows, text, folder)
-        return cls(**fields, disk=disk)
+        read = read_log(source, columns or {}, declared, skip_bad_rows, text, folder)
+        return cls(**read, disk=disk)
 
     @classmethod
     def from_arrays(
@@ -578,9 +524,6 @@ class Log:
 
     def __repr__(self) -> str:
         return str(log_summary(self))
-
-    def _repr_html_(self) -> str:
-        return log_summary(self).html()
 
     def __len__(self) -> int:
         return len(self.reward)
@@ -697,8 +640,11 @@ class Log:
             parts_binary = parts_binary and bool(np.isin(parts, (0, 1)).all())
             binary = binary and bool(np.isin(values[rows], (0, 1)).all())
             release([self.outcomes, values])
-        scale = _scale(numbers, binary, parts_binary)
-        schema = msgspec.structs.replace(self.schema, rewards=scale)
+        kind: Any = "binary" if binary else "continuous"
+        if parts_binary and not binary:
+            low, high = (float(end(numbers, 0).sum()) for end in (np.minimum, np.maximum))
+            kind = {"kind": "continuous", "low": low, "high": high}
+        schema = msgspec.structs.replace(self.schema, rewards=rewards_of(kind))
         return replace(self, reward=values, schema=schema)
 
     def split(self, share: float, by: By = "time", seed: int = 0) -> tuple["Log", "Log"]:
@@ -722,3 +668,11 @@ class Log:
         model is fitted if there are very many.
         """
         return with_estimated_propensities(self, seed)
+
+
+COLUMNS = tuple(
+    one.name
+    for one in fields(Log)
+    if one.name not in ("schema", "eligible_sets", "notes", "disk") and "names" not in one.name
+)
+"""The fields of a log that have an entry for each row, or are None."""

@@ -3,9 +3,8 @@
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,26 +12,22 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError, one_line
+from submax.evaluation.disk import pieces
 from submax.evaluation.log import Log
-from submax.evaluation.sums import mean
+from submax.evaluation.sums import mean, weigh
 from submax.models.classifiers import class_by_name, copied, seeded
 from submax.models.regression.bayesian import Posterior, Prior, PriorStructure, Sums, fitted
 from submax.models.regression.blas import in_one_thread
 from submax.models.regression.context_belief import LENGTHS
 from submax.models.regression.features import GROUPS, FeatureMap, new_map
 
+FOLDS = 3
+"""Folds of the cross-fitting: each model learns from two thirds of the rows."""
 POWERS = 3
 """A real-valued part, scaled to 0 … 1, has this many powers as features: a cubic polynomial."""
-
-
-def polynomial_features(log: Log, action: NDArray[Any]) -> Floats:
-    """Return the powers of the real-valued parts of actions, ``[n, POWERS · intervals]``."""
-    intervals = log.schema.menu.ranges
-    low = np.array([one.low for one in intervals])
-    width = np.array([one.high - one.low for one in intervals])
-    first = len(log.schema.menu.slots)
-    scaled: Floats = (action[:, first:].astype(np.float64) - low) / width
-    return np.concatenate([scaled**power for power in range(1, POWERS + 1)], axis=1)
+MOST_LISTED = 4096
+"""Up to this many joint actions the probabilities of all of them are computed in every row. For
+more, actions are drawn: a table of 4096 probabilities takes 32 kB per row."""
 
 
 class FoldModel(Protocol):
@@ -52,151 +47,31 @@ class FoldModel(Protocol):
         """
 
 
-class Coefficients(NamedTuple):
-    """Regression coefficients of the F features of a context, and of powers of real-valued parts.
-
-    ``slots`` has the coefficients of every choice of each slot, ``[choices, F]``; ``shared [F]``
-    are common to all choices; ``powers`` belong to the powers of real-valued parts.
-    """
-
-    slots: list[Floats]
-    shared: Floats
-    powers: Floats
+def polynomial_features(log: Log, action: NDArray[Any]) -> Floats:
+    """Return the powers of the real-valued parts of actions, ``[n, POWERS · intervals]``."""
+    intervals = log.schema.menu.ranges
+    low = np.array([one.low for one in intervals])
+    width = np.array([one.high - one.low for one in intervals])
+    first = len(log.schema.menu.slots)
+    scaled: Floats = (action[:, first:].astype(np.float64) - low) / width
+    return np.concatenate([scaled**power for power in range(1, POWERS + 1)], axis=1)
 
 
-class RewardDesign(NamedTuple):
-    """The design of a regression of rewards on contexts and actions.
-
-    ``sizes`` are the numbers of choices of the slots, ``groups [F]`` is the group of each feature
-    of the context (features of a group share a prior variance), and ``powers`` is the number of
-    powers of real-valued parts.
-
-    Every plain arm has its own regression, with coefficients that are correlated between arms. The
-    effects of several slots add up in one regression: every feature has a coefficient shared by
-    all choices and one for each choice. Without ``interactions`` a choice has only a constant.
-    Each slot has its own prior variances, and the powers have one.
-    """
-
-    sizes: tuple[int, ...]
-    groups: Integers
-    powers: int
-    interactions: bool
-
-    @property
-    def separate(self) -> bool:
-        """Whether every choice has its own regression: plain arms without real-valued parts."""
-        return len(self.sizes) == 1 and self.powers == 0
-
-    @property
-    def prior_groups(self) -> int:
-        """The number of groups of coefficients that have their own prior variance."""
-        return GROUPS if self.separate else GROUPS * (1 + len(self.sizes)) + 1
-
-    @property
-    def design(self) -> PriorStructure:
-        """The prior correlations of the coefficients, and the group of each."""
-        if self.separate:
-            return PriorStructure.sharing(self.groups, self.sizes[0])
-        choice = self.groups[: self._each]
-        of_slots = [
-            np.tile(choice + GROUPS * (1 + slot), size) for slot, size in enumerate(self.sizes)
-        ]
-        of_powers = np.full(self.powers, self.prior_groups - 1)
-        return PriorStructure.independent(np.concatenate([self.groups, *of_slots, of_powers]), 1)
-
-    def nothing(self, offset: float) -> Sums:
-        """Return the sums of the regression over no rows; rewards are measured from ``offset``."""
-        if self.separate:
-            return Sums.empty(self.sizes[0], len(self.groups), offset)
-        return Sums.empty(1, self._unknowns, offset)
-
-    def added(
-        self,
-        sums: Sums,
-        features: Floats,
-        action: NDArray[Any],
-        powers: Floats,
-        reward: Floats,
-        count: Floats | None = None,
-    ) -> Sums:
-        """Return the sums with more rows added, each as often as its ``count``, or once."""
-        weight = np.ones(len(reward)) if count is None else count
-        if self.separate:
-            return sums.add(features, action[:, 0].astype(np.int64), reward, weight)
-        if not len(reward):
-            return sums
-        gram, moment = sums.gram.copy(), sums.moment.copy()
-        relative = reward - sums.offset
-        known = np.concatenate([features, powers], axis=1)
-        chosen = action[:, : len(self.sizes)].astype(np.int64)
-        for choices, rows in _by_choices(chosen):
-            # Rows with the same choices add to the same coefficients, so they are added together.
-            place, column = self._places(choices)
-            weighted = weight[rows, None] * known[rows]
-            product, earned = weighted.T @ known[rows], relative[rows] @ weighted
-            gram[0][np.ix_(place, place)] += product[np.ix_(column, column)]
-            moment[0, place] += earned[column]
-        return sums._replace(
-            gram=gram,
-            moment=moment,
-            weight=sums.weight + float(weight.sum()),
-            reward=sums.reward + float(weight @ relative),
-            square=sums.square + float(weight @ relative**2),
-        )
-
-    def coefficients(self, posterior: Posterior) -> Coefficients:
-        """Return the posterior mean, divided into slots, shared coefficients and powers."""
-        found, width = posterior.coefficients, len(self.groups)
-        if self.separate:
-            return Coefficients([found], np.zeros(width), np.zeros(0))
-        slots, begin, each = [], width, self._each
-        for size in self.sizes:
-            block = found[0, begin : begin + size * each].reshape(size, each)
-            slots.append(np.pad(block, ((0, 0), (0, width - each))))
-            begin += size * each
-        return Coefficients(slots, found[0, :width], found[0, begin:])
-
-    def zero(self) -> Coefficients:
-        """Return coefficients of 0, the result if all rewards are equal."""
-        width = len(self.groups)
-        slots = [np.zeros((size, width)) for size in self.sizes]
-        return Coefficients(slots, np.zeros(width), np.zeros(self.powers))
-
-    @property
-    def _each(self) -> int:
-        """The number of coefficients of every choice."""
-        return len(self.groups) if self.interactions else 1
-
-    @property
-    def _unknowns(self) -> int:
-        return len(self.groups) + sum(self.sizes) * self._each + self.powers
-
-    def _places(self, choices: Integers) -> tuple[Integers, Integers]:
-        """Return the coefficients that act in rows with these ``choices``.
-
-        For each also the column, among features and powers, by which it is multiplied.
-        """
-        width, each = len(self.groups), self._each
-        first = width + each * np.concatenate([[0], np.cumsum(self.sizes)])
-        begin = (first[:-1] + each * choices)[:, None]
-        of_slots = (begin + np.arange(each)).ravel()
-        of_powers = np.arange(self.powers)
-        place = np.concatenate([np.arange(width), of_slots, first[-1] + of_powers])
-        column = np.concatenate(
-            [np.arange(width), np.tile(np.arange(each), len(choices)), width + of_powers]
-        )
-        return place.astype(np.int64), column
+def folds_of(log: Log) -> NDArray[np.int8]:
+    """Return the fold of each row of a log; all rows of a cluster are in the same fold."""
+    if log.fold is not None:
+        return log.fold
+    if log.cluster is None:
+        return fold_numbers(len(log))
+    return fold_numbers(int(log.cluster.max()) + 1)[log.cluster]
 
 
-def _by_choices(chosen: Integers) -> list[tuple[Integers, Integers]]:
-    """Return the distinct combinations of choices, each with the numbers of its rows."""
-    if not chosen.shape[1]:
-        return [(chosen[0], np.arange(len(chosen)))]
-    different, which = np.unique(chosen, axis=0, return_inverse=True)
-    order = np.argsort(which.ravel(), kind="stable")
-    ends = np.cumsum(np.bincount(which.ravel(), minlength=len(different)))
-    return list(zip(different, np.split(order, ends[:-1]), strict=True))
+def fold_numbers(count: int) -> NDArray[np.int8]:
+    """Return the fold of each row, drawn at random because logs may take their actions in turn."""
+    return np.random.default_rng(count).integers(FOLDS, size=count, dtype=np.int8)
 
+
+# The Bayesian regression --------------------------------------------------------------------------
 
 KERNELS, FEWEST_KERNELS = 128, 8
 """Most landmarks of kernels, and fewest: fewer than 8 would add little to the linear part."""
@@ -212,44 +87,108 @@ SAMPLE = 2000
 """Landmarks, scales, kernel length and first prior are chosen on at most this many rows."""
 STEPS = 3
 """Fixed-point steps by which the prior is fitted for each kernel length."""
+MOST_FITTED = 150_000
+"""The models are fitted to at most about this many rows: more would hardly change them."""
+NUMBERS_PER_CHUNK = 1 << 21
+"""Numbers of the design of the regression that are in memory together: 16 MB."""
+ROWS_PER_PREDICTION = 1 << 12
+"""Rows that are predicted together: their features, about 4 MB, stay in the cache."""
 
 
 class RewardMap(NamedTuple):
-    """The features of a context, the design of the regression on them, and its prior.
+    """The design of a regression of rewards on contexts and actions, and its prior.
 
-    The prior was fitted to a sample of the rows; it is None if all rewards of the sample are equal.
+    ``sizes`` are the numbers of choices of the slots, and ``powers`` is the number of powers of
+    real-valued parts. Every plain arm has its own regression, with coefficients that are correlated
+    between arms. The effects of several slots add up in one regression: every feature has a
+    coefficient shared by all choices and one for each choice. Without ``interactions`` a choice has
+    only a constant. Each slot has its own prior variances, and the powers have one. The ``prior``
+    was fitted to a sample of the rows; it is None if all rewards of the sample are equal.
     """
 
     feature_map: FeatureMap
-    design: RewardDesign
-    prior: Prior | None
+    sizes: tuple[int, ...]
+    powers: int
+    interactions: bool
+    prior: Prior | None = None
+
+    @property
+    def separate(self) -> bool:
+        """Whether every choice has its own regression: plain arms without real-valued parts."""
+        return len(self.sizes) == 1 and self.powers == 0
+
+    @property
+    def _each(self) -> int:
+        """The number of coefficients of every choice, if there is one regression."""
+        return len(self.feature_map.groups) if self.interactions else 1
+
+    @property
+    def structure(self) -> PriorStructure:
+        """The prior correlations of the coefficients, and the group of each."""
+        groups = self.feature_map.groups
+        if self.separate:
+            return PriorStructure.sharing(groups, self.sizes[0])
+        of_slots = [
+            np.tile(groups[: self._each] + GROUPS * (1 + slot), size)
+            for slot, size in enumerate(self.sizes)
+        ]
+        of_powers = np.full(self.powers, GROUPS * (1 + len(self.sizes)))
+        return PriorStructure.independent(np.concatenate([groups, *of_slots, of_powers]), 1)
+
+    def vague(self, sums: Sums) -> Prior:
+        """Return the prior to start from."""
+        groups = GROUPS if self.separate else GROUPS * (1 + len(self.sizes)) + 1
+        return Prior.vague(groups, sums.variance)
+
+    def nothing(self, offset: float) -> Sums:
+        """Return the sums of the regression over no rows; rewards are measured from ``offset``."""
+        width = len(self.feature_map.groups)
+        if self.separate:
+            return Sums.empty(self.sizes[0], width, offset)
+        return Sums.empty(1, width + sum(self.sizes) * self._each + self.powers, offset)
 
     def features(self, context: NDArray[np.float32]) -> Floats:
         """Return the features of encoded contexts: ``[n, D] -> [n, F]``."""
         return self.feature_map.rows(context.astype(np.float64))
 
+    def inputs(
+        self, features: Floats, action: NDArray[Any], powers: Floats
+    ) -> tuple[Floats, Integers]:
+        """Return the inputs of the regression, and the number of the regression of each row."""
+        if self.separate:
+            return features, action[:, 0].astype(np.int64)
+        each, rows, blocks = features[:, : self._each], len(features), [features]
+        for size, chosen in zip(self.sizes, action.T, strict=False):
+            codes = chosen.astype(np.int64)[:, None] == np.arange(size)
+            blocks.append((codes[:, :, None] * each[:, None]).reshape(rows, -1))
+        return np.concatenate([*blocks, powers], axis=1), np.zeros(rows, dtype=np.int64)
 
-class _Budget(NamedTuple):
-    """The largest number of features, and whether to use kernels and interactions."""
+    def model(self, sums: Sums, centre: float) -> "RewardModel":
+        """Return the model that is fitted to some rows."""
+        width, posterior = len(self.feature_map.groups), None
+        if sums.variance > 0:
+            prior = self.prior or self.vague(sums)
+            posterior = fitted(sums, self.structure, prior, centre, STEPS)
+        slots, shared, powers = self._coefficients(posterior, width)
+        raw = self.feature_map.for_raw
+        return RewardModel(self, centre, [raw(one) for one in slots], raw(shared), powers)
 
-    features: int
-    kernels: bool
-    interactions: bool
-
-    @classmethod
-    def of(cls, log: Log) -> "_Budget":
-        menu, width = log.schema.menu, log.schema.context.width
-        choices = sum(len(slot.choices) for slot in menu.slots)
-        if len(menu.slots) == 1 and not menu.ranges:
-            interactions, most = True, math.isqrt(MOST_NUMBERS // choices)
-        else:
-            interactions = (1 + choices) * (1 + width) <= MOST_UNKNOWNS
-            blocks = 1 + choices if interactions else 1
-            most = max(MOST_WITH_KERNELS // blocks, 1 + width)
-        features = min(most, 1 + width + min(KERNELS, len(log) // ROWS_PER_KERNEL))
-        # A map gives at most half of its features to the linear part if there are kernels.
-        kernels = width > 0 and features >= 2 * width + FEWEST_KERNELS
-        return cls(max(features, 2), kernels, interactions)
+    def _coefficients(
+        self, posterior: Posterior | None, width: int
+    ) -> tuple[list[Floats], Floats, Floats]:
+        """Return the posterior mean of slots, of what they share, and of powers."""
+        if posterior is None:
+            zeros = [np.zeros((size, width)) for size in self.sizes]
+            return zeros, np.zeros(width), np.zeros(self.powers)
+        found = posterior.coefficients
+        if self.separate:
+            return [found], np.zeros(width), np.zeros(0)
+        slots, begin, each = [], width, self._each
+        for size in self.sizes:
+            block = found[0, begin : begin + size * each].reshape(size, each)
+            slots.append(np.pad(block, ((0, 0), (0, width - each))))
+            begin += size * each
+        return slots, found[0, :width], found[0, begin:]
 
 
 def reward_maps(log: Log, fold: NDArray[np.int8], folds: int) -> list[RewardMap]:
@@ -258,58 +197,41 @@ def reward_maps(log: Log, fold: NDArray[np.int8], folds: int) -> list[RewardMap]
     Landmarks and scales are the same for all folds; the kernel length and the prior, which depend
     on rewards, may differ.
     """
-    rng = np.random.default_rng(0)
+    rng, menu, width = np.random.default_rng(0), log.schema.menu, log.schema.context.width
     row: Integers = np.arange(len(log))
     if len(row) > SAMPLE:
         row = np.sort(rng.choice(len(row), SAMPLE, replace=False))
+    choices = sum(len(slot.choices) for slot in menu.slots)
+    if len(menu.slots) == 1 and not menu.ranges:
+        interactions, most = True, math.isqrt(MOST_NUMBERS // choices)
+    else:
+        interactions = (1 + choices) * (1 + width) <= MOST_UNKNOWNS
+        blocks = 1 + choices if interactions else 1
+        most = max(MOST_WITH_KERNELS // blocks, 1 + width)
+    size = min(most, 1 + width + min(KERNELS, len(log) // ROWS_PER_KERNEL))
+    # A map gives at most half of its features to the linear part if there are kernels.
+    kernels = width > 0 and size >= 2 * width + FEWEST_KERNELS
     context = log.schema.context.encode_rows(log.context[row]).astype(np.float64)
-    budget = _Budget.of(log)
-    weight = np.ones(len(row)) if log.count is None else log.count[row]
-    first = new_map(context, weight, budget.features, rng, budget.kernels)
-    lengths = LENGTHS if len(first.landmarks) else LENGTHS[-1:]
-    best: list[tuple[float, RewardMap]] = []
-    for length in lengths:
-        feature_map = first.of_length(length)
-        features = feature_map.rows(context)
-        for number in range(folds):
-            others = fold[row] != number
-            found = _fitted_map(feature_map, budget, log, row[others], features[others])
-            if len(best) <= number:
-                best.append(found)
-            elif found[0] > best[number][0]:
-                best[number] = found
-    return [one for _, one in best]
-
-
-def _fitted_map(
-    feature_map: FeatureMap, budget: _Budget, log: Log, row: Integers, features: Floats
-) -> tuple[float, RewardMap]:
-    """Return the log marginal likelihood of some rows, and a map with the prior fitted."""
-    menu = log.schema.menu
+    count = np.ones(len(row)) if log.count is None else log.count[row]
+    first = new_map(context, count, max(size, 2), rng, kernels)
     sizes = tuple(len(slot.choices) for slot in menu.slots)
-    powers = POWERS * len(menu.ranges)
-    design = RewardDesign(sizes, feature_map.groups, powers, budget.interactions)
     reward, action = log.reward[row], log.action[row]
-    count = None if log.count is None else log.count[row]
-    centre = mean(reward, count) if reward.size else 0.0
-    nothing = design.nothing(centre)
-    powers_of = polynomial_features(log, action)
-    sums = design.added(nothing, features, action, powers_of, reward, count)
-    if sums.variance == 0.0:
-        return 0.0, RewardMap(feature_map, design, None)
-    start = Prior.vague(design.prior_groups, sums.variance)
-    posterior = fitted(sums, design.design, start, centre, STEPS)
-    return posterior.log_evidence, RewardMap(feature_map, design, posterior.prior)
-
-
-FOLDS = 3
-"""Folds of the cross-fitting: each model learns from two thirds of the rows."""
-MOST_FITTED = 150_000
-"""The models are fitted to at most about this many rows: more would hardly change them."""
-ROWS_PER_CHUNK = 1 << 14
-"""Rows whose features are in memory together: 200 features of each take 26 MB."""
-ROWS_PER_PREDICTION = 1 << 12
-"""Rows that are predicted together: their features, about 4 MB, stay in the cache."""
+    powers = polynomial_features(log, action)
+    best: dict[int, tuple[float, RewardMap]] = {}
+    for length in LENGTHS if len(first.landmarks) else LENGTHS[-1:]:
+        found = RewardMap(first.of_length(length), sizes, powers.shape[1], interactions)
+        inputs, number = found.inputs(found.feature_map.rows(context), action, powers)
+        for held_out in range(folds):
+            mine = fold[row] != held_out
+            centre = mean(reward[mine], count[mine]) if mine.any() else 0.0
+            sums = found.nothing(centre).add(inputs[mine], number[mine], reward[mine], count[mine])
+            evidence, prior = 0.0, None
+            if sums.variance > 0:
+                posterior = fitted(sums, found.structure, found.vague(sums), centre, STEPS)
+                evidence, prior = posterior.log_evidence, posterior.prior
+            if held_out not in best or evidence > best[held_out][0]:
+                best[held_out] = evidence, found._replace(prior=prior)
+    return [best[held_out][1] for held_out in range(folds)]
 
 
 class RewardModel(NamedTuple):
@@ -336,8 +258,7 @@ class RewardModel(NamedTuple):
         """
         coefficients = np.concatenate([self.shared[None], *self.slots]).T
         scores = np.empty((len(context), coefficients.shape[1]))
-        for begin in range(0, len(context), ROWS_PER_PREDICTION):
-            rows = slice(begin, begin + ROWS_PER_PREDICTION)
+        for rows in pieces(len(context), ROWS_PER_PREDICTION):
             raw = self.reward_map.feature_map.raw(context[rows].astype(np.float64))
             np.matmul(raw, coefficients, out=scores[rows])
         scores[:, 0] += self.mean
@@ -352,7 +273,6 @@ class RewardModel(NamedTuple):
         return found
 
     def predict(self, features: Floats, action: NDArray[Any], powers: Floats) -> Floats:
-        """Return q̂ for one action in each row; ``powers`` are those of its real-valued parts."""
         row = np.arange(len(features))
         found: Floats = features[:, 0] + powers @ self.powers
         for chosen, first in zip(action.T, self._first_columns(), strict=False):
@@ -361,8 +281,7 @@ class RewardModel(NamedTuple):
 
     def _first_columns(self) -> Integers:
         """Return the column of the first choice of each slot among the scores."""
-        sizes = [len(one) for one in self.slots]
-        return 1 + np.cumsum([0, *sizes])[:-1]
+        return 1 + np.cumsum([0, *(len(one) for one in self.slots)])[:-1]
 
 
 @in_one_thread
@@ -380,139 +299,97 @@ def fitted_models(log: Log) -> list[RewardModel]:
     sums = {length: _sums(log, fold, one) for length, one in by_length.items()}
     models = []
     for number, reward_map in enumerate(maps):
-        one, other = (
-            each
-            for place, each in enumerate(sums[reward_map.feature_map.length])
-            if place != number
-        )
-        mean = _mean_of(log, fold != number)
-        models.append(_fitted(one.joined(other), reward_map, mean))
+        of_folds = sums[reward_map.feature_map.length]
+        one, other = (each for place, each in enumerate(of_folds) if place != number)
+        models.append(reward_map.model(one.joined(other), _mean_of(log, fold != number)))
     return models
 
 
 def _sums(log: Log, fold: NDArray[np.int8], reward_map: RewardMap) -> list[Sums]:
     """Return the sums over the rows of each fold, with rewards measured from the fold's mean."""
-    design, step = reward_map.design, -(-len(log) // MOST_FITTED)
-    sums = [design.nothing(_mean_of(log, fold == number)) for number in range(FOLDS)]
-    first = 0
-    for part in log.parts:
-        for begin in range(0, len(part.reward), ROWS_PER_CHUNK):
-            place = np.arange(begin, min(begin + ROWS_PER_CHUNK, len(part.reward)))
-            place = place[(first + place) % step == 0]
-            features = reward_map.features(part.context[place])
-            action, reward = part.action[place], part.reward[place]
-            powers = polynomial_features(log, action)
-            count = np.ones(len(place)) if log.count is None else log.count[first + place]
-            for number in range(FOLDS):
-                mine = fold[first + place] == number
-                sums[number] = design.added(
-                    sums[number],
-                    features[mine],
-                    action[mine],
-                    powers[mine],
-                    reward[mine],
-                    count[mine],
-                )
-        first += len(part.reward)
+    sums = [reward_map.nothing(_mean_of(log, fold == number)) for number in range(FOLDS)]
+    used = np.arange(0, len(log), -(-len(log) // MOST_FITTED))
+    for rows in pieces(len(used), max(NUMBERS_PER_CHUNK // sums[0].moment.shape[1], 1)):
+        place = used[rows]
+        features = reward_map.features(log.schema.context.encode_rows(log.context[place]))
+        action = log.action[place]
+        inputs, regression = reward_map.inputs(features, action, polynomial_features(log, action))
+        count = np.ones(len(place)) if log.count is None else log.count[place]
+        for number in range(FOLDS):
+            mine = fold[place] == number
+            sums[number] = sums[number].add(
+                inputs[mine], regression[mine], log.reward[place][mine], count[mine]
+            )
     return sums
 
 
-def _fitted(sums: Sums, reward_map: RewardMap, mean: float) -> RewardModel:
-    design = reward_map.design
-    if sums.variance == 0.0:
-        return RewardModel(reward_map, mean, *design.zero())
-    start = reward_map.prior or Prior.vague(design.prior_groups, sums.variance)
-    posterior = fitted(sums, design.design, start, mean, STEPS)
-    found, to_raw = design.coefficients(posterior), reward_map.feature_map.for_raw
-    slots = [to_raw(one) for one in found.slots]
-    return RewardModel(reward_map, mean, slots, to_raw(found.shared), found.powers)
-
-
-def folds_of(log: Log) -> NDArray[np.int8]:
-    """Return the fold of each row of a log; all rows of a cluster are in the same fold."""
-    if log.fold is not None:
-        return log.fold
-    if log.cluster is None:
-        return fold_numbers(len(log))
-    return fold_numbers(int(log.cluster.max()) + 1)[log.cluster]
-
-
-def fold_numbers(count: int) -> NDArray[np.int8]:
-    """Return the fold of each row, drawn at random because logs may take their actions in turn."""
-    return np.random.default_rng(count).integers(FOLDS, size=count, dtype=np.int8)
-
-
 def _mean_of(log: Log, which: Booleans) -> float:
-    reward = log.reward[which]
     count = None if log.count is None else log.count[which]
-    return mean(reward, count) if reward.size else 0.0
+    return mean(log.reward[which], count) if which.any() else 0.0
 
+
+# Supervised models of other libraries -------------------------------------------------------------
 
 MOST_CLASSES = 20
 """A classifier models rewards only if at most this many different ones occur."""
 EXAMPLE = "sklearn.ensemble.HistGradientBoostingRegressor"
+MOST_FITTED_BY_TEMPLATE = 100_000
+"""Supervised models are fitted to at most about this many rows: more would take much longer."""
 
 
-@dataclass(frozen=True, eq=False)
-class RewardTemplate:
-    """A supervised model of any library, and the ``name`` by which tables know it."""
+def reward_template(given: Any) -> tuple[str, Any]:
+    """Return the name and an unfitted copy of a supervised model.
 
-    name: str
-    unfitted: Any
+    It is given as an object, a dotted name, or a table of ``kind`` and parameters.
 
-    @classmethod
-    def of(cls, given: Any) -> Self:
-        """Return the template for an object, a dotted name, or a table of ``kind`` and parameters.
+    >>> reward_template("sklearn.linear_model.Ridge")[0]
+    'Ridge'
+    """
+    table = {"kind": given} if isinstance(given, str) else given
+    if isinstance(table, Mapping):
+        parameters = {key: value for key, value in table.items() if key != "kind"}
+        kind = class_by_name(str(table.get("kind")), "reward model", "predict")
+        for key in parameters:
+            one_of(f"parameter of {kind.__name__}:", key, inspect.signature(kind).parameters)
+        given = kind(**parameters)
+    if inspect.isclass(given) or not callable(getattr(given, "fit", None)):
+        raise InputError(
+            f"the reward model is {given!r:.60}: give an object with the methods fit "
+            f"and predict (or predict_proba), or a dotted name such as {EXAMPLE!r}",
+            parameter="reward_model",
+        )
+    return type(given).__name__, copied(given)
 
-        >>> RewardTemplate.of("sklearn.linear_model.Ridge").name
-        'Ridge'
-        """
-        if isinstance(given, str):
-            given = {"kind": given}
-        if isinstance(given, Mapping):
-            parameters = {key: value for key, value in given.items() if key != "kind"}
-            kind = class_by_name(str(given.get("kind")), "reward model", "predict")
-            for key in parameters:
-                one_of(f"parameter of {kind.__name__}:", key, inspect.signature(kind).parameters)
-            given = kind(**parameters)
-        if inspect.isclass(given) or not callable(getattr(given, "fit", None)):
-            raise InputError(
-                f"the reward model is {given!r:.60}: give an object with the methods fit "
-                f"and predict (or predict_proba), or a dotted name such as {EXAMPLE!r}",
-                parameter="reward_model",
-            )
-        return cls(type(given).__name__, copied(given))
 
-    def fitted(
-        self, inputs: Floats, reward: Floats, seed: int, count: Floats | None = None
-    ) -> tuple[Any, Floats | None]:
-        """Return a fitted copy, and for a classifier the rewards of its classes.
+def _fitted_template(
+    template: Any, inputs: Floats, reward: Floats, seed: int, count: Floats | None
+) -> tuple[Any, Floats | None]:
+    """Return a fitted copy, and for a classifier the rewards of its classes.
 
-        The copy is None if all rewards are equal. ``count [n]`` is given to the model as the
-        weights of its rows.
-        """
-        values, label = np.unique(reward, return_inverse=True)
-        if len(values) < 2:
-            return None, values if len(values) else np.zeros(1)
-        model = seeded(copied(self.unfitted), seed)
-        classifies = hasattr(model, "predict_proba")
-        if classifies and len(values) > MOST_CLASSES:
-            raise InputError(
-                f"the reward model {self.name} is a classifier, but the log has "
-                f"{len(values)} different rewards, and up to {MOST_CLASSES} are allowed: "
-                f"give a regressor, such as {EXAMPLE!r}",
-                parameter="reward_model",
-            )
-        try:
-            weights = {} if count is None else {"sample_weight": count}
-            model.fit(inputs, label.ravel() if classifies else reward, **weights)
-        except Exception as error:
-            raise InputError(
-                f"the reward model {self.name} cannot be fitted to {len(reward)} rows "
-                f"({one_line(error)}): change its parameters",
-                parameter="reward_model",
-            ) from error
-        return model, values if classifies else None
+    The copy is None if all rewards are equal. ``count [n]`` is given to the model as the weights of
+    its rows.
+    """
+    values, label = np.unique(reward, return_inverse=True)
+    if len(values) < 2:
+        return None, values if len(values) else np.zeros(1)
+    model = seeded(copied(template), seed)
+    name, classifies = type(model).__name__, hasattr(model, "predict_proba")
+    if classifies and len(values) > MOST_CLASSES:
+        raise InputError(
+            f"the reward model {name} is a classifier, but the log has {len(values)} different "
+            f"rewards, and up to {MOST_CLASSES} are allowed: give a regressor, such as {EXAMPLE!r}",
+            parameter="reward_model",
+        )
+    try:
+        weights = {} if count is None else {"sample_weight": count}
+        model.fit(inputs, label.ravel() if classifies else reward, **weights)
+    except Exception as error:
+        raise InputError(
+            f"the reward model {name} cannot be fitted to {len(reward)} rows "
+            f"({one_line(error)}): change its parameters",
+            parameter="reward_model",
+        ) from error
+    return model, values if classifies else None
 
 
 class SupervisedRewardModel(NamedTuple):
@@ -530,11 +407,9 @@ class SupervisedRewardModel(NamedTuple):
     sizes: tuple[int, ...]
 
     def features(self, context: NDArray[np.float32]) -> Floats:
-        """Return the encoded contexts, which are the inputs of the model."""
         return context.astype(np.float64)
 
     def predict(self, features: Floats, action: NDArray[Any], powers: Floats) -> Floats:
-        """Return q̂ for one action in each row."""
         if self.model is None or not len(features):
             return np.full(len(features), 0.0 if self.values is None else self.values[0])
         inputs = design(features, action, powers, self.sizes)
@@ -545,10 +420,8 @@ class SupervisedRewardModel(NamedTuple):
 
     def expected(self, features: Floats, table: Floats, slot_tables: Sequence[Floats]) -> Floats:
         """Return Σ_a π(a | x) q̂(x, a); actions that the policy never takes are not predicted."""
-        found = np.zeros(len(features))
-        powers = np.zeros((len(features), 0))
-        for number, action in enumerate(self.actions):
-            probability = table[:, number]
+        found, powers = np.zeros(len(features)), np.zeros((len(features), 0))
+        for action, probability in zip(self.actions, table.T, strict=True):
             taken = np.flatnonzero(probability > 0)
             if taken.size:
                 repeated = np.broadcast_to(action, (taken.size, len(action)))
@@ -568,6 +441,27 @@ def design(
     return np.concatenate([features, *chosen, powers], axis=1)
 
 
+def supervised_models(log: Log, template: Any, seed: int) -> list[FoldModel]:
+    """Return a copy of a model for each fold, fitted to the other folds."""
+    row = np.arange(0, len(log), -(-len(log) // MOST_FITTED_BY_TEMPLATE))
+    context = log.schema.context.encode_rows(log.context[row]).astype(np.float64)
+    sizes = tuple(len(slot.choices) for slot in log.schema.menu.slots)
+    inputs = design(context, log.action[row], polynomial_features(log, log.action[row]), sizes)
+    menu, fold = log.schema.menu.revived, folds_of(log)[row]
+    space = menu.space(menu.active)
+    listed = not space.reals and space.size <= MOST_LISTED
+    actions = space.listing() if listed else np.zeros((0, 1))
+    models: list[FoldModel] = []
+    for number in range(FOLDS):
+        others = fold != number
+        count = None if log.count is None else log.count[row][others]
+        one = _fitted_template(template, inputs[others], log.reward[row][others], seed, count)
+        models.append(SupervisedRewardModel(*one, actions, sizes))
+    return models
+
+
+# The choice ---------------------------------------------------------------------------------------
+
 BAYESIAN, AUTO = "bayesian", "auto"
 """Names of reward models: our own regression, and the better of it and boosted trees."""
 BOOSTED = {
@@ -576,11 +470,6 @@ BOOSTED = {
     "learning_rate": 0.08,
 }
 """Boosted trees among which ``auto`` chooses, if scikit-learn is installed."""
-MOST_LISTED = 4096
-"""Up to this many joint actions the probabilities of all of them are computed in every row. For
-more, actions are drawn: a table of 4096 probabilities takes 32 kB per row."""
-MOST_FITTED_BY_TEMPLATE = 100_000
-"""Supervised models are fitted to at most about this many rows: more would take much longer."""
 
 
 class ModelChoice(NamedTuple):
@@ -590,7 +479,7 @@ class ModelChoice(NamedTuple):
     fitted. There are no errors if there was only one candidate.
     """
 
-    models: list[FoldModel]
+    models: Sequence[FoldModel]
     name: str
     errors: dict[str, float]
 
@@ -608,74 +497,43 @@ def chosen_models(log: Log, given: Any = None, seed: int = 0) -> ModelChoice:
     ``given`` is a name (``bayesian``, ``auto`` or a dotted name), a table of ``kind`` and
     parameters, an object of scikit-learn, or a list of these. None is ``bayesian``.
     """
-    # An unfitted model may refuse to be compared or counted, so it is only asked for its type.
     wanted = list(given) if isinstance(given, (list, tuple)) else [given]
     wanted = [BAYESIAN if one is None else one for one in wanted]
-    if any(_same(one, AUTO) for one in wanted):
-        others = [one for one in wanted if not _same(one, AUTO) and not _same(one, BAYESIAN)]
+    # An unfitted model may refuse to be compared, so only texts are.
+    named = [one for one in wanted if isinstance(one, str)]
+    if AUTO in named:
+        others = [one for one in wanted if not (isinstance(one, str) and one in (AUTO, BAYESIAN))]
         boosted = log.schema.context.width > 0 and find_spec("sklearn") is not None
         wanted = [BAYESIAN, *[BOOSTED] * boosted, *others]
-    fold = folds_of(log)
-    found: dict[str, list[FoldModel]] = {}
+    found: dict[str, Sequence[FoldModel]] = {}
     for one in wanted:
-        name, models = _fitted_template(log, fold, one, seed)
+        name, template = BAYESIAN, None
+        if not (isinstance(one, str) and one == BAYESIAN):
+            name, template = reward_template(one)
         if name in found:
             raise InputError(
                 f"two reward models are called {name}: leave one out, or rename it",
                 parameter="reward_model",
             )
-        found[name] = models
+        own = template is None
+        found[name] = fitted_models(log) if own else supervised_models(log, template, seed)
     if len(found) == 1:
         ((name, models),) = found.items()
         return ModelChoice(models, name, {})
-    errors = {name: _held_out_error(log, fold, models) for name, models in found.items()}
+    errors = {name: _held_out_error(log, models) for name, models in found.items()}
     best = min(errors, key=lambda name: errors[name])
     return ModelChoice(found[best], best, errors)
 
 
-def _same(given: Any, name: str) -> bool:
-    return isinstance(given, str) and given == name
-
-
-def _fitted_template(
-    log: Log, fold: NDArray[np.int8], given: Any, seed: int
-) -> tuple[str, list[FoldModel]]:
-    if _same(given, BAYESIAN):
-        return BAYESIAN, list(fitted_models(log))
-    template = RewardTemplate.of(given)
-    step = -(-len(log) // MOST_FITTED_BY_TEMPLATE)
-    row = np.arange(0, len(log), step)
-    context = log.schema.context.encode_rows(log.context[row]).astype(np.float64)
-    sizes = tuple(len(slot.choices) for slot in log.schema.menu.slots)
-    inputs = design(context, log.action[row], polynomial_features(log, log.action[row]), sizes)
-    menu = log.schema.menu.revived
-    space = menu.space(menu.active)
-    listed = not space.reals and space.size <= MOST_LISTED
-    actions = space.listing() if listed else np.zeros((0, 1))
-    models: list[FoldModel] = []
-    for number in range(FOLDS):
-        others = fold[row] != number
-        count = None if log.count is None else log.count[row][others]
-        fitted = template.fitted(inputs[others], log.reward[row][others], seed, count)
-        models.append(SupervisedRewardModel(*fitted, actions, sizes))
-    return template.name, models
-
-
-def _held_out_error(log: Log, fold: NDArray[np.int8], models: Sequence[FoldModel]) -> float:
-    total, first = 0.0, 0
-    for part in log.parts:
-        rows = slice(first, first + len(part.reward))
-        error = part.reward - _held_out(log, part, fold[rows], models)
-        total += float(error @ (error if log.count is None else log.count[rows] * error))
-        first = rows.stop
+def _held_out_error(log: Log, models: Sequence[FoldModel]) -> float:
+    total, fold = 0.0, folds_of(log)
+    for rows in pieces(len(log)):
+        context, action = log.schema.context.encode_rows(log.context[rows]), log.action[rows]
+        powers, predicted = polynomial_features(log, action), np.empty(len(action))
+        for number, model in enumerate(models):
+            mine = np.flatnonzero(fold[rows] == number)
+            features = model.features(context[mine])
+            predicted[mine] = model.predict(features, action[mine], powers[mine])
+        error = log.reward[rows] - predicted
+        total += float(error @ weigh(error, None if log.count is None else log.count[rows]))
     return float(np.sqrt(total / max(log.decisions, 1)))
-
-
-def _held_out(log: Log, part: Any, fold: NDArray[np.int8], models: Sequence[FoldModel]) -> Floats:
-    powers = polynomial_features(log, part.action)
-    predicted = np.empty(len(part.reward))
-    for number, model in enumerate(models):
-        mine = np.flatnonzero(fold == number)
-        features = model.features(part.context[mine])
-        predicted[mine] = model.predict(features, part.action[mine], powers[mine])
-    return predicted

@@ -46,7 +46,7 @@ def dense(log, mapped):
     """The regression of several slots row by row, and the group of each column."""
     menu, (part,) = log.schema.menu, log.parts
     features, groups = mapped.features(part.context), mapped.feature_map.groups
-    interacting = mapped.design.interactions
+    interacting = mapped.interactions
     sizes = [len(slot.choices) for slot in menu.slots]
     matrix = []
     for action, seen in zip(log.action, features, strict=True):
@@ -123,7 +123,7 @@ def predicted(log, part=None):
 def test_choices_add_up_in_one_regression_on_the_other_folds(name, most, monkeypatch, seed):
     monkeypatch.setattr(reward_models, "MOST_UNKNOWNS", most)
     log = log_of(MENUS[name], seed)
-    assert all(one.design.interactions == (most > 1) for one in maps_of(log))
+    assert all(one.interactions == (most > 1) for one in maps_of(log))
     np.testing.assert_allclose(predicted(log), predictions(log), rtol=1e-6)
 
 
