@@ -23,6 +23,8 @@ BENCHMARKS = {
     "evaluation": "logs.evaluation:measure",
 }
 """The function that returns the claims of each benchmark."""
+GROUPS = {"bandit": ["memory", "store", "server"]}
+"""Benchmarks that are run together under one name."""
 
 
 def measure(place: str) -> list[Claim]:
@@ -34,9 +36,10 @@ def measure(place: str) -> list[Claim]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=BENCHMARKS, nargs="+", help="run only these")
+    parser.add_argument("--only", choices=[*BENCHMARKS, *GROUPS], nargs="+", help="run only these")
     claims: list[Claim] = []
-    for name in parser.parse_args().only or BENCHMARKS:
+    chosen = parser.parse_args().only or BENCHMARKS
+    for name in dict.fromkeys(one for word in chosen for one in GROUPS.get(word, [word])):
         # Each in a process of its own, so that none has the memory or the packages of another.
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             claims += pool.submit(measure, BENCHMARKS[name]).result()

@@ -25,11 +25,11 @@ from prometheus_client.parser import text_string_to_metric_families
 import submax
 from submax.bandit.active_version import LATE, SIMPLER, UNIFORM
 from submax.bandit.assignment import Group
+from submax.bandit.conditions import Condition
 from submax.bandit.declaring import read_bandit
 from submax.bandit.durable import DAMAGED, STEPS
 from submax.bandit.export import DecisionTables, RewardTables
 from submax.bandit.guard_rails import GuardRails
-from submax.bandit.reading import Condition
 from submax.bandit.settings import (
     DECLARED_TYPES,
     FIXED,

@@ -5,7 +5,7 @@ import pytest
 from stored import new_store
 
 import submax
-from submax.bandit.arms import ActionTally, weighted_rate
+from submax.bandit.arms import Tally
 from submax.core.rewards import Binary, Continuous
 from submax.testing import ManualClock
 
@@ -13,10 +13,10 @@ RUNS = 1000
 
 
 def tallied(rewards, propensities):
-    tally = ActionTally.empty(1, 0)
+    tally = Tally()
     for reward, propensity in zip(rewards, propensities, strict=True):
-        tally.learned([0], float(reward), 1 / propensity)
-    return tally.choice(0, 0)
+        tally.learned(float(reward), 1 / propensity)
+    return tally
 
 
 def covered(seed, truth, scale, drawn):
@@ -28,7 +28,7 @@ def covered(seed, truth, scale, drawn):
         propensity = np.where(good, 0.9, 0.3)
         chosen = rng.random(150) < propensity
         rewards = drawn(rng, good)[chosen]
-        _, low, high = weighted_rate(tallied(rewards, propensity[chosen]), scale)
+        _, low, high = tallied(rewards, propensity[chosen]).weighted_rate(scale)
         hits += low <= truth <= high
     return hits / RUNS
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import astuple
 from refusals import raises_code
 from waiting import wait_until
 
@@ -128,8 +129,7 @@ def test_many_writes_are_awaited_at_once(opened):
     errors, prepared = bandit.prepare_together([{"id": "e1"}, {"id": "with space"}, {"id": "e2"}])
     assert [one.id for one in prepared.result()] == ["e1", "e2"]
     assert [error and error.code for error in errors] == [None, "invalid-input", None]
-    ((key, *numbers),) = bandit.read.sources()
-    assert (key, numbers) == ("key", [50, 0])
+    assert {reward.source for reward in bandit.find_decision("d1").rewards} == {"key"}
 
 
 def test_a_bandit_goes_on_after_a_restart(opened, clock, where):
@@ -203,7 +203,7 @@ def test_the_sums_of_pages_do_not_depend_on_when_they_are_made(opened, clock, wh
     fresh = Fold(bandit.store, reader.declared, None)
     fresh.advance(bandit.store.now(reader.declared.n))
     for kind, by in (("hour", ["bucket", "slot", "choice", "part"]), ("status", ["choice"])):
-        mine = reader._sums(kind, by)
+        mine = reader.sums(kind, by)
         places = [("kind", "bucket", "slot", "choice", "part").index(one) for one in by]
         others = {
             tuple(key[place] for place in places): sums
@@ -212,7 +212,7 @@ def test_the_sums_of_pages_do_not_depend_on_when_they_are_made(opened, clock, wh
         }
         assert mine.keys() == others.keys()
         for key, sums in mine.items():
-            np.testing.assert_allclose(sums, others[key])
+            np.testing.assert_allclose(astuple(sums), others[key])
     assert fresh.state.comparisons.keys() == reader._tail().state.comparisons.keys()
     assert read_progress(bandit.store, reader.declared.n) is not None
     assert sum(cell.sums.decisions for cell in reader.series(step=7200)) == 180

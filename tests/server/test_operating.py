@@ -2,8 +2,8 @@ import pytest
 from waiting import wait_until
 
 import submax
+from submax.bandit.conditions import Condition
 from submax.bandit.durable import DurableBandit
-from submax.bandit.reading import Condition
 from submax.client import Client
 
 from .conftest import created, decided, done

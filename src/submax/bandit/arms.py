@@ -1,9 +1,7 @@
-"""Counts and mean rewards of each choice, what is unusual about them, and the printed summary."""
+"""Sums and mean rewards of each choice, what is unusual about them, and the printed summary."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from operator import add
-from typing import Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -15,101 +13,99 @@ from submax.core.arrays import Floats
 from submax.core.rewards import Binary
 from submax.core.summary import LINES, Summary, counted, number, percentage
 from submax.policies.specification import PolicySpecification
-from submax.schema.actions import ActionSpec, ChoiceIndices
+from submax.schema.actions import ActionSpec
 from submax.schema.names import Action
-
-
-class ChoiceTally(msgspec.Struct):
-    """The counts of one choice: its ``decisions``, and the ``rows`` that were learned from.
-
-    ``reward`` and ``squares`` are the sums of the rewards and of their squares. With the weight
-    w = 1 / propensity of each row, ``weights`` has the sums of w, w², w r, w² r and w² r².
-    """
-
-    decisions: int = 0
-    rows: int = 0
-    reward: float = 0.0
-    squares: float = 0.0
-    weights: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0)
-
-    @property
-    def mean(self) -> float | None:
-        """The mean reward of the rows; None without rows."""
-        return self.reward / self.rows if self.rows else None
-
-    @property
-    def standard_error(self) -> float | None:
-        """The standard error of the mean; None with fewer than two rows."""
-        if self.rows < 2:
-            return None
-        spread = max(self.squares - self.reward**2 / self.rows, 0.0)
-        return float((spread / (self.rows - 1) / self.rows) ** 0.5)
-
-
-class ValueTally(msgspec.Struct):
-    """The number, sum and range of one real-valued part of the decisions, such as a price."""
-
-    decisions: int = 0
-    total: float = 0.0
-    lowest: float = 0.0
-    highest: float = 0.0
-
-    def add(self, value: float) -> None:
-        """Count one decision."""
-        known = self.decisions > 0
-        self.lowest = min(value, self.lowest) if known else value
-        self.highest = max(value, self.highest) if known else value
-        self.decisions += 1
-        self.total += value
-
-
-class ActionTally(msgspec.Struct):
-    """Tallies of the choices of each slot, by index, and of each real-valued part."""
-
-    choices: list[list[ChoiceTally]]
-    values: list[ValueTally]
-
-    @classmethod
-    def empty(cls, slots: int, intervals: int) -> Self:
-        """The tally before any decision."""
-        return cls([[] for _ in range(slots)], [ValueTally() for _ in range(intervals)])
-
-    def decided(self, action: Sequence[float]) -> None:
-        """Count one decision, by its encoded action."""
-        for slot in range(len(self.choices)):
-            self.choice(slot, int(action[slot])).decisions += 1
-        for place, tally in enumerate(self.values, start=len(self.choices)):
-            tally.add(action[place])
-
-    def learned(self, action: Sequence[float], reward: float, weight: float) -> None:
-        """Count one row that is learned from."""
-        weighted = weight * reward
-        values = weight, weight * weight, weighted, weight * weighted, weighted * weighted
-        for slot in range(len(self.choices)):
-            tally = self.choice(slot, int(action[slot]))
-            tally.rows += 1
-            tally.reward += reward
-            tally.squares += reward * reward
-            first, second, third, fourth, fifth = map(add, tally.weights, values)
-            tally.weights = first, second, third, fourth, fifth
-
-    def of_slot(self, slot: int, count: int) -> list[ChoiceTally]:
-        """The tallies of the choices of a slot, of which there are ``count``."""
-        known = self.choices[slot]
-        return [*known, *[ChoiceTally()] * (count - len(known))]
-
-    def choice(self, slot: int, index: int) -> ChoiceTally:
-        """The tally of one choice; it is made if the choice was not counted before."""
-        tallies = self.choices[slot]
-        while len(tallies) <= index:
-            tallies.append(ChoiceTally())
-        return tallies[index]
-
 
 QUANTILE = 1.96
 """The standard normal quantile of an interval that is right in 95 of 100 cases."""
 AVERAGED_CONTEXTS = 200
 """Number of recent contexts over which probabilities are averaged."""
+
+
+class Tally(msgspec.Struct):
+    """Sums over decisions, of one choice for example.
+
+    ``known`` are decisions whose reward is known, also by default, and ``rewarded`` those that got
+    one; then the sums of r and r², and with w = 1 / propensity those of w, w², w r, w² r and w² r².
+    """
+
+    decisions: float = 0.0
+    known: float = 0.0
+    rewarded: float = 0.0
+    reward: float = 0.0
+    squares: float = 0.0
+    weight: float = 0.0
+    weight2: float = 0.0
+    weight_reward: float = 0.0
+    weight2_reward: float = 0.0
+    weight2_reward2: float = 0.0
+
+    @classmethod
+    def total(cls, tallies: Iterable["Tally"]) -> "Tally":
+        """The sums of several tallies."""
+        rows = [*map(msgspec.structs.astuple, tallies)]
+        return cls(*map(sum, zip(*rows, strict=True)))
+
+    def learned(self, reward: float, weight: float) -> None:
+        """Count one row that is learned from."""
+        weighted = weight * reward
+        self.known += 1
+        self.reward += reward
+        self.squares += reward * reward
+        self.weight += weight
+        self.weight2 += weight * weight
+        self.weight_reward += weighted
+        self.weight2_reward += weight * weighted
+        self.weight2_reward2 += weighted * weighted
+
+    @property
+    def mean(self) -> float | None:
+        """The mean reward of decisions whose reward is known."""
+        return self.reward / self.known if self.known else None
+
+    @property
+    def standard_error(self) -> float | None:
+        """The standard error of the mean; None with fewer than two rewards."""
+        if self.known < 2:
+            return None
+        spread = max(self.squares - self.reward**2 / self.known, 0.0)
+        return math.sqrt(spread / (self.known - 1) / self.known)
+
+    @property
+    def effective(self) -> float | None:
+        """How many decisions of equal propensity the weighted mean is worth."""
+        return self.weight**2 / self.weight2 if self.weight2 else None
+
+    def weighted_rate(self, scale: object) -> tuple[float | None, float | None, float | None]:
+        """The mean reward weighted by 1 / propensity, and the ends of its interval.
+
+        The mean is Σ w r / Σ w, with the variance Σ w² (r − mean)² / (Σ w)². For binary rewards the
+        interval is Wilson's, for (Σ w)² / Σ w² observations, because it is right for few rows too.
+        """
+        if not self.known:
+            return None, None, None
+        mean = self.weight_reward / self.weight
+        if isinstance(scale, Binary):
+            shown = min(max(mean, 0.0), 1.0)
+            return mean, *wilson_interval(shown, self.weight**2 / self.weight2)
+        if self.known < 2:
+            return mean, None, None
+        spread = self.weight2_reward2 - 2 * mean * self.weight2_reward + mean**2 * self.weight2
+        half = QUANTILE * math.sqrt(max(spread, 0.0)) / self.weight
+        return mean, mean - half, mean + half
+
+
+def wilson_interval(mean: float, count: float) -> tuple[float, float]:
+    """Wilson's 95 % interval for a probability that was found in ``count`` observations."""
+    shrink = 1 + QUANTILE**2 / count
+    centre = (mean + QUANTILE**2 / (2 * count)) / shrink
+    spread = mean * (1 - mean) / count + QUANTILE**2 / (4 * count**2)
+    half = QUANTILE * math.sqrt(spread) / shrink
+    return max(centre - half, 0.0), min(centre + half, 1.0)
+
+
+Tallies = Sequence[Sequence[Tally]]
+"""The sums of each choice, by slot and index."""
 
 
 class ArmStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,77 +131,39 @@ class ArmStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def arm_statuses(
-    settings: Settings, menu: ActionSpec, tally: ActionTally, probabilities: Floats | None
+    settings: Settings, menu: ActionSpec, tallies: Tallies, probabilities: Floats | None
 ) -> list[ArmStatus]:
     """The choices of all slots with their numbers, in the order of the menu.
 
     ``probabilities`` are those of the active joint actions at the next decision, if known.
     """
-    by_slot, scale = _by_slot(probabilities, menu.active), settings.scale
     found = []
     for place, slot in enumerate(menu.slots):
-        known = tally.of_slot(place, len(slot.choices))
+        known = tallies[place]
         total = sum(one.decisions for one in known)
-        for index, (choice, one) in enumerate(zip(slot.choices, known, strict=True)):
-            rate, low, high = weighted_rate(one, scale)
+        chances: dict[int, float] = {}
+        if probabilities is not None:
+            joint = np.reshape(probabilities, [len(indices) for indices in menu.active])
+            others = tuple(axis for axis in range(joint.ndim) if axis != place)
+            shares = joint.sum(axis=others).tolist()
+            chances = dict(zip(menu.active[place], shares, strict=True))
+        for index, choice in enumerate(slot.choices):
+            one = known[index] if index < len(known) else Tally()
+            rate, low, high = one.weighted_rate(settings.scale)
             found.append(
                 ArmStatus(
                     slot=slot.name,
                     choice=choice.name,
                     status=choice.status,
-                    decisions=one.decisions,
+                    decisions=round(one.decisions),
                     share=one.decisions / total if total else None,
-                    rows=one.rows,
+                    rows=round(one.known),
                     reward_rate=rate,
                     low=low,
                     high=high,
-                    probability=None if by_slot is None else by_slot[place].get(index, 0.0),
+                    probability=None if probabilities is None else chances.get(index, 0.0),
                 )
             )
-    return found
-
-
-def weighted_rate(
-    tally: ChoiceTally, scale: object
-) -> tuple[float | None, float | None, float | None]:
-    """The mean reward weighted by 1 / propensity, and the ends of its interval.
-
-    The mean is Σ w r / Σ w, with the variance Σ w² (r − mean)² / (Σ w)². For binary rewards the
-    interval is Wilson's, for (Σ w)² / Σ w² observations, because it is right for few rows too.
-    """
-    if not tally.rows:
-        return None, None, None
-    weight, square, reward, square_reward, square_squares = tally.weights
-    mean = reward / weight
-    if isinstance(scale, Binary):
-        return mean, *wilson_interval(min(max(mean, 0.0), 1.0), weight**2 / square)
-    if tally.rows < 2:
-        return mean, None, None
-    spread = square_squares - 2 * mean * square_reward + mean**2 * square
-    half = QUANTILE * math.sqrt(max(spread, 0.0)) / weight
-    return mean, mean - half, mean + half
-
-
-def wilson_interval(mean: float, count: float) -> tuple[float, float]:
-    """Wilson's 95 % interval for a probability that was found in ``count`` observations."""
-    shrink = 1 + QUANTILE**2 / count
-    centre = (mean + QUANTILE**2 / (2 * count)) / shrink
-    spread = mean * (1 - mean) / count + QUANTILE**2 / (4 * count**2)
-    half = QUANTILE * math.sqrt(spread) / shrink
-    return max(centre - half, 0.0), min(centre + half, 1.0)
-
-
-def _by_slot(
-    probabilities: Floats | None, active: ChoiceIndices
-) -> Sequence[dict[int, float]] | None:
-    """The probabilities of the choices of each slot, by index, from those of joint actions."""
-    if probabilities is None:
-        return None
-    joint = np.reshape(probabilities, [len(indices) for indices in active])
-    found = []
-    for slot, indices in enumerate(active):
-        others = tuple(axis for axis in range(joint.ndim) if axis != slot)
-        found.append(dict(zip(indices, joint.sum(axis=others).tolist(), strict=True)))
     return found
 
 
@@ -226,7 +184,7 @@ def missing_rails(rails: GuardRails, menu: ActionSpec) -> list[str]:
 
 
 def rail_notices(
-    settings: Settings, menu: ActionSpec, ramps: Sequence[Ramp], decided: int, tally: ActionTally
+    settings: Settings, menu: ActionSpec, ramps: Sequence[Ramp], decided: int, tallies: Tallies
 ) -> list[str]:
     """What an operator should know about the status, ramps and guard rails of a bandit.
 
@@ -244,7 +202,7 @@ def rail_notices(
     rails = settings.guard_rails
     found += missing_rails(rails, menu)
     if isinstance(rails.control, str) and menu.plain:
-        found += _capped_control(rails, rails.control, arm_statuses(settings, menu, tally, None))
+        found += _capped_control(rails, rails.control, arm_statuses(settings, menu, tallies, None))
     return found
 
 
@@ -334,7 +292,7 @@ def bandit_summary(
     name: str,
     version: ActiveVersion,
     counts: Mapping[str, int],
-    tally: ActionTally,
+    tallies: Tallies,
     failures: Mapping[str, int],
     more: Sequence[str] = (),
 ) -> Summary:
@@ -345,8 +303,10 @@ def bandit_summary(
     """
     settings, menu = version.settings, version.menu
     decisions, learned = counts.get("decisions", 0), counts.get("learned", 0)
+    title, names = PolicySpecification(settings.policy).title, settings.context.names
+    context = f"context: {', '.join(names)}" if names else "no context"
     sentences = [
-        f"Bandit {name!r}: {_policy(settings)}, {_actions(menu)}, {_context(settings)}",
+        f"Bandit {name!r}: {title}, {_actions(menu)}, {context}",
         f"{counted(decisions, 'decision')}, {learned:,} learned from, "
         f"{decisions - counts.get('matured', 0):,} open; version {version.version}",
     ]
@@ -361,47 +321,22 @@ def bandit_summary(
         )
     failed = [f"{count:,} {kind}" for kind, count in failures.items() if count]
     if failed:
-        sentences.append(f"failures, after which the bandit continued: {', '.join(failed)}")
+        sentences.append(f"failures after which the bandit went on: {', '.join(failed)}")
     if settings.status != "active":
         sentences.append(f"the bandit is {settings.status}")
     sentences += [*missing_rails(settings.guard_rails, menu), *more]
-    return _with_table(sentences, menu, tally, version)
-
-
-def _with_table(
-    sentences: list[str], menu: ActionSpec, tally: ActionTally, version: ActiveVersion
-) -> Summary:
-    settings = version.settings
     probabilities = version.average_probabilities(np.zeros((0, 0))) if menu.plain else None
-    arms = arm_statuses(settings, menu, tally, probabilities)
+    arms = arm_statuses(settings, menu, tallies, probabilities)
     found = arms_summary(sentences, arms, binary=isinstance(settings.scale, Binary))
-    if menu.plain:
+    if menu.plain or not menu.slots:
         return found
-    parts = len(menu.slots) + len(menu.ranges)
-    room = max(1, (LINES - len(sentences) - 2) // parts)
+    room = max(1, (LINES - len(sentences) - 2) // len(menu.slots))
     rows: list[Sequence[str]] = []
-    more = 0
     for slot in menu.slots:
         of_slot = [row for row in found.rows if row[0] == slot.name]
         # The sort keeps the order of choices that were decided equally often.
-        of_slot.sort(key=lambda row: -int(row[2].replace(",", "")))
-        rows += of_slot[:room]
-        more += len(of_slot[room:])
-    for interval, value in zip(menu.ranges, tally.values, strict=True):
-        rows.append([interval.name, *_value_cells(value)])
-    return Summary(sentences, found.columns, rows, texts=2, more=more)
-
-
-def _value_cells(tally: ValueTally) -> list[str]:
-    if tally.decisions == 0:
-        return ["–", "0", "–", "–", "–", "–"]
-    mean = tally.total / tally.decisions
-    values = f"{tally.lowest:.3g} to {tally.highest:.3g}, mean {mean:.3g}"
-    return [values, f"{tally.decisions:,}", "–", "–", "–", "–"]
-
-
-def _policy(settings: Settings) -> str:
-    return PolicySpecification(settings.policy).title
+        rows += sorted(of_slot, key=lambda row: -int(row[2].replace(",", "")))[:room]
+    return Summary(sentences, found.columns, rows, texts=2, more=len(found.rows) - len(rows))
 
 
 def _actions(menu: ActionSpec) -> str:
@@ -410,8 +345,3 @@ def _actions(menu: ActionSpec) -> str:
     slots = counted(len(menu.slots) + len(menu.ranges), "slot")
     joint = math.prod(map(len, menu.active))
     return slots if menu.ranges else f"{slots} with {joint:,} joint actions"
-
-
-def _context(settings: Settings) -> str:
-    names = settings.context.names
-    return f"context: {', '.join(names)}" if names else "no context"

@@ -356,7 +356,7 @@ class Bandit(BanditFace):
             self._advance()
             active = self.active
             probabilities = active.average_probabilities(self._recent_contexts())
-            return arm_statuses(self._settings, self._menu, self._decisions.tally, probabilities)
+            return arm_statuses(self._settings, self._menu, self._decisions.tallies, probabilities)
 
     def _recent_contexts(self) -> Floats:
         """The encoded contexts of the last rows that were learned from."""
@@ -379,7 +379,7 @@ class Bandit(BanditFace):
                 self._menu,
                 self._ramps,
                 decisions.counts["decisions"],
-                decisions.tally,
+                decisions.tallies,
             )
             found += unknown_notices(self._failures)
             if rails.holdout or rails.control_share:
@@ -475,7 +475,7 @@ class Bandit(BanditFace):
         with self._lock:
             self._advance()
             decisions, active = self._decisions, self.active
-            return bandit_summary(NAME, active, decisions.counts, decisions.tally, self._failures)
+            return bandit_summary(NAME, active, decisions.counts, decisions.tallies, self._failures)
 
     def _advance(self) -> float:
         """Let decisions mature whose time is over; return the seconds that have passed."""

@@ -147,7 +147,7 @@ def _advice(store: Store, declared: DeclaredBandit) -> Iterator[Finding]:
         "ok",
         f"{name}: {counts['decisions']} decisions, {counts['rewards']} rewards, "
         f"{counts['late rewards']} late, {counts['matured']} matured, "
-        f"{counts.get('learned', 0)} learned, {reader.quarantined()} in quarantine, "
+        f"{counts.get('learned', 0)} learned, {len(reader.early_rewards(2**31))} in quarantine, "
         f"{counts['dropped from quarantine']} dropped from it, {counts['orphans']} orphans",
     )
     policy = settings.policy

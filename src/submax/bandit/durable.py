@@ -18,11 +18,11 @@ from submax.bandit import declaring, export
 from submax.bandit.active_version import LATE, ActiveVersion
 from submax.bandit.arms import (
     ArmStatus,
-    arm_statuses,
     bandit_summary,
     missing_rails,
     unknown_notices,
 )
+from submax.bandit.conditions import Condition, conditions
 from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.bandit.declaration import check_options, custom_policy, new_settings
 from submax.bandit.declaring import PYTHON, AuditLine, DeclaredBandit, StoredVersion, Who
@@ -34,7 +34,6 @@ from submax.bandit.names import check_bandit, check_identifier
 from submax.bandit.pins import StorePins
 from submax.bandit.reading import (
     BanditReader,
-    Condition,
     FoundDecision,
     ListedDecision,
     advance,
@@ -531,7 +530,7 @@ class DurableBandit(BanditFace):
     def arms(self) -> list[ArmStatus]:
         active = self.active
         probabilities = self._look.ask(lambda: self._average(active))
-        return arm_statuses(self.settings, self.menu, self.read.tally(), probabilities)
+        return self.read.arms(probabilities)
 
     def _average(self, active: ActiveVersion) -> Floats | None:
         texts = self.read.recent_contexts() if self.settings.context.width else []
@@ -546,7 +545,7 @@ class DurableBandit(BanditFace):
 
     def conditions(self) -> list[Condition]:
         """What is wrong now and deserves an alarm; empty if nothing is."""
-        return self.read.conditions(self._failed_fits, self._reason)
+        return conditions(self.read, self._failed_fits, self._reason)
 
     def find_decision(self, id: str) -> FoundDecision | None:  # noqa: A002 - as in decide
         """The decision with this id, with its rewards; None if the store does not have it."""
@@ -714,7 +713,7 @@ class DurableBandit(BanditFace):
         waiting, counts = self.read.waiting(), self.read.counts()
         notes = [] if waiting is None else [waiting]
         return bandit_summary(
-            self.name, self.active, counts, self.read.tally(), self._failures, notes
+            self.name, self.active, counts, self.read.tallies(), self._failures, notes
         )
 
 

@@ -2,12 +2,13 @@
 
 import math
 from collections import Counter, OrderedDict
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from submax.bandit.arms import ActionTally
+from submax.bandit.arms import Tally
 from submax.bandit.assignment import ExperimentAssignment
 from submax.bandit.decision import Decision, Receipt
 from submax.bandit.lift import GroupComparison, compare, new_comparisons
@@ -76,7 +77,7 @@ class EarlyReward(NamedTuple):
 class DecisionsState(msgspec.Struct):
     """Everything that ``Decisions`` remembers, as it is saved."""
 
-    tally: ActionTally
+    tallies: list[list[Tally]]
     elapsed: float = 0.0
     last: float | None = None
     opened: dict[str, MadeDecision] = msgspec.field(default_factory=OrderedDict)
@@ -95,9 +96,9 @@ class Decisions:
     the reward have come, or after ``no_reward_after``. Decisions mature in the order in which they
     were made, except those that mature by their reward.
 
-    ``rows`` are to be learned from, ``counts`` count what happened by kind, and ``tally`` counts
-    decisions and rows of each choice. Time is what passes between calls: if the clock is set back,
-    no time has passed. ``state`` is what ``saved`` returned.
+    ``rows`` are to be learned from, ``counts`` count what happened by kind, and ``tallies``
+    sum decisions and rows of each choice. Time is what passes between calls: if the clock is set
+    back, no time has passed. ``state`` is what ``saved`` returned.
     """
 
     def __init__(self, settings: Settings, state: DecisionsState | None = None) -> None:
@@ -108,13 +109,12 @@ class Decisions:
         self._by_slot = self._parts is not None and self._parts.kind == SLOTS
         self._context, self._columns = settings.context, len(menu.slots) + len(menu.ranges)
         self._plain = menu.plain
-        tally = ActionTally.empty(len(menu.slots), len(menu.ranges))
-        state = self._state = state or DecisionsState(tally)
+        state = self._state = state or DecisionsState([[] for _ in menu.slots])
         # An ordered dict is emptied from its front without looking at what was there.
         self._open, self._closed = OrderedDict(state.opened), OrderedDict(state.closed)
         self._early, self.counts = OrderedDict(state.early), Counter(state.counts)
         self._waiting = sum(len(one.rewards) for one in self._early.values())
-        self.rows, self.tally = state.rows, state.tally
+        self.rows, self.tallies = state.rows, state.tallies
         self._comparisons = new_comparisons(settings) | state.comparisons
         self._compared: list[tuple[ExperimentAssignment, float, str | None]] = []
 
@@ -151,7 +151,8 @@ class Decisions:
         """Add a new decision; rewards that came before it count."""
         identifier = made.answer.id
         self.counts["decisions"] += 1
-        self.tally.decided(made.action)
+        for tally in self._tallies_of(made.action):
+            tally.decisions += 1
         self._open[identifier] = made
         if identifier in self._early:
             made.rewards = self._release(identifier)
@@ -248,7 +249,7 @@ class Decisions:
     def saved(self) -> DecisionsState:
         """What is remembered."""
         return DecisionsState(
-            self.tally,
+            self.tallies,
             self._state.elapsed,
             self._state.last,
             self._open,
@@ -310,4 +311,12 @@ class Decisions:
         row = MaturedRow(made.values, made.action, reward, math.log(propensity), by_slot)
         self.rows.append(row)
         # A propensity of several slots is that of their joint action, and not of one choice.
-        self.tally.learned(made.action, reward, 1 / propensity if self._plain else 1.0)
+        weight = 1 / propensity if self._plain else 1.0
+        for tally in self._tallies_of(made.action):
+            tally.learned(reward, weight)
+
+    def _tallies_of(self, action: EncodedAction) -> Iterator[Tally]:
+        for tallies, index in zip(self.tallies, action, strict=False):
+            while len(tallies) <= index:
+                tallies.append(Tally())
+            yield tallies[int(index)]

@@ -11,11 +11,12 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from submax.bandit.arms import ArmStatus
+from submax.bandit.conditions import Condition
 from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.bandit.declaring import AuditLine, StoredVersion
 from submax.bandit.durable import MAX_REQUESTS_PER_CALL, DurableBandit
 from submax.bandit.guard_rails import LONGEST_RAMP, GuardRails
-from submax.bandit.reading import Condition, ListedDecision
+from submax.bandit.reading import ListedDecision
 from submax.bandit.settings import (
     DECLARED_TYPES,
     MEMORY_ONLY,

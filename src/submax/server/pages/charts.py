@@ -4,13 +4,14 @@ import csv
 import io
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from submax.bandit.arms import Tally
 from submax.bandit.durable import DurableBandit
-from submax.bandit.reading import HOLDOUT, HOUR, PAUSED, SEGMENT_DECISIONS, Cell, Sums
+from submax.bandit.reading import HOLDOUT, HOUR, PAUSED, SEGMENT_DECISIONS, Cell
 from submax.core.checks import one_of
 from submax.core.errors import NotFoundError
 from submax.server.pages.formats import Shown, machine_time
@@ -115,12 +116,6 @@ def _fitting(bandit: DurableBandit, now: float) -> str:
     )
 
 
-def added(sums: Iterable[Sums]) -> Sums:
-    """The sum of several sums."""
-    rows = list(sums)
-    return Sums(*map(sum, zip(*rows, strict=True))) if rows else Sums()
-
-
 def share_chart(times: Times, choices: Sequence[str]) -> Chart:
     """The share of the decisions that each choice got; the least frequent ones are joined.
 
@@ -157,7 +152,7 @@ def reward_chart(times: Times, bounds: tuple[float, float] | None) -> Chart:
     """The mean reward of a decision by group, with 95 % bands that respect bounds of rewards."""
     least, most = bounds or (-math.inf, math.inf)
 
-    def end(sums: Sums, deviations: float) -> float | None:
+    def end(sums: Tally, deviations: float) -> float | None:
         if sums.mean is None or sums.standard_error is None:
             return None
         return min(max(sums.mean + deviations * sums.standard_error, least), most)
@@ -165,11 +160,11 @@ def reward_chart(times: Times, bounds: tuple[float, float] | None) -> Chart:
     lines = []
     groups = {"bandit": ("", "bandit"), "holdout": (HOLDOUT,), "control": ("control",)}
     for colour, (name, parts) in enumerate(groups.items()):
-        found: dict[float, list[Sums]] = defaultdict(list)
+        found: dict[float, list[Tally]] = defaultdict(list)
         for cell in times.cells:
             if cell.part in parts:
                 found[cell.at].append(cell.sums)
-        known = [added(found.get(at, ())) for at in times.at]
+        known = [Tally.total(found.get(at, ())) for at in times.at]
         if any(one.known for one in known):
             low, high = ([end(one, side * DEVIATIONS) for one in known] for side in (-1, 1))
             lines.append(Line(name, colour, [one.mean for one in known], low, high))

@@ -4,14 +4,15 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from submax.bandit.arms import ChoiceTally
+from submax.bandit.arms import Tally
+from submax.bandit.conditions import Condition
 from submax.bandit.decision import LiftReport
 from submax.bandit.durable import DurableBandit
 from submax.bandit.lift import PLANNED_DECISIONS
-from submax.bandit.reading import HOLDOUT, PAUSED, Condition, Sums
+from submax.bandit.reading import HOLDOUT, PAUSED
 from submax.schema.actions import ActionSpec
 from submax.sequential.mixture_boundary import mixture_boundary
-from submax.server.pages.charts import DEVIATIONS, added
+from submax.server.pages.charts import DEVIATIONS
 from submax.server.pages.formats import sentence
 
 ERROR = 0.05
@@ -36,9 +37,9 @@ def is_personalised(bandit: DurableBandit) -> bool:
     return bool(bandit.settings.context.width) and bandit.policy.traits.uses_context
 
 
-def own_totals(totals: dict[str, Sums]) -> Sums:
+def own_totals(totals: dict[str, Tally]) -> Tally:
     """The sums of the decisions that the policy or the control made."""
-    return added(sums for part, sums in totals.items() if part not in (HOLDOUT, PAUSED))
+    return Tally.total(sums for part, sums in totals.items() if part not in (HOLDOUT, PAUSED))
 
 
 def alerts(bandit: DurableBandit, conditions: Sequence[Condition] | None = None) -> list[str]:
@@ -67,7 +68,7 @@ class ArmComparison(NamedTuple):
 
 
 def comparison(
-    menu: ActionSpec, tallies: Sequence[ChoiceTally], *, at_any_time: bool = True
+    menu: ActionSpec, tallies: Sequence[Tally], *, at_any_time: bool = True
 ) -> ArmComparison | None:
     """Compare the two active arms that earn most; None if one was chosen too rarely.
 
@@ -76,17 +77,17 @@ def comparison(
     policy preferred at that time. The interval around the mean of x is valid at all times (Howard,
     Ramdas, McAuliffe and Sekhon 2021), or for one look, for large samples.
     """
-    total = sum(one.rows for one in tallies)
+    total = sum(one.known for one in tallies)
     known = [
-        (one.weights[2] / one.weights[0], choice.name, one)
+        (one.weight_reward / one.weight, choice.name, one)
         for choice, one in zip(menu.slots[0].choices, tallies, strict=False)
-        if choice.status == "active" and one.rows >= FEWEST
+        if choice.status == "active" and one.known >= FEWEST
     ]
     if len(known) < 2:
         return None
     (_, ahead, best), (_, behind, second) = sorted(known, key=lambda row: -row[0])[:2]
-    difference = (best.weights[2] - second.weights[2]) / total
-    variance = (best.weights[4] + second.weights[4]) / total
+    difference = (best.weight_reward - second.weight_reward) / total
+    variance = (best.weight2_reward2 + second.weight2_reward2) / total
     width = (
         mixture_boundary(total, ERROR, 0.0, PLANNED_DECISIONS)
         if at_any_time

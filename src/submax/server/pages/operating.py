@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
+from submax.bandit.arms import Tally
 from submax.bandit.durable import BelievedAction, DurableBandit
-from submax.bandit.reading import FoundDecision, ListedDecision, Sums
+from submax.bandit.reading import FoundDecision, ListedDecision
 from submax.bandit.settings import ABOUT, FIXED, MEMORY_ONLY, SETTING_TYPES, Settings
 from submax.core.errors import InputError
 from submax.schema.context import Category
@@ -172,7 +173,7 @@ def settings_page(bandit: DurableBandit) -> Shown:
         held=bandit.held,
         total=len(versions),
         versions=[
-            Shown(of=one, earned=sums.get(one.version, Sums())) for one in versions[:MOST_VERSIONS]
+            Shown(of=one, earned=sums.get(one.version, Tally())) for one in versions[:MOST_VERSIONS]
         ],
         changes=bandit.audit(20),
     )

@@ -4,12 +4,11 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from submax.bandit.arms import ChoiceTally, weighted_rate
+from submax.bandit.arms import Tally
 from submax.bandit.decision import LiftReport
 from submax.bandit.durable import DurableBandit
-from submax.bandit.reading import HOLDOUT, HOUR, PAUSED, Sums
+from submax.bandit.reading import HOLDOUT, HOUR, PAUSED
 from submax.server.pages.charts import (
-    added,
     cells_of,
     lift_chart,
     marks,
@@ -62,11 +61,11 @@ def overview(bandit: DurableBandit, span: str | None = None, slot: str | None = 
     counts, reports, totals = bandit.counts(), lift_of(bandit), reader.totals()
     window = min(max(counts["decisions"] // PART, SMALLEST_WINDOW), LARGEST_WINDOW)
     since, recent = reader.recent(window, step=HOUR, slot=slot)
-    now: dict[str, list[Sums]] = defaultdict(list)
+    now: dict[str, list[Tally]] = defaultdict(list)
     for cell in recent:
         if cell.part not in (HOLDOUT, PAUSED):
             now[cell.choice].append(cell.sums)
-    tallies = {choice: added(sums).tally for choice, sums in now.items()}
+    tallies = {choice: Tally.total(sums) for choice, sums in now.items()}
     arms = _arms(bandit, slot, tallies)
     times = cells_of(bandit, span, slot)
     start = times.at[0] if times.at else math.inf
@@ -86,9 +85,9 @@ def overview(bandit: DurableBandit, span: str | None = None, slot: str | None = 
         facts={
             "decisions": counts["decisions"],
             "wait for rewards": counts["decisions"] - counts["matured"],
-            "reward now": added(each for sums in now.values() for each in sums).mean,
+            "reward now": Tally.total(each for sums in now.values() for each in sums).mean,
             "reward, whole time": own_totals(totals).mean,
-            "reward of the holdout": totals.get(HOLDOUT, Sums()).mean,
+            "reward of the holdout": totals.get(HOLDOUT, Tally()).mean,
             "version": bandit.version,
         },
         lift=reports,
@@ -101,14 +100,14 @@ def overview(bandit: DurableBandit, span: str | None = None, slot: str | None = 
     )
 
 
-def _arms(bandit: DurableBandit, slot: str, tallies: dict[str, ChoiceTally]) -> list[Shown]:
+def _arms(bandit: DurableBandit, slot: str, tallies: dict[str, Tally]) -> list[Shown]:
     """The choices of a slot in the order of the menu."""
     total = sum(one.decisions for one in tallies.values())
     arms = []
     statuses = [one for one in bandit.arms() if one.slot == slot]
     for colour, one in enumerate(statuses):
-        tally = tallies.get(one.choice, ChoiceTally())
-        rate, _, _ = weighted_rate(tally, bandit.settings.scale)
+        tally = tallies.get(one.choice, Tally())
+        rate, _, _ = tally.weighted_rate(bandit.settings.scale)
         arms.append(
             Shown(
                 name=one.choice,
@@ -127,7 +126,7 @@ def _arms(bandit: DurableBandit, slot: str, tallies: dict[str, ChoiceTally]) -> 
 
 
 def _arm_sentences(
-    bandit: DurableBandit, arms: Sequence[Shown], tallies: dict[str, ChoiceTally], window: int
+    bandit: DurableBandit, arms: Sequence[Shown], tallies: dict[str, Tally], window: int
 ) -> list[str]:
     """What the bandit does now, and which arm is ahead, as far as that can be said."""
     menu, unit = bandit.menu, unit_of(bandit)
@@ -144,7 +143,7 @@ def _arm_sentences(
         return [f"The action has several parts ({slots}): see Arms and segments."]
     earns = f" and earns {reward(shown.rate_now, unit)}" if shown.rate_now is not None else ""
     said = [f"Now: '{shown.name}' gets {percent(shown.share_now, 0)} of {last}{earns}."]
-    recent = [tallies.get(one.name, ChoiceTally()) for one in arms]
+    recent = [tallies.get(one.name, Tally()) for one in arms]
     now = comparison(menu, recent, at_any_time=False)
     by_now = "" if now is None else interval(now.low, now.high, unit, difference=True)
     if now is not None and now.low > 0:
@@ -152,7 +151,7 @@ def _arm_sentences(
             f"In {last} '{now.ahead}' is ahead of '{now.behind}' by {by_now} (95 % interval for "
             "one look)."
         )
-    ever = comparison(menu, bandit.read.tally().of_slot(0, len(arms)))
+    ever = comparison(menu, bandit.read.tallies()[0])
     if ever is not None and ever.low > 0 and ever.ahead != shown.name:
         said.append(
             f"Over the whole time '{ever.ahead}' earned most, but that has changed: the bandit now "

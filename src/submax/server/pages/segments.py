@@ -4,7 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from submax.bandit.arms import ArmStatus, ChoiceTally, weighted_rate
+from submax.bandit.arms import ArmStatus
 from submax.bandit.durable import DurableBandit
 from submax.bandit.reading import SEGMENT_DECISIONS, Segment
 from submax.core.errors import InputError
@@ -79,7 +79,7 @@ def _leader(bandit: DurableBandit, arms: Sequence[ArmStatus]) -> str:
     """The arm that is surely ahead of all others over the whole time, empty if none is."""
     if not bandit.menu.plain or is_personalised(bandit):
         return ""
-    found = comparison(bandit.menu, bandit.read.tally().of_slot(0, len(arms)))
+    found = comparison(bandit.menu, bandit.read.tallies()[0])
     return found.ahead if found is not None and found.low > 0 else ""
 
 
@@ -165,20 +165,16 @@ def _box(bandit: DurableBandit, segment: Segment | None, colours: dict[str, int]
         return Shown(choice="", colour=0, share=None, decisions=0, mean=None, winner="",
                      clear=False, arms=[])  # fmt: skip
     arms = []
-    for cell in segment.cells:
-        # Rows with equal weights: within a segment that is fair enough.
-        sums = cell.sums
-        weights = sums.known, sums.known, sums.reward, sums.reward, sums.squares
-        counts = round(sums.decisions), round(sums.known)
-        tally = ChoiceTally(*counts, sums.reward, sums.squares, weights)
-        rate, low, high = weighted_rate(tally, bandit.settings.scale)
+    for choice, tally in segment.choices.items():
+        rate, low, high = tally.weighted_rate(bandit.settings.scale)
+        decisions = round(tally.decisions)
         arms.append(
             Shown(
-                choice=cell.choice,
-                colour=colours.get(cell.choice, 8),
-                decisions=counts[0],
-                known=counts[1],
-                share=counts[0] / segment.decisions,
+                choice=choice,
+                colour=colours.get(choice, 8),
+                decisions=decisions,
+                known=round(tally.known),
+                share=decisions / segment.decisions,
                 rate=rate,
                 low=low,
                 high=high,
@@ -215,12 +211,12 @@ def _distance(segments: Sequence[Segment]) -> float:
     """How differently segments are decided: the mean distance of their shares from the average."""
     total: dict[str, float] = defaultdict(float)
     for one in segments:
-        for cell in one.cells:
-            total[cell.choice] += cell.sums.decisions
+        for choice, sums in one.choices.items():
+            total[choice] += sums.decisions
     count = sum(total.values())
     far = 0.0
     for one in segments:
-        shares = {cell.choice: cell.sums.decisions / one.decisions for cell in one.cells}
+        shares = {name: sums.decisions / one.decisions for name, sums in one.choices.items()}
         apart = sum(abs(shares.get(name, 0.0) - all_ / count) for name, all_ in total.items())
         far += one.decisions * apart / 2
     return far / count if count else 0.0

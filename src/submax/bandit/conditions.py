@@ -1,0 +1,209 @@
+"""What deserves an alarm: drops, arms that are silent or late, odd contexts, failures."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from submax.bandit.arms import Tally
+from submax.bandit.reading import HOLDOUT, HOUR, PAUSED, RARE, BanditReader
+from submax.bandit.row_texts import read_contexts
+from submax.core.arrays import Floats
+from submax.schema.context import Number
+from submax.sequential.mixture_boundary import mixture_boundary
+
+WATCHED_HOURS = 30 * 24
+NEWEST_CONTEXTS, EARLIER_CONTEXTS, FEWEST_CONTEXTS = 100, 10_000, 1000
+FEWEST_OUTSIDE = 6
+"""Of 100 values, all above or all below everything that was seen before, that are a condition. If
+the order of values means nothing, so many after 1000 others have a chance of at most
+2 × (100 / 1100)⁶, about 1 in 900,000."""
+MANY_ACTIONS = 256
+PLANNED_DECISIONS = 1000
+"""The number of decisions about which an interval is narrowest."""
+FEWEST_DECISIONS = 100
+"""Decisions on either side of an hour below which means are not compared."""
+MANY_FAILURES = 3
+"""Fits in a row that must fail before that is a condition."""
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """Something that an operator should look at, as a ``sentence`` and as ``values``.
+
+    ``kind`` is ``reward-rate``, ``missing-rewards``, ``context``, ``refits``, ``propensity``,
+    ``silent-arm`` or ``late-arm``; ``subject`` is the arm or the field that it is about.
+    """
+
+    kind: str
+    sentence: str
+    values: dict[str, float]
+    subject: str = ""
+
+
+def conditions(reader: BanditReader, failed_refits: int = 0, reason: str = "") -> list[Condition]:
+    """What is wrong now; ``failed_refits`` is how many fits in a row have failed."""
+    late = [
+        Condition(
+            "late-arm",
+            f"{one.choice!r} is rewarded late: median {one.median:.3g} s"
+            + ("" if one.of_others is None else f", other arms {one.of_others:.3g} s")
+            + f"; {100 * one.late:.2g} % of its rewards are too late to be learned from",
+            {"median": one.median, "late": one.late},
+            one.choice,
+        )
+        for one in reader.delays()
+        if one.notable
+    ]
+    # All rewards of an arm may be late: then the arm is late, and not broken.
+    named = {one.subject for one in late}
+    silent = [one for one in _silent_arms(reader) if one.subject not in named]
+    found = [*_drops(reader), *_contexts_outside(reader), *_small_propensities(reader)]
+    found += [*silent, *late]
+    if failed_refits >= MANY_FAILURES:
+        sentence = f"{failed_refits} fits in a row have failed, and an older version decides"
+        found.append(Condition("refits", f"{sentence}: {reason}", {"failures": failed_refits}))
+    return found
+
+
+def _drops(reader: BanditReader) -> Iterator[Condition]:
+    """Whether the reward of a decision, or the share with a reward, has dropped.
+
+    An interval begins at every hour, and holds the mean since then at all times together but
+    for its share of ``false_alarms``; the interval before an hour must not be above the one
+    after it. It holds for large samples.
+    """
+    last = math.floor(reader.now() / HOUR)
+    hours = defaultdict[int, list[Tally]](list)
+    cells = reader.sums("hour", ["bucket", "part"], first=last - WATCHED_HOURS, slot="")
+    for (hour, part), sums in cells.items():
+        if part not in (HOLDOUT, PAUSED):
+            hours[hour].append(sums)
+    each = [Tally.total(sums) for _, sums in sorted(hours.items())]
+    for kind, what, total, squares in (
+        ("reward-rate", "the mean reward of a decision", "reward", "squares"),
+        ("missing-rewards", "the share of decisions with a reward", "rewarded", "rewarded"),
+    ):
+        rows = [[one.known, getattr(one, total), getattr(one, squares)] for one in each]
+        drop = _dropped(np.array(rows).reshape(-1, 3).T, reader.settings.alarms.false_alarms)
+        if drop is not None:
+            before, now, decisions = drop
+            yield Condition(
+                kind,
+                f"{what} has dropped from above {before:.4g} to below {now:.4g} (last "
+                f"{decisions:,} decisions)",
+                {"before": before, "now": now, "decisions": float(decisions)},
+            )
+
+
+def _dropped(hours: Floats, error: float) -> tuple[float, float, int] | None:
+    """Whether a mean has dropped at an hour: its lower end before, its upper end since.
+
+    ``hours [3, n]`` are counts, sums and sums of squares.
+    """
+    error /= 2 * WATCHED_HOURS
+    before = np.cumsum(hours, axis=1)
+    after = before[:, -1:] - before
+    best = None
+    # The newest hours one by one, then ever longer times.
+    place, step = before.shape[1] - 2, 1
+    while place >= 0:
+        low, high = _ends(before[:, place], error)[0], _ends(after[:, place], error)[1]
+        if low > high and (best is None or low - high > best[0] - best[1]):
+            best = low, high, round(float(after[0, place]))
+        place, step = place - step, step + step // 4 + 1
+    return best
+
+
+def _ends(sums: Floats, error: float) -> tuple[float, float]:
+    """An interval for the mean that holds at all times, for large samples."""
+    count, total, squares = sums.tolist()
+    if count < FEWEST_DECISIONS:
+        return -math.inf, math.inf
+    mean = total / count
+    deviation = math.sqrt(max(squares / count - mean**2, 1e-12))
+    half = float(deviation * mixture_boundary(count, error, 0.0, PLANNED_DECISIONS) / count)
+    return mean - half, mean + half
+
+
+def _contexts_outside(reader: BanditReader) -> Iterator[Condition]:
+    """Which numbers of the newest contexts are far outside of what was seen before."""
+    context = reader.settings.context
+    if not any(isinstance(field, Number) for field in context.fields):
+        return
+    texts = reader.recent_contexts(NEWEST_CONTEXTS + EARLIER_CONTEXTS)
+    if len(texts) < NEWEST_CONTEXTS + FEWEST_CONTEXTS:
+        return
+    rows = read_contexts(texts)
+    for place, (name, field) in enumerate(zip(context.names, context.fields, strict=True)):
+        if not isinstance(field, Number):
+            continue
+        values = np.array([row[place] if place < len(row) else math.nan for row in rows])
+        newest, before = values[:NEWEST_CONTEXTS], values[NEWEST_CONTEXTS:]
+        low, high = float(np.nanmin(before)), float(np.nanmax(before))
+        # A value that grows slowly, such as a date, is not far outside.
+        above, below = newest[newest > 2 * high - low], newest[newest < 2 * low - high]
+        count = max(len(above), len(below))
+        if count >= FEWEST_OUTSIDE:
+            far = float(above.max() if len(above) == count else below.min())
+            yield Condition(
+                "context",
+                f"{count} of the newest {NEWEST_CONTEXTS} values of the context field {name!r} "
+                f"are far outside of what was seen before, {low:.4g} to {high:.4g}: up to "
+                f"{far:.4g}",
+                {"low": low, "high": high, "value": far},
+                name,
+            )
+
+
+def _small_propensities(reader: BanditReader) -> Iterator[Condition]:
+    limit, least = reader.settings.alarms.smallest_propensity, reader.smallest_propensity()
+    menu = reader.menu
+    # Of many joint actions, or of numbers, every single one is improbable.
+    few = not menu.ranges and math.prod(map(len, menu.active)) <= MANY_ACTIONS
+    if least is not None and least < limit and few:
+        yield Condition(
+            "propensity",
+            f"an action was drawn with the probability {least:.3g}, which is below the limit "
+            f"{limit:g}: estimates from such decisions vary a lot, so raise the minimum",
+            {"propensity": least, "limit": limit},
+        )
+
+
+def _silent_arms(reader: BanditReader) -> Iterator[Condition]:
+    """Active arms without a success for so long that this is hardly chance.
+
+    If an arm earns with the chance p, n decisions in a row without a success have the chance
+    (1 − p)ⁿ. Here p is the lowest success rate of all arms that earn something, so an arm is
+    not called broken because it is worse than others.
+    """
+    if not reader.menu.plain or reader.settings.rewards["kind"] != "binary":
+        return
+    by_arm = defaultdict[str, list[tuple[int, Tally]]](list)
+    for (name, hour, part), sums in reader.sums("hour", ["choice", "bucket", "part"]).items():
+        if part not in (HOLDOUT, PAUSED):
+            by_arm[name].append((hour, sums))
+    totals = {name: Tally.total(sums for _, sums in rows) for name, rows in by_arm.items()}
+    rates: dict[str, Any] = {name: one.mean for name, one in totals.items() if one.reward > 0}
+    choices = reader.menu.slots[0].choices
+    for name in (one.name for one in choices if one.status == "active"):
+        rows = by_arm.get(name)
+        if not rows or not rates.keys() - {name}:
+            continue
+        last = max((hour for hour, sums in rows if sums.reward > 0), default=None)
+        silent = sum(sums.known for hour, sums in rows if last is None or hour > last)
+        lowest = min(rates.values())
+        if (1 - lowest) ** silent >= RARE / len(choices):
+            continue
+        lacks = "never had a reward"
+        if last is not None:
+            lacks = f"had no reward for {rows[-1][0] - last:,} hours"
+        yield Condition(
+            "silent-arm",
+            f"{name!r} has {lacks}, in {silent:,.0f} decisions, while arms that earn something "
+            f"are rewarded at least {100 * lowest:.2g} % of the time: check that it works",
+            {"decisions": silent, "expected": lowest},
+            name,
+        )
