@@ -318,7 +318,7 @@ class ActiveVersion:
             self._failures[f"{UNKNOWN_CATEGORIES} of {name!r}"] += 1
 
     def may_hold_out(self, eligible: ChoiceIndices) -> bool:
-        """Whether the baseline is eligible, so that the decision may belong to the holdout."""
+        """Whether the baseline is eligible, so the decision may belong to the holdout."""
         pairs = zip(eligible, self._baseline, strict=False)
         return all(wanted in indices for indices, wanted in pairs)
 

@@ -113,7 +113,7 @@ class ArmStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     ``share`` is its share of all decisions, ``rows`` is the number of decisions that were learned
     from, and ``reward_rate`` is their mean reward, with a 95 % interval for one look from ``low``
-    to ``high``. For plain arms, rewards are weighted by 1 / propensity, so that an arm is not
+    to ``high``. For plain arms, rewards are weighted by 1 / propensity, so an arm is not
     judged by the contexts or the times in which it was chosen most often. ``probability`` is that
     of the next decision, a mean over recent contexts; None if it cannot be computed.
     """

@@ -75,13 +75,13 @@ class UnitNumbers:
         return np.random.default_rng(self._hash(purpose, unit))
 
     def _hash(self, purpose: str, unit: str) -> int:
-        # Neither part holds a space, so that different arguments give different texts.
+        # Neither part holds a space, so different arguments give different texts.
         text = f"{self._begin}{purpose} {unit}"
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
 
 def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Numbers whose bits are mixed, so that those of successive numbers look independent."""
+    """Numbers whose bits are mixed, so those of successive numbers look independent."""
     # Sums and products of arrays of integers are taken modulo 2⁶⁴, as they are meant here.
     bits = numbers + np.uint64(STEP)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(FIRST)
@@ -97,7 +97,7 @@ CACHED_SETS = 256
 def action_codes(eligible: ChoiceIndices) -> NDArray[np.uint64]:
     """A code for each joint action, listed so that the choice of the last slot changes first.
 
-    The code of a joint action depends on its choices only, so that a unit compares the same numbers
+    The code of a joint action depends on its choices only, so a unit compares the same numbers
     when other choices come or go.
     """
     codes = np.zeros(1, dtype=np.uint64)

@@ -59,7 +59,7 @@ from submax.schema.trained_policy import TrainedPolicy
 NAME = "bandit"
 """The name of every bandit in memory."""
 DRAWING = 1
-"""Put behind the seed of a bandit, so that decisions and fits have different random streams."""
+"""Put behind the seed of a bandit, so decisions and fits have different random streams."""
 PINS_KEPT = 100_000
 """Pins of units that are remembered; the oldest are forgotten first."""
 

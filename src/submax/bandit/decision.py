@@ -32,11 +32,11 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     ``status`` is
 
     - ``accepted``;
-    - ``late``: ``reward_wait`` was over, or the decision is in the archive already, so that the
+    - ``late``: ``reward_wait`` was over, or the decision is in the archive already, so the
       reward is stored but not learned from;
     - ``quarantined``: no decision has this id yet. The reward waits for the decision, for the
       seconds of the setting ``quarantine``;
-    - ``conflict``: another value is stored under the same id and key, so that this one is not.
+    - ``conflict``: another value is stored under the same id and key, so this one is not.
 
     ``repeated``: a reward or activation was stored before under the same id and key. With
     ``reward_wait=0`` a decision is learned from at its first reward; further rewards are accepted

@@ -363,7 +363,7 @@ def _periods(sticky: float | str, version: int, now: float) -> tuple[list[str], 
     """The periods in which a pin that lasts now can be, and the time after which it was made.
 
     The first period is the present one. For a duration, periods are successive intervals of this
-    length, so that a pin that has not expired belongs to the present one or to the one before.
+    length, so a pin that has not expired belongs to the present one or to the one before.
     """
     if isinstance(sticky, str):
         return [f"v{version}"], -math.inf
@@ -376,7 +376,7 @@ def _pinned(
 ) -> Floats | None:
     """The probabilities of a pin among the actions that are eligible now; None if all are 0.
 
-    Actions that the pin does not know have the probability 0, so that units keep their actions. The
+    Actions that the pin does not know have the probability 0, so units keep their actions. The
     control has its share, which guard rails fix.
     """
     if eligible != pin.eligible:

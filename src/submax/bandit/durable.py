@@ -86,7 +86,7 @@ Answer = TypeVar("Answer")
 class Prepared(Generic[Answer]):
     """A call that was checked and drawn, but not written.
 
-    ``start`` writes it and returns a future of the answer, so that a server awaits many at once;
+    ``start`` writes it and returns a future of the answer, so a server awaits many at once;
     ``result`` waits for the answer.
     """
 
@@ -212,7 +212,7 @@ class DurableBandit(BanditFace):
 
     @property
     def held(self) -> bool:
-        """Whether an operator chose the version, so that newer ones do not replace it."""
+        """Whether an operator chose the version, so newer ones do not replace it."""
         return self._declared.held
 
     @property

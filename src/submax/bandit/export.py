@@ -48,7 +48,7 @@ from submax.schema.schema import METADATA
 END_OF_TIME = 1e18
 """A time after all others, which every database can compare."""
 ROWS_PER_GROUP = 10_000
-"""Rows that are written as one group of rows, so that only some batches are in memory."""
+"""Rows that are written as one group of rows, so only some batches are in memory."""
 
 
 UNDECLARED = "(other)"

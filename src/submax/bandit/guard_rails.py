@@ -21,8 +21,8 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exactly the probability ``control_share`` if it is eligible. The first ``burn_in`` decisions are
     drawn uniformly within these two limits; each process on a shared store counts its own
     decisions. A share ``holdout`` of the decisions gets the action ``baseline`` and is not learned
-    from, so that the policy can be compared with the baseline. With ``aa_test`` the holdout is
-    decided by the policy as well, so that both groups are alike and every difference is an error.
+    from, so the policy can be compared with the baseline. With ``aa_test`` the holdout is
+    decided by the policy as well, so both groups are alike and every difference is an error.
     """
 
     minimum: float = 0.0

@@ -94,7 +94,7 @@ class JobRunner:
 
     @property
     def busy(self) -> bool:
-        """Whether a job is running, so that another one would have to wait."""
+        """Whether a job is running, so another one would have to wait."""
         return self._running.locked()
 
     def run(
@@ -190,12 +190,12 @@ class JobRunner:
         self._end()
         with self._lock:
             if self._closed:
-                raise StoreError("no job can begin, because the process stops")
+                raise StoreError("no job can start because the process is stopping")
             try:
                 process = self._process = _started(self._idle_seconds)
             except OSError as error:
                 raise self._not_started() from error
-        # Without the lock, so that ``close`` need not wait.
+        # Without the lock, so ``close`` need not wait.
         with _killed_after(START_SECONDS, process):
             ready = cast(BinaryIO, process.stdout).readline() == READY
         if not ready:
@@ -206,7 +206,7 @@ class JobRunner:
 
     def _not_started(self) -> Error:
         if self._closed:
-            return StoreError("no job can begin, because the process stops")
+            return StoreError("no job can start because the process is stopping")
         return (JobError if self._has_started else NoProcessError)(
             f"the process for jobs did not start within {START_SECONDS:g} seconds: see what it "
             "wrote to standard error, that sys.executable is Python, and that the machine has "
@@ -347,5 +347,5 @@ def _package(kind: type) -> str:
 
 
 if __name__ == "__main__":
-    # By its own name, so that pickles of both processes mean the same classes.
+    # By its own name, so pickles of both processes mean the same classes.
     importlib.import_module("submax.bandit.jobs").main(float(sys.argv[1]))

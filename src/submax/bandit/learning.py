@@ -36,7 +36,7 @@ FARTHEST_MEAN, WIDEST_RATIO = 1.0, 2.0
 """How far means of contexts, in deviations, and deviations, as a ratio, may be from those of the
 last full fit. Policies hardly notice less, and a full fit costs as much as many updates."""
 MAX_PART_ROWS = 8192
-"""Parts are not joined beyond this size, so that the oldest part can be forgotten in time."""
+"""Parts are not joined beyond this size, so the oldest part can be forgotten in time."""
 FAILED_UPDATES = "updates in which the policy failed"
 """The name under which these are counted among the failures of a bandit."""
 
@@ -143,7 +143,7 @@ class RecentRows:
     """The last rows of a growing list: at least ``most`` of them, or all if there are fewer.
 
     Rows come in small parts. Two parts are joined when the later one has at least half the rows of
-    the one before it, so that there are few parts and no row is copied often.
+    the one before it, so there are few parts and no row is copied often.
     """
 
     def __init__(self, most: int, parts: Iterable[Columns] = ()) -> None:
@@ -262,7 +262,7 @@ class Learner:
         self._plan()
 
     def learn(self, new: Columns, ahead: int = 1) -> bool:
-        """Learn from new rows; false if the policy raised an error, so that nothing was learned.
+        """Learn from new rows; false if the policy raised an error, so nothing was learned.
 
         ``ahead`` is the expected number of decisions before the next call.
         """

@@ -79,9 +79,9 @@ HASH_BITS = 64
 class UnitSample(msgspec.Struct):
     """A sample of the units that came, each of which was counted once.
 
-    A unit belongs to the sample if its hash is below 2^(64 − ``halvings``), so that it is known for
+    A unit belongs to the sample if its hash is below 2^(64 − ``halvings``), so it is known for
     certain whether a unit of the sample was counted before, and the sample does not depend on what
-    the units did. ``known`` has the hashes in the order in which they came, so that the same log
+    the units did. ``known`` has the hashes in the order in which they came, so the same log
     gives the same bytes.
     """
 
@@ -134,7 +134,7 @@ class LiftTally(msgspec.Struct, frozen=True):
     x = (r − m) w has the expected value E[r | bandit] − E[r | holdout]. The mean of x estimates
     the mean of this difference over the decisions so far. Here m is the mean of the rewards so
     far, which makes the noise of x small; ``start`` counts as one reward before all others, and
-    must be within the bounds of rewards, so that |r − m| is at most their range.
+    must be within the bounds of rewards, so |r − m| is at most their range.
 
     If the share changes, a new tally begins, because the interval is valid only for numbers that
     were fixed before the first decision.
@@ -145,7 +145,7 @@ class LiftTally(msgspec.Struct, frozen=True):
     time and the bandit learns.
 
     **For large samples**: rewards without bounds need a variance. Decisions of one unit share a
-    group, so that V is the sum of squares of clusters of units (``ClusterSums``). S is then no sum
+    group, so V is the sum of squares of clusters of units (``ClusterSums``). S is then no sum
     of independent parts. If rewards of a unit are not correlated negatively, S crosses the boundary
     at most as often as a sum of independent parts with the same variances (Slepian's inequality).
 

@@ -21,7 +21,7 @@ from submax.schema.rewards import SLOTS
 from submax.schema.rows import Columns
 
 DECISIONS_KEPT = 100_000
-"""Decisions that are remembered after they have matured, so that a repeated call or reward is
+"""Decisions that are remembered after they have matured, so a repeated call or reward is
 recognized: about 50 MB. As many are kept open if decisions without a reward never mature."""
 QUARANTINE_KEPT = 10_000
 """Rewards of unknown decisions that wait, 400 to 650 bytes each: they normally overtake their

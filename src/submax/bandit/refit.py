@@ -43,7 +43,7 @@ LOG = logging.getLogger("submax")
 MIN_FIRST_ROWS = 10
 """Rows for the first version: with one or two rows a policy would favour an action by chance."""
 REST_FACTOR = 2.0
-"""The pause between two fits, as a multiple of the time that the last fit took, so that fitting
+"""The pause between two fits, as a multiple of the time that the last fit took, so fitting
 takes at most a third of the time."""
 MAX_PAUSE_SECONDS = 300.0
 """The longest pause after fits that failed; it doubles with each failure, beginning at 1 second."""

@@ -191,7 +191,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             if name in given:
                 given[name] = converted(given[name])
         try:
-            # As it is read back, so that the same declaration is equal to what was written.
+            # As it is read back, so the same declaration is equal to what was written.
             written = msgspec.msgpack.encode(cls(menu=menu, **given))
             return msgspec.msgpack.decode(written, type=known_type(cls))
         except msgspec.ValidationError as error:
@@ -359,8 +359,9 @@ ABOUT = {
     "of seconds, or 'none': every decision is drawn by itself.",
     "refit_rows": "Number of newly matured decisions after which a version is fitted.",
     "refit_seconds": "Seconds after which a version is fitted even if fewer have matured.",
-    "status": "'active'; 'paused': decisions are the control or the baseline, or else uniform, and "
-    "are not learned from; 'archived': decisions and rewards are refused, and the log can be read.",
+    "status": "'active'; 'paused': decisions follow the control, the baseline or chance, "
+    "and are not learned from; 'archived': decisions and rewards are refused, "
+    "and the log can be read.",
     "seed": "Seed of the fits: the same log and seed give the same version.",
     "keep_versions": "Number of versions whose models stay in the store.",
     "learn_share": "For a bandit in memory: it learns before a decision if there are new rows, at "

@@ -264,7 +264,7 @@ class SQLiteDatabase:
                 connection.execute(statement)
             if version == 0:
                 connection.execute("insert into setting values (?, ?)", (STORE_KEY, uuid4().hex))
-            # Always a write: the log must exist, so that its identity is known.
+            # Always a write: the log must exist, so its identity is known.
             connection.executemany(
                 "insert or replace into setting values (?, ?)",
                 [(SCHEMA_KEY, str(SCHEMA_VERSION)), (PATH_KEY, str(self.path))],

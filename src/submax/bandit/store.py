@@ -103,7 +103,7 @@ class GroupCommit:
         with self._lock:
             if self._closed:
                 raise StoreError("the store is closed: open the bandit again")
-            # One step, so that an interrupt leaves nothing half done.
+            # One step, so an interrupt leaves nothing half done.
             self._waiting.append(call)
             if self._idle == 0 and len(self._threads) < self._writers:
                 thread = Thread(target=self._run, name="submax-writer", daemon=True)
@@ -171,7 +171,7 @@ class GroupCommit:
                 answers = self._written(calls)
         except BaseException as error:
             # If one call has a value that the store cannot hold, each is written in a transaction
-            # of its own, so that only the bad one fails. After a StoreError nothing is repeated
+            # of its own, so only the bad one fails. After a StoreError nothing is repeated
             # here: it concerns all calls, and the transaction may have been committed.
             if len(calls) > 1 and not isinstance(error, StoreError):
                 for call in calls:
@@ -312,14 +312,14 @@ class Store:
         return self._database.lead(task)
 
     def resign(self, task: str) -> None:
-        """Lead a task no longer, so that another process can."""
+        """Lead a task no longer, so another process can."""
         self._database.resign(task)
 
     def delete_decisions(self, bandit: int, where: str, **values: Any) -> int:
         """Delete decisions of a bandit and their rewards; return how many decisions.
 
         ``where`` is a condition in SQL on the columns of ``decision``, such as ``at < :before``.
-        Many are deleted in several transactions, so that other writers do not wait long.
+        Many are deleted in several transactions, so other writers do not wait long.
         """
         values["bandit"] = bandit
         chosen = f"select n from decision where bandit = :bandit and ({where})"

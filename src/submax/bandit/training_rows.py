@@ -283,8 +283,8 @@ class TrainingRows:
         places = damaged({**table, "bandit": [self._bandit] * len(table["n"])})
         if places:
             raise InputError(
-                f"{len(places)} rows of the table {name} are damaged, the first one with n = "
-                f"{table['n'][places[0]]}: run `submax doctor`, and restore a backup of the store",
+                f"{len(places)} rows of the table {name} are damaged, the first one with n "
+                f"= {table['n'][places[0]]}: run `submax doctor`, and restore a backup",
                 code=DAMAGED,
             )
 
@@ -367,7 +367,7 @@ def matured_sql(settings: Settings, clock: str = ":clock") -> str:
     expired = "" if wait == math.inf else f"d.at + {wait!r} <= {clock}"
     if settings.reward_wait > 0:
         return expired
-    # Never null, so that it can be negated.
+    # Never null, so it can be negated.
     started = f"d.activated is not null and d.at + d.activated <= {clock}"
     complete = f"{started} and {_rewarded_sql(settings, clock)}"
     return f"({complete})" + (f" or {expired}" if expired else "")

@@ -593,8 +593,8 @@ def add_key(found: "Found", scopes: Sequence[str], **options: Any) -> Answer:
     known = found.keys() if isinstance(found, StoreClient) else []
     if known and not any("admin" in key["scopes"] for key in known):
         click.echo(
-            "Every request needs a key from now on, and no key has the scope admin, which creates "
-            "bandits: make one in the same way, with --scope admin.",
+            "From now on every request needs a key, but no key has the scope admin, "
+            "which creates bandits: make one with --scope admin.",
             err=True,
         )
     note = f"Copy the key now: the store has only a hash of it. Its id is {made['id']}."

@@ -97,7 +97,7 @@ class Core:
                 reason = f"{type(error).__name__}: {str(error) or 'timed out'}"
             self._current = (position + 1) % len(self._servers)
             if made < attempts:
-                # A random factor, so that clients that failed together do not retry together.
+                # A random factor, so clients that failed together do not retry together.
                 seconds = pause * (0.5 + random.random())
                 pause = min(2 * pause, LONGEST_PAUSE)
                 _seconds_left(until - seconds, server, made, reason)
@@ -146,7 +146,7 @@ class Operations:
         activate: bool = True,
         unit: str | None = None,
     ) -> Decision:
-        """Choose an action. Without an ``id`` one is made, so that retries decide only once."""
+        """Choose an action. Without an ``id`` one is made, so retries decide only once."""
         body = encoded(decision_body(context, id, eligible, activate, unit))
         return self.send(self._post("/decide", Decision, body))
 

@@ -42,7 +42,7 @@ class DriftingBernoulli(BinaryArmEnvironment[DriftingProbabilities]):
 
     x is an Ornstein–Uhlenbeck path: it starts from N(0, 1) and after n decisions is
     ρⁿ x + √(1 − ρ²ⁿ) ξ, ξ ~ N(0, 1), with ρ = exp(−1 / ``memory``). Φ is the distribution function
-    of N(0, 1), F that of Beta(``alpha``, ``beta``), so that at any time the success probabilities
+    of N(0, 1), F that of Beta(``alpha``, ``beta``), so at any time the success probabilities
     have exactly the distribution they have in `Bernoulli`. K is ``arms``. ``memory`` is the number
     of decisions after which the correlation of x with its past has fallen to 1/e; after a few times
     this number, a success probability is almost independent of its earlier value.

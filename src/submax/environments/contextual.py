@@ -436,6 +436,6 @@ class LogisticContextual(Successes[Floats]):
         return scipy.special.expit(np.einsum("rnd,rnd->rn", chosen, context) + self.shift)
 
     def best_reward(self, world: Floats, context: Floats) -> Floats:
-        # The same sum as in mean_reward, arm by arm, so that no arm is better by rounding.
+        # The same sum as in mean_reward, arm by arm, so no arm is better by rounding.
         product = np.einsum("rkd,rnd->rkn", world, context).max(axis=1)
         return scipy.special.expit(product + self.shift)

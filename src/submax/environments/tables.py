@@ -224,7 +224,7 @@ def labelled_rows(features: Floats, labels: NDArray[Any], standardize: bool) -> 
         constant = features.min(axis=0) == features.max(axis=0)
         centred = np.where(constant, 0.0, features - features.mean(axis=0))
         features = centred / np.where(constant, 1.0, features.std(axis=0))
-    # Adding zero turns −0 into 0, so that equal numbers have equal bytes.
+    # Adding zero turns −0 into 0, so equal numbers have equal bytes.
     features = np.ascontiguousarray(features) + 0.0
     key, row = np.unique(_key(features), return_inverse=True)
     pairs = np.bincount(row * len(classes) + label, minlength=len(key) * len(classes))
@@ -295,7 +295,7 @@ class Classification(Successes[int | RowOrders]):
     is true, features are scaled to mean 0 and variance 1, and constant features are 0.
 
     Contexts are rows drawn uniformly with replacement. If ``replacement`` is false, every replica
-    uses each row once, in a random order of its own, so that there can be no more decisions than
+    uses each row once, in a random order of its own, so there can be no more decisions than
     rows. The world is these orders; with replacement it is the number of replicas.
 
     >>> environment = Classification.of([[0.0], [1.0], [1.0]], ["no", "yes", "no"])

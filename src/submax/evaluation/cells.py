@@ -25,7 +25,7 @@ HINTS = {
 }
 """What a value that is not a number looks like, and what to do then."""
 MOST_PROBLEMS = 12
-"""Problems that a message lists, so that it fits on a screen."""
+"""Problems that a message lists, so it fits on a screen."""
 
 
 def hint_about(column: str, values: Iterable[str]) -> str | None:

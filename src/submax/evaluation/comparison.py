@@ -151,7 +151,7 @@ class SliceEstimate(NamedTuple):
 class Difference(NamedTuple):
     """How much more a policy would have earned per decision than a ``baseline``.
 
-    Both are estimated from the same rows, so that the interval is that of the paired difference. It
+    Both are estimated from the same rows, so the interval is that of the paired difference. It
     is shorter than the intervals of the two values suggest if both policies often agree.
     ``error`` is the standard error, ``rows`` the number of rows and ``level`` that of the interval.
     """
@@ -186,7 +186,7 @@ class Difference(NamedTuple):
         """
         if not 0 < power < 1:
             raise InputError(
-                f"the power is {power!r}; a number between 0 and 1 is allowed: give 0.8",
+                f"the power is {power!r}: give a number between 0 and 1, such as 0.8",
                 parameter="power",
             )
         size = abs(self.value if effect is None else effect)
@@ -317,8 +317,8 @@ class Comparison(NamedTuple):
         if not mine:
             known = ", ".join(dict.fromkeys(one.policy for one in self.differences)) or "none here"
             raise NotFoundError(
-                f"there is no difference of {policy!r}; policies other than the baseline that were "
-                f"evaluated on the same rows have one ({known}): name one of them"
+                f"there is no difference of {policy!r}: only policies evaluated on the same "
+                f"rows as the baseline have one ({known}): name one of them"
             )
         if estimator is None:
             return next(one for one in mine.values() if one.recommended)
@@ -404,7 +404,7 @@ def chosen_estimators(
     """
     if isinstance(given, (str, Mapping)):
         raise InputError(
-            f"estimators is {given!r}, and must be a list of estimators: put it into a list, [...]",
+            f"estimators is {given!r}: give a list of estimators",
             parameter="estimators",
         )
     made = [make_off_policy(one) for one in given]
@@ -420,7 +420,7 @@ def chosen_estimators(
         label = one.short if kinds.count(one.short) == 1 else repr(one)
         if label in labelled:
             raise InputError(
-                f"the estimator {label} is asked for twice: leave one of the two out",
+                f"the estimator {label} is named twice: leave one out",
                 parameter="estimators",
             )
         labelled[label] = one
@@ -867,8 +867,7 @@ def model_cautions(rows: Evaluator) -> Iterator[Caution]:
     if rows.groups is not None and rows.groups.model is not None:
         yield Caution(
             "groups",
-            "the propensities of groups of actions are estimated, because the log has only those "
-            "of the actions that were taken",
+            "the propensities of groups of actions are estimated",
         )
     slots = rows.slots.of(rows.sample.log)
     if slots is None:
@@ -890,9 +889,9 @@ def check_several(policies: Sequence[str]) -> None:
     """Refuse fewer than two policies, of which none would be better than another."""
     if len(policies) < 2:
         raise InputError(
-            f"the baseline is {BEST!r}, and the policies that can be evaluated are "
-            f"{', '.join(policies) or 'none'}: give at least two, such as always=* for every "
-            "action of the log",
+            f"the baseline is {BEST!r}, but the policies that can be evaluated are "
+            f"{', '.join(policies) or 'none'}: give at least two, such as always=* for "
+            "every action of the log",
             parameter="baseline",
         )
 
@@ -964,8 +963,7 @@ def compare(
     one_of("interval", interval, INTERVALS)
     if not 0 < level < 1:
         raise InputError(
-            f"the level of an interval is {level!r}, and must be between 0 and 1: "
-            "give 0.95 for intervals of 95 %",
+            f"the level of an interval is {level!r}: give a number between 0 and 1, such as 0.95",
             parameter="level",
         )
     check_slices(slices, log.schema.context.names)
@@ -1042,8 +1040,8 @@ def compare_rewards(
     for name, weights in (combinations or {}).items():
         if name in rewards:
             raise InputError(
-                f"the combination {name!r} has the name of a column of rewards, and needs one of "
-                "its own: give it another name",
+                f"the combination {name!r} has the name of a column of rewards: give it "
+                "another name",
                 parameter="combinations",
             )
         rewards[name] = weights
@@ -1066,8 +1064,8 @@ def compare_rewards(
             notes += [NOT_KNOWN.format(name)] * (known is None)
     if not unseen.any():
         raise InputError(
-            "the policies have learned from all rows of this log, and rows that none of them has "
-            "learned from are needed: learn them from a share of the rows",
+            "the policies have learned from all rows of this log: learn them from a "
+            "share of the rows, and evaluate them on the others",
             parameter="policies",
         )
     kept = np.flatnonzero(unseen) if numbers is None else numbers[unseen]

@@ -56,7 +56,7 @@ EXPECTED_LARGE_TERMS = 10.0
 """If 10 terms as large as the largest one are expected, the chance of observing none is e⁻¹⁰,
 about 1 in 22,000."""
 SMALLEST_ERROR = 1e-9
-"""Standard errors are at least this, so that rounding in a constant column is not significant."""
+"""Standard errors are at least this, so rounding in a constant column is not significant."""
 FEWEST_TAKEN = 30
 """Rows that a choice must have to be checked: with 30 terms a mean is about normal."""
 FEWEST_REWARDS = 10.0
@@ -276,8 +276,8 @@ class PolicySums(Additive, frozen=True):
         if found.unsupported > MOST_UNSUPPORTED:
             yield Caution(
                 "all",
-                f"the policy gives {found.unsupported:.0%} of its decisions to actions that none "
-                f"of the evaluated rows took ({never}): nothing is known about these actions",
+                f"the policy gives {found.unsupported:.0%} of its decisions to actions that "
+                f"no evaluated row took ({never}): the log says nothing about them",
             )
         off, variance, _ = self.moments.central([1.0, 0.0])
         error = float(np.sqrt(variance / count))
@@ -289,8 +289,7 @@ class PolicySums(Additive, frozen=True):
         if abs(average) > SIGNIFICANT_ERRORS * float(np.sqrt(variance / count)):
             yield Caution(
                 "model",
-                "the rewards contradict the model of rewards: for this policy the model is off by "
-                f"{average:+.2g}",
+                f"the model of rewards is off by {average:+.2g}",
             )
         else:
             yield Caution(
@@ -305,14 +304,13 @@ class PolicySums(Additive, frozen=True):
         if "groups" in self.parts:
             yield Caution(
                 "groups",
-                "mips assumes that actions with the same features earn the same, which is not "
-                "tested",
+                "mips assumes, without a test, that actions with the same features earn the same",
             )
         if "sessions" in self.parts:
             yield Caution(
                 "single decisions",
-                "the estimate assumes that a decision does not change what comes later in its "
-                "session, which is not tested; per-decision does not assume it",
+                "the estimate assumes, without a test, that a decision does not change "
+                "what comes later in its session; per-decision does not assume it",
             )
             yield from mean_weight_cautions(found, z, "sessions")
         for name, weights in self.parts.items():
@@ -337,8 +335,9 @@ def spread_cautions(found: Diagnostics, about: str = "weights") -> Iterator[Caut
     if found.effective < max(FEWEST_EFFECTIVE, LEAST_EFFECTIVE_SHARE * found.rows):
         yield Caution(
             about,
-            f"by the {weights} the effective sample size is {found.effective:.0f} of {found.rows} "
-            f"{unit}s, which is too small: the policy decides too differently from the log",
+            f"by the {weights} the effective sample size is {found.effective:.0f} of "
+            f"{found.rows} {unit}s, which is too small: the policy differs too much "
+            "from the log",
         )
     if found.largest_share > LARGEST_WEIGHT_SHARE:
         yield Caution(
@@ -535,9 +534,9 @@ class LogSums(Additive, frozen=True):
         if worst is not None and not worst.plausible:
             yield Caution(
                 "propensities",
-                f"the propensities of {worst.name!r} do not agree with how often it was taken: "
-                f"their inverses add up to {worst.ratio:.2f} times the expected sum, and chance "
-                "does not explain the difference",
+                f"the propensities of {worst.name!r} do not match how often it was taken: "
+                f"their inverses add up to {worst.ratio:.2f} times the expected sum, and "
+                "chance does not explain the difference",
             )
         rarest, _, _ = self.propensities
         if not ranges and rarest * decisions < 1:
@@ -563,8 +562,8 @@ class LogSums(Additive, frozen=True):
         if distinct > 2 and share > LARGEST_REWARD_SHARE:
             yield Caution(
                 "all",
-                f"one row has the reward {farthest:g} and causes {share:.0%} of the variance of "
-                "all rewards: check this row, because one row decides every number",
+                f"one row has the reward {farthest:g} and causes {share:.0%} of the "
+                "variance of all rewards: check this row, which dominates every number",
             )
 
 

@@ -167,7 +167,7 @@ CANDIDATES = 24
 LARGEST_TAIL = 0.5
 """A threshold exceeded by more than this share of the weights is not tried."""
 LOWEST_THRESHOLD = 2.0
-"""Weights average 1, so that a weight up to 2 is not large, and no lower threshold is tried."""
+"""Weights average 1, so a weight up to 2 is not large, and no lower threshold is tried."""
 
 
 def candidate_thresholds(weight: Floats, count: Floats | None = None) -> Floats:
@@ -194,7 +194,7 @@ def least_error_threshold(
 
     ``terms_and_lost`` returns for a threshold the terms, whose variance is s², and the amount that
     the threshold removed from each term, whose mean estimates the bias b. The variance of this
-    mean is subtracted from its square (but not below 0), so that b² is not overestimated.
+    mean is subtracted from its square (but not below 0), so b² is not overestimated.
     ``count`` is the number of decisions of each term.
     """
     errors = []
@@ -281,7 +281,7 @@ class InversePropensity(OffPolicyEstimator):
 class SelfNormalized(OffPolicyEstimator):
     """V = Σ_i w_i r_i / Σ_i w_i with w_i = π(a_i | x_i) / p_i.
 
-    A weighted mean of rewards, so that it is never outside of their range; consistent, with a bias
+    A weighted mean of rewards, so it is never outside of their range; consistent, with a bias
     of order 1/n.
 
     Reference: Swaminathan and Joachims (2015), The self-normalized estimator for counterfactual
@@ -323,7 +323,7 @@ class Replay(OffPolicyEstimator):
 
     Replay draws an action from π in every row, keeps the rows in which the logged action was
     drawn, and averages their rewards. This formula replaces the draws by their expectation.
-    Propensities are not used, so that the logging policy must have been uniform.
+    Propensities are not used, so the logging policy must have been uniform.
 
     Reference: Li, Chu, Langford and Wang (2011).
     """
@@ -492,7 +492,7 @@ class MarginalizedInversePropensity(OffPolicyEstimator):
 class PseudoInverse(OffPolicyEstimator):
     """V = (1/n) Σ_i (1 − S + Σ_s π_s(a_is | x_i) / p_is) r_i over S slots.
 
-    The weights of the slots are added, not multiplied, so that they do not grow exponentially with
+    The weights of the slots are added, not multiplied, so they do not grow exponentially with
     the number of slots. Unbiased if the expected reward is a sum of one effect of each slot, and
     the log chose the slots independently of each other, each with its propensity p_s.
 
@@ -537,7 +537,7 @@ class PerDecision(OffPolicyEstimator):
 
     The reward of a step is weighted by all decisions of its session up to this step, because
     earlier decisions changed what came after. The denominator is the expected number of steps of
-    a session under the policy, so that V is the reward per decision even if the policy makes
+    a session under the policy, so V is the reward per decision even if the policy makes
     sessions longer. Consistent if the propensities are right.
 
     Reference: Precup, Sutton and Singh (2000), Eligibility traces for off-policy policy

@@ -200,7 +200,7 @@ PART_ROWS = 1 << 18
 """At most this many rows are listed together."""
 DRAWS = 32
 """Actions drawn from the policy in each row if joint actions are not listed. The estimators average
-over rows, so that few draws per row are enough."""
+over rows, so few draws per row are enough."""
 NUMBERS_PER_DRAW = 64
 """Numbers that one drawn action is assumed to take in memory, when rows are divided into parts."""
 MOST_KEPT = 1 << 24
@@ -233,8 +233,8 @@ class Batch:
                 check_same_schema(target, log)
             elif not fitted.lists:
                 raise InputError(
-                    f"this log has {fitted.space.size} joint actions or real-valued ones; policies "
-                    f"that give all probabilities are allowed for up to {MOST_LISTED} joint "
+                    f"this log has {fitted.space.size} joint actions or real-valued ones; a "
+                    f"policy given by all its probabilities can have up to {MOST_LISTED} joint "
                     "actions: evaluate a policy by name"
                 )
             found = Evidence.joined([self._of_part(target, rows) for rows in self._parts()])
@@ -405,9 +405,9 @@ class Batch:
         if len(self.log.eligible_sets) > 1:
             size = "real-valued parts" if space.reals else f"{space.size} joint actions"
             raise InputError(
-                f"this log has eligible choices in its rows and {size}; a policy can be restricted "
-                f"to eligible choices among up to {MOST_LISTED} joint actions without real-valued "
-                "parts: leave the column of eligible choices out"
+                f"this log has eligible choices and {size}; eligible choices work for up to "
+                f"{MOST_LISTED} joint actions without real-valued parts: leave the column "
+                "of eligible choices out"
             )
         model, policy = target.model, target.policy
         context = model.standardization.apply(encoded.astype(np.float64))

@@ -377,7 +377,7 @@ def learn(
 
     The share is the first rows (``by="time"``) or random ones (``by="random"``). If the policy
     needs propensities and the log has none, they are estimated; reward-conditioned policies need
-    none. The last ``keep_rows`` rows are stored with the learned policy, so that a live bandit
+    none. The last ``keep_rows`` rows are stored with the learned policy, so a live bandit
     that starts from the policy continues to learn from these rows. A row that stands for several
     decisions is learned from as often. If a network is trained on too few passes over the rows,
     there is an ``UnderTrainedWarning``.

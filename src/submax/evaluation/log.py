@@ -207,7 +207,7 @@ def divided_by_fold(log: "Log", folds: int, numbers: Integers) -> DividedLog:
 
 
 FOLD_SEED = 2
-"""Added to the seed of folds, so that they are independent of samples and splits."""
+"""Added to the seed of folds, so they are independent of samples and splits."""
 
 
 def expanded(log: "Log") -> "Log":

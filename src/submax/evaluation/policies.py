@@ -124,8 +124,8 @@ def named(policies: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
     """Return the policies by name; refuse two policies of the same name."""
     if isinstance(policies, (str, Path, TrainedPolicy, Policy, np.ndarray, Log)):
         raise refused(
-            f"policies is one {type(policies).__name__}, and must be a list of policies or a "
-            "table from names to policies: put it into a list, [...]"
+            f"policies is one {type(policies).__name__}: give a list of policies, or a "
+            "table from names to policies"
         )
     pairs = policies.items() if isinstance(policies, Mapping) else [(_name(p), p) for p in policies]
     found: dict[str, Any] = {}
@@ -236,8 +236,8 @@ def action_names(schema: Schema, what: str) -> list[str]:
     """Return the names of plain actions; refuse slots and real-valued actions."""
     if len(schema.menu.slots) != 1 or schema.menu.ranges:
         raise refused(
-            f"{what} is for plain actions, and this log has several slots or real-valued actions; "
-            "a policy by name, or probabilities [rows, joint actions] are allowed: give one of them"
+            f"{what} is for plain actions, but this log has slots or real-valued "
+            "actions: name a policy, or give probabilities [rows, joint actions]"
         )
     return [choice.name for choice in schema.menu.slots[0].choices]
 
@@ -284,8 +284,8 @@ def check_pattern(pattern: str) -> None:
     """Refuse a pattern without exactly one star, which stands for the name of the action."""
     if pattern.count(EVERY) != 1 or any(sign in pattern for sign in "?[]"):
         raise refused(
-            f"the policy is {COLUMNS}{pattern}; a pattern with one {EVERY}, which stands for the "
-            f"name of the action, is allowed: write {COLUMNS}prob_{EVERY}"
+            f"the policy is {COLUMNS}{pattern}; a pattern with one {EVERY}, which "
+            f"stands for the action, such as {COLUMNS}prob_{EVERY}"
         )
 
 
@@ -303,9 +303,9 @@ def _column_places(given: str, log: Log) -> list[int]:
     if set(place) != set(names):
         found = f"columns for {listed(list(place))}" if place else "no such column was read"
         raise refused(
-            f"{given}: {found}, and the actions of the log are {listed(names)}; one column for "
-            "each action is allowed: declare all actions, and read the columns with "
-            f"columns={{'probability': {pattern!r}}}"
+            f"{given}: {found}, and the actions of the log are {listed(names)}: declare "
+            "all actions, and read a column for each with columns={'probability': "
+            f"{pattern!r}}}"
         )
     return [place[one] for one in names]
 
@@ -313,9 +313,9 @@ def _column_places(given: str, log: Log) -> list[int]:
 def _check_fitted(classifier: Any) -> None:
     if not hasattr(classifier, "classes_"):
         raise refused(
-            f"the policy is a {type(classifier).__name__} that is not fitted; a fitted classifier "
-            "whose classes are actions is allowed: fit it before, or let a policy learn with it, "
-            '{"kind": "reward-conditioned", "estimator": {"kind": "classifier", …}}'
+            f"the policy is a {type(classifier).__name__} that is not fitted: fit it to "
+            'the actions first, or let a policy learn with it, {"kind": '
+            '"reward-conditioned", "estimator": {"kind": "classifier", …}}'
         )
 
 
@@ -330,7 +330,7 @@ def of_classifier(classifier: Any, rows: Rows) -> Floats:
     if not set(classes) <= set(names):
         raise refused(
             f"the classes of {name} are {listed(classes)}; the actions of the log, "
-            f"{listed(names)}, are allowed: fit it to the names of actions"
+            f"{listed(names)}: fit it to the names of actions"
         )
     columns = getattr(classifier, "feature_names_in_", None)
     try:
@@ -340,8 +340,8 @@ def of_classifier(classifier: Any, rows: Rows) -> Floats:
         found = classifier.predict_proba(inputs)
     except Exception as error:
         raise refused(
-            f"{name} cannot predict the rows of the log ({one_line(error)}); a classifier of the "
-            f"fields {listed(schema.context.names)} is allowed: fit it to these columns"
+            f"{name} cannot predict the rows of the log ({one_line(error)}): fit it to "
+            f"the columns {listed(schema.context.names)}"
         ) from error
     table = np.zeros((len(rows.numbers), len(names)))
     table[:, [names.index(one) for one in classes]] = found
@@ -396,8 +396,8 @@ def checked_probabilities(given: Any, rows: Rows, what: str) -> Floats:
         if -1 in places:
             row = places.index(-1)
             raise refused(
-                f"{what}, row {row}: {str(table[row])!r} is not an action of the log; allowed: "
-                f"{listed(names)}: give one of them for each decision"
+                f"{what}, row {row}: {str(table[row])!r} is not an action of the log: give "
+                f"one of {listed(names)} for each decision"
             )
         return np.eye(len(names))[places]
     size = int(np.prod([len(slot.choices) for slot in schema.menu.slots]))
@@ -414,8 +414,8 @@ def checked_probabilities(given: Any, rows: Rows, what: str) -> Floats:
         row = int(np.argmax(bad))
         raise refused(
             f"{what}, row {row}: the probabilities are from {table[row].min():g} to "
-            f"{table[row].max():g} and add up to {sums[row]:g} ({int(bad.sum())} such rows); "
-            "numbers of at least 0 that add up to 1 are allowed: divide each row by its sum"
+            f"{table[row].max():g} and add up to {sums[row]:g} ({int(bad.sum())} such "
+            "rows): divide each row by its sum"
         )
     result: Floats = table / sums[:, None]
     return result
@@ -532,8 +532,8 @@ def training_warnings(policy: Any, rows: int) -> list[str]:
             advice = "a higher learning rate" if converges else "training.steps=converged"
             found.append(
                 f"a network is trained for {'at most ' * converges}{steps} steps of "
-                f"{training.batch} rows, {passes:.2g} passes over the {rows} rows of the log; at "
-                f"least {FEWEST_PASSES:g} are allowed without this warning: give {advice}"
+                f"{training.batch} rows, {passes:.2g} passes over the {rows} rows of the "
+                f"log; at least {FEWEST_PASSES:g} are recommended: give {advice}"
             )
     return found
 

@@ -24,7 +24,7 @@ MOST_NUMBERS = 1 << 25
 PENALTY = 1.0
 """Ridge penalty of the coefficients of standardized contexts: a standard normal prior."""
 CONSTANT_PENALTY = 1e-6
-"""Ridge penalty of the constants: nearly none, so that the frequency of choices is free."""
+"""Ridge penalty of the constants: nearly none, so the frequency of choices is free."""
 FLOOR_SHARE = 0.05
 """An estimate is at least this share of the frequency of its choice, unless 1 / √n is lower: the
 weight of a row is then at most 20 times that of a log which did not look at the context."""

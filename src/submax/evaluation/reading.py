@@ -761,7 +761,7 @@ def in_order(
 
 
 def _take(columns: Table, which: Integers, folder: TemporaryFolder | None) -> None:
-    # Replace one column at a time, so that only one of them is in memory twice.
+    # Replace one column at a time, so only one of them is in memory twice.
     for name in list(columns):
         columns[name] = taken(columns[name], which, folder)
 

@@ -238,9 +238,9 @@ class RewardModel(NamedTuple):
     """q̂(x, a) = ``mean`` + (Σ_s ``slots``[s][a_s] + ``shared``) · f(x) + ``powers`` · g(a).
 
     f are the raw features of the ``reward_map``: whitening millions of rows would take half of the
-    time of an evaluation, so that the coefficients contain the whitening. g are the powers of the
+    time of an evaluation, so the coefficients contain the whitening. g are the powers of the
     real-valued parts of the action; each of ``slots`` is ``[choices, features]``. The scores of
-    slots add up, so that the expected reward of a policy depends only on its probabilities within
+    slots add up, so the expected reward of a policy depends only on its probabilities within
     each slot.
     """
 
@@ -289,7 +289,7 @@ def fitted_models(log: Log) -> list[RewardModel]:
     """Return a Bayesian regression for each fold of ``folds_of``, fitted to the other folds.
 
     The kernel length, the prior variances and the noise are fitted to the same rows by marginal
-    likelihood, so that a model never depends on the rewards that it predicts. If there are more
+    likelihood, so a model never depends on the rewards that it predicts. If there are more
     than ``MOST_FITTED`` rows, the models are fitted to every second, third, … row.
     """
     fold = folds_of(log)

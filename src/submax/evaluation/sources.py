@@ -351,7 +351,7 @@ def _from_json(path: Path, connection: Any) -> Part:
 def _from_csv(path: Path, text: TextFormat, connection: Any) -> Part:
     """Open a CSV file with a header. Rows are counted from 1 after it; empty lines are no rows.
 
-    All columns are read as text, so that a check can name what is no number.
+    All columns are read as text, so a check can name what is no number.
     """
     columns, skip = _header(path, text)
     kinds = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(columns)))

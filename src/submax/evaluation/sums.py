@@ -473,7 +473,7 @@ class TermSums(Additive, frozen=True):
 
 
 SMALLEST_MEAN = 1e-300
-"""Lower bound of the mean weight, so that a division by 0 does not occur if all weights are 0."""
+"""Lower bound of the mean weight, so a division by 0 does not occur if all weights are 0."""
 
 
 def _columns(terms: Terms, centre: float) -> list[Floats | float]:

@@ -3,7 +3,7 @@
 from submax.core.errors import InputError
 
 LONGEST_NAME = 200
-"""Largest number of characters of a name, so that messages and tables stay readable."""
+"""Largest number of characters of a name, so messages and tables stay readable."""
 LONGEST_REPR = 60
 """Largest number of characters of a value in an error message."""
 

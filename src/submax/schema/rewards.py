@@ -135,7 +135,7 @@ class RewardParts(msgspec.Struct, frozen=True):
     def combined(self, parts: Mapping[str, float]) -> float:
         """The reward of a decision for which these parts came, at least one."""
         if self.combination == "sum":
-            # In the declared order, so that the sum is one of the levels to the last bit.
+            # In the declared order, so the sum is one of the levels to the last bit.
             came = ((weight, parts[name]) for name, weight in self.weights.items() if name in parts)
             return float(sum(weight * value for weight, value in came))
         if self.combination == "max":

@@ -1,1 +1,1 @@
-"""Bounds of sums that hold at all times together, so that one may look at any time."""
+"""Bounds of sums that hold at all times together, so one may look at any time."""

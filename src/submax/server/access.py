@@ -140,7 +140,7 @@ class Access:
         address, encrypted = self._client(scope, headers)
         host = headers.get("host", "")
         if not HOST.fullmatch(host):
-            raise RefusedError(400, "the header Host is not valid: send the name of the server")
+            raise RefusedError(400, "the header Host is not valid: send the server's name")
         if needs is None:
             session = await self._session(headers)
             return Caller(session and session.key, session, address, encrypted)
@@ -161,7 +161,7 @@ class Access:
         if in_query and text and not key.browser:
             raise RefusedError(
                 401,
-                "this key is in the URL, where only browser keys may be: send it as the header "
+                "only browser keys may be sent in the URL: send this one in the header "
                 "'Authorization: Bearer KEY'",
             )
         self._check_origin(headers, key)
@@ -272,22 +272,22 @@ class Access:
         if not _is_local(host):
             raise RefusedError(
                 403,
-                "without keys the server answers only requests to 127.0.0.1 and localhost: make a "
-                "key by submax keys add",
+                "without keys the server answers only requests to 127.0.0.1 and localhost: "
+                "make a key with submax keys add",
             )
         if scope["http_version"] in ("1", "1.0") or any(name in headers for name in FORWARDED):
             raise RefusedError(
                 403,
-                "this request was forwarded by a proxy, and without keys everybody could do "
-                "everything through it: make a key by submax keys add",
+                "this request was forwarded by a proxy, through which anyone could do "
+                "anything without keys: make a key with submax keys add",
             )
         origin = headers.get("origin")
         allowed = origin is not None and needs in BROWSER_SCOPES and origin in self._origins
         if origin is not None and not _same_site(origin, host) and not allowed:
             raise RefusedError(
                 403,
-                "without keys the server answers no pages of other sites: make a key, submax keys "
-                "add",
+                "without keys the server does not answer pages of other sites: make a key "
+                "with submax keys add",
                 code="origin-not-allowed",
             )
 
@@ -303,8 +303,8 @@ class Access:
         if not key.browser:
             raise RefusedError(
                 403,
-                "this key is not for web pages, where everybody can read it: make one by submax "
-                "keys add --scope reward --browser",
+                "this key is not for web pages, where anyone can read it: make one with "
+                "submax keys add --scope reward --browser",
                 code="origin-not-allowed",
             )
 

@@ -133,8 +133,8 @@ def _requests(call: Call, bodies: list[m.Decide]) -> list[dict[str, Any]]:
         if body.eligible is not None:
             raise RefusedError(
                 403,
-                "a browser key may not choose the eligible arms, since a visitor could force an "
-                "arm: leave 'eligible' out, or decide on your server",
+                "a browser key may not choose eligible arms, because a visitor could force "
+                "an arm: leave 'eligible' out, or decide on your server",
             )
         if body.id is not None:
             check_random(body.id)
@@ -150,8 +150,8 @@ def check_random(identifier: str) -> None:
     if version not in RANDOM_IDS:
         raise RefusedError(
             403,
-            f"the id {identifier!r:.60} is not random, so a visitor could guess those of others: "
-            "with a browser key use the ids that the server gives out, or UUIDs of version 4 or 7",
+            f"the id {identifier!r:.60} can be guessed: with a browser key use ids from "
+            "the server, or UUIDs of version 4 or 7",
         )
 
 
@@ -188,13 +188,14 @@ async def _rewards(
     if bandit.settings.scale.bounds is None:
         raise RefusedError(
             403,
-            "rewards of this bandit have no bounds, so a visitor could send 1e30 and ruin every "
+            "rewards of this bandit have no bounds, so a visitor could ruin every "
             "mean: declare rewards with low and high, or send them from your server",
         )
     missing = await call.in_thread(_first_unknown, bandit, [body.id for body in bodies])
     if missing is not None:
         raise NotFoundError(
-            f"there is no decision {missing!r}: a browser key rewards only decisions that exist"
+            f"there is no decision {missing!r}: with a browser key only existing "
+            "decisions can be rewarded"
         )
     return bandit, rewards
 
@@ -299,8 +300,8 @@ async def _add_key(call: Call) -> Any:
     alone = not keys.needed and ("admin" not in body.scopes or body.bandits is not None)
     if alone and not call.service.is_local:
         raise ConflictError(
-            "this is the first key, after which every request needs one, and with this one nobody "
-            "could make another: make a key with the scope admin for all bandits first",
+            "with this as the only key nobody could make another: first make a key "
+            "with the scope admin for all bandits",
             code="first-key",
             parameter="scopes",
         )
@@ -332,7 +333,7 @@ async def _ready(call: Call) -> Any:
         await call.service.probe.check()
     except StoreError as error:
         LOG.error("the server is not ready: %s", error)
-        raise StoreError("the store cannot write now: see the log of the server") from error
+        raise StoreError("the store cannot write now: see the server's log") from error
     return m.Health("ok")
 
 

@@ -168,7 +168,7 @@ class App:
                 return methods[method]
             allowed += methods
         if allowed:
-            sentence = "this path does not take this method: see /openapi.json"
+            sentence = "this path does not support the method: see /openapi.json"
             raise RefusedError(405, sentence, {"Allow": ", ".join(dict.fromkeys(allowed))})
         raise RefusedError(404, "there is nothing at this path: see /openapi.json")
 
@@ -212,7 +212,7 @@ class App:
                 scope, headers, operation.scope, bandit, partial=operation.partial
             )
             if not operation.early and not self.service.ready:
-                sentence = "the server is not ready, because it is opening its bandits: try again"
+                sentence = "the server is still opening its bandits: try again"
                 raise RefusedError(503, sentence, RETRY_SOON)
             query = _query(operation, scope) if scope["query_string"] else {}
             body = None
@@ -263,7 +263,7 @@ class App:
         context.operation, context.for_pages = "preflight", True
         headers = context.headers
         if "origin" not in headers or "access-control-request-method" not in headers:
-            sentence = "this path does not take this method: see /openapi.json"
+            sentence = "this path does not support the method: see /openapi.json"
             raise RefusedError(405, sentence, {"Allow": "POST"})
         return Response(status_code=204, headers=self.access.preflight(headers))
 
@@ -333,7 +333,7 @@ def _query(operation: Operation, scope: Scope) -> dict[str, str]:
             continue
         if not operation.query:
             raise InputError(
-                f"unknown query parameter {name[:60]!r}: this operation takes none, so leave it out"
+                f"unknown query parameter {name[:60]!r}: this operation has none, so leave it out"
             )
         one_of("query parameter", name[:60], operation.query)
         query[name] = value

@@ -91,9 +91,7 @@ class Bodies:
                 while not ends:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise RefusedError(
-                            400, "the request broke off before its end: send it again"
-                        )
+                        raise RefusedError(400, "the request ended too early: send it again")
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     self._bytes += len(parts[-1])
@@ -161,7 +159,7 @@ def _count_keys(value: Any) -> int:
 def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
     if len(dict(pairs)) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise InputError(f"the body has the key {twice!r:.60} twice in one table: give it once")
+        raise InputError(f"the body has the key {twice!r:.60} twice: give it once")
 
 
 class RateLimit:
@@ -212,7 +210,7 @@ class Admission:
         if self._total >= KNOWN_SHARE * self._most or of_caller >= CALLER_SHARE * self._most:
             raise RefusedError(
                 503,
-                "the server has too many requests under way and does not begin this one: try again",
+                "the server has too many requests in progress: try again",
                 RETRY_SOON,
             )
         self._total += 1
@@ -276,9 +274,9 @@ def check_parameters(declaration: Mapping[str, object]) -> None:
             limit = _limit(path)
             if limit is not None and abs(value) > limit:
                 raise InputError(
-                    f"{'.'.join(path)} is {value}, and over HTTP it may be at most {limit:,.10g}: "
-                    "give a smaller number, or declare the bandit on the server's machine, by "
-                    "submax.open"
+                    f"{'.'.join(path)} is {value}, and over HTTP it may be at most "
+                    f"{limit:,.10g}: give a smaller number, or declare the bandit on the "
+                    "server's machine with submax.open"
                 )
 
 

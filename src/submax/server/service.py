@@ -93,7 +93,7 @@ class Service:
             if len(self._opening) < left:
                 left, since = len(self._opening), time.monotonic()
             elif left < OPENING_THREADS and time.monotonic() - since > SLOW_OPENING_SECONDS:
-                LOG.warning("opened later, because it takes long: %s", ", ".join(self._opening))
+                LOG.warning("still opening: %s", ", ".join(self._opening))
                 break
         self.ready = not self._stopping.is_set()
 
@@ -138,14 +138,14 @@ class Service:
         stopping.start()
         stopping.join(STOP_SECONDS)
         if stopping.is_alive():
-            LOG.warning("a fit did not end in time and is cut off: the next process fits again")
+            LOG.warning("a fit did not end in time and was stopped: the next process fits again")
         # The store must not be closed while a thread reads from it.
         if self._following.is_alive():
             self._following.join(STOP_SECONDS)
         try:
             self.keys.write_uses()
         except StoreError as error:
-            LOG.warning("the last uses of keys were not written: %s", error)
+            LOG.warning("when keys were last used was not written: %s", error)
         self._threads.shutdown(wait=False, cancel_futures=True)
         self.store.close()
 
@@ -176,9 +176,7 @@ class Service:
             return bandit
         check_bandit(name)
         if name in self._opening:
-            raise StoreError(
-                f"the bandit {name!r} is being opened, which takes long: try again later"
-            )
+            raise StoreError(f"the bandit {name!r} is still being opened: try again later")
         self._drop(name)
         if declaring.find_bandit(self.store, name) is None:
             raise NotFoundError(f"there is no bandit {name!r}: GET /bandits lists all names")
@@ -239,8 +237,8 @@ class Service:
         """Refuse code, and parameters that would occupy the server for long."""
         if references_user_code(declaration.get("policy")):
             raise InputError(
-                "a policy from a file is code, and over HTTP only built-in policies are allowed: "
-                "declare the bandit on the server's machine, by submax.open",
+                "a policy from a file is code, which is not allowed over HTTP: declare the "
+                "bandit on the server's machine with submax.open",
                 parameter="policy",
             )
         check_parameters(declaration)
@@ -265,8 +263,8 @@ class WriteProbe:
             await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(self._last)), PROBE_SECONDS)
         except TimeoutError as error:
             raise StoreError(
-                f"the store has not written anything within {PROBE_SECONDS:g} seconds: see that "
-                "its disk or its database works; this is checked again at each request"
+                f"the store has not written within {PROBE_SECONDS:g} seconds: check its "
+                "disk or database"
             ) from error
         except Exception as error:
             raise StoreError(f"the store cannot write: {one_line(error)}") from error
@@ -301,8 +299,8 @@ class Exports:
         if not self._slots.acquire(blocking=False):
             raise RefusedError(
                 429,
-                f"{MAX_EXPORTS} exports are being written, and no more are allowed at a time: try "
-                "again when one of them has ended",
+                f"{MAX_EXPORTS} exports are being written, the most at a time: try again "
+                "when one has ended",
             )
         try:
             # Its folder, which only this user can read, is deleted with all that is in it.
@@ -318,7 +316,7 @@ class Exports:
             ) from error
         except JobError as error:
             raise StoreError(
-                "the export was broken off on the server: try again, or see its log"
+                "the export was interrupted on the server: try again, or see its log"
             ) from error
         finally:
             self._slots.release()

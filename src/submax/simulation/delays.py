@@ -174,7 +174,7 @@ class Pareto(RandomDelay):
     """Most rewards come back soon and a few very late: P(delay > x) = (1 + x / s)^−α.
 
     This is the Lomax distribution, rounded down, with α = ``shape`` above 1 and the scale
-    s = m (α − 1), so that its mean before rounding is m. For α up to 2 the variance is infinite. m
+    s = m (α − 1), so its mean before rounding is m. For α up to 2 the variance is infinite. m
     is ``mean``, or the number of the action in ``means``. With probability ``missing`` the reward
     never comes back.
     """

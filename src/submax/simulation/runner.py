@@ -312,7 +312,7 @@ def run_study(
     finished are not run again. ``only`` selects cells, such as ``["arms=100", "policy=ucb1"]``.
     ``finished`` is called with the key and the result of each cell.
 
-    ``part`` = (i, n) runs every n-th cell from the i-th on, so that n jobs share the work in one
+    ``part`` = (i, n) runs every n-th cell from the i-th on, so n jobs share the work in one
     folder. Each job writes the result files from all cells that are finished when it ends; a
     further call without ``part`` writes them from all cells.
     """

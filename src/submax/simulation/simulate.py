@@ -245,7 +245,7 @@ class SimulatedWorld:
 
     If the environment does not drift, a whole block of decisions is one call; without contexts,
     the best expected reward is computed once for the whole run. If it drifts, the truth moves on
-    after every single decision, and all random numbers are drawn decision by decision, so that the
+    after every single decision, and all random numbers are drawn decision by decision, so the
     same seed gives the same truth and the same contexts for every policy and every delay.
     """
 
@@ -349,7 +349,7 @@ def simulate(
 ) -> Trace:
     """Run ``policy`` for ``observations`` decisions in ``replicas`` independent worlds.
 
-    Worlds, contexts, rewards and the policy each have a random stream of their own, so that two
+    Worlds, contexts, rewards and the policy each have a random stream of their own, so two
     policies with the same seed meet the same worlds. A truth that drifts moves with every decision
     and is the same for all policies and delays. Regret is the best expected reward minus the
     expected reward of the action taken, summed over decisions. The trace keeps at most ``points``

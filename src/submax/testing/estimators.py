@@ -59,7 +59,7 @@ def _check_belief(rules: Rules, problem: Problem, replicas: int, params: Any, se
         shape = (replicas, rows, problem.scale.levels, problem.space.size)
         rules.shape(listed, "R n L M", shape, "prob")
         lowest = float(np.min(listed, initial=0.0))
-        rules.require(lowest >= 0, f"probabilities must be 0 or more, and one is {lowest:.6g}")
+        rules.require(lowest >= 0, f"probabilities must be 0 or more, but one is {lowest:.6g}")
         sums = listed.sum(axis=-1)
         worst = float(sums.flat[np.abs(sums - 1).argmax()]) if sums.size else 1.0
         rule = (

@@ -108,7 +108,7 @@ def _states(
 def _check_state(rules: Rules, state: Any, context: Floats, seed: int) -> None:
     policy, problem, shape = rules.subject, state.problem, context.shape[:2]
     before, listed = copied(state), not problem.space.reals
-    # Of a tabular policy, act and log_prob follow from this table, so that it is checked first.
+    # Of a tabular policy, act and log_prob follow from this table, so it is checked first.
     first = listed and isinstance(policy, TabularPolicy)
     table = _table(rules, state, context) if first else None
     decision = policy.act(state, context, np.random.default_rng(seed))
@@ -188,7 +188,7 @@ def _all_log_probs(policy: Policy[Any], state: Any, context: Floats) -> Floats:
 def _check_frequencies(rules: Rules, problem: Problem, seed: int) -> None:
     """Compare what is chosen with ``log_prob``, over replicas that all have the same state.
 
-    Rows of one call may depend on each other, so that only the last of them is counted.
+    Rows of one call may depend on each other, so only the last of them is counted.
     """
     policy = rules.subject
     replicas = REPLICAS[-1] if policy.traits.trains_models else MANY

@@ -29,7 +29,7 @@ SCALED = (
 )
 """Problems that a class may refuse, when it is made for other rewards."""
 BOUNDED = Problem(Arms(3), context_width=2, scale=Continuous(low=0.0, high=50.0, asked=3))
-"""The third problem of SCALED for networks: it has the shapes of the second one, so that both are
+"""The third problem of SCALED for networks: it has the shapes of the second one, so both are
 trained by the same compiled program."""
 PAIRS = (
     Problem(Slots((3, 3))),

@@ -76,7 +76,7 @@ OF_PARTS = ("jobs", "scheduler")
 OTHER_LOG = "log="
 """``log=other.csv`` is the policy that wrote another log."""
 LISTS = ("context", "probability")
-"""Roles whose column is always a list, so that a pattern can be given."""
+"""Roles whose column is always a list, so a pattern can be given."""
 READING = (
     *("columns", "declare", "action_features", "skip_bad_rows"),
     *("separator", "decimal", "bandit"),
@@ -140,8 +140,8 @@ def policy_table(text: str) -> str | dict[str, Any]:
         found = with_values(table_of(make_policy(name)), dict(map(_parameter, changes)))
     if isinstance(found, str) and found.endswith(SUFFIX):
         raise InputError(
-            f"--policy is {found!r}, the file of a policy that is already learned: give the name "
-            "of a policy (submax policies lists them)"
+            f"--policy is {found!r}, a policy that is already learned: give the name of "
+            "a policy (submax policies lists them)"
         )
     if isinstance(found, dict):
         found = {key: value for key, value in found.items() if key != "name"}
@@ -154,7 +154,7 @@ def _parameter(text: str) -> tuple[str, Any]:
     key, sign, value = text.partition("=")
     if not sign:
         raise InputError(
-            f"a parameter of --policy is {text!r}, and must have the form KEY=VALUE, such as "
+            f"a parameter of --policy is {text!r}: write KEY=VALUE, such as "
             "rcp-softmax-submax,estimator.hidden=64"
         )
     return key, read_value(value)
@@ -163,7 +163,7 @@ def _parameter(text: str) -> tuple[str, Any]:
 def learnable(text: str) -> str | dict[str, Any]:
     """Return a policy to learn, checked: a table if it has parameters, otherwise its name.
 
-    By their names, a policy and its variant are recognized, so that they learn together.
+    By their names, a policy and its variant are recognized, so they learn together.
     """
     found = policy_table(text)
     return found if isinstance(text_or_table(text), dict) or "," in text else text
@@ -216,8 +216,8 @@ def combinations_of(texts: Sequence[str]) -> dict[str, dict[str, float]]:
             sign = ""
         if not sign or not name or "/" in name:
             raise InputError(
-                f"--combine is {text!r}, and must have the form NAME=REWARD:WEIGHT,REWARD:WEIGHT: "
-                "give, for example, profit=click:0.1,buy:20"
+                f"--combine is {text!r}: write NAME=REWARD:WEIGHT,REWARD:WEIGHT, such as "
+                "profit=click:0.1,buy:20"
             )
     return found
 
@@ -228,9 +228,7 @@ def columns_of(given: Sequence[str]) -> dict[str, Any]:
     for text in given:
         role, sign, name = text.partition("=")
         if not sign:
-            raise InputError(
-                f"--column is {text!r}, and must have the form ROLE=NAME, such as reward=clicked"
-            )
+            raise InputError(f"--column is {text!r}: write ROLE=NAME, such as reward=clicked")
         several = "," in name or role in LISTS
         found[role] = None if not name else name.split(",") if several else name
     return found
@@ -253,14 +251,14 @@ def check_policy_file(path: Path) -> None:
     """Refuse a path to which no learned policy can be written: wrong ending, or no folder."""
     if path.suffix != SUFFIX:
         raise InputError(
-            f"--out is {path.name!r}, and the file of a learned policy must end in {SUFFIX}: "
-            f"give --out {path.with_suffix(SUFFIX).name}"
+            f"--out is {path.name!r}, and a learned policy must end in {SUFFIX}: give "
+            f"--out {path.with_suffix(SUFFIX).name}"
         )
     check_folder(path)
     if not path.parent.is_dir():
         raise InputError(
-            f"cannot write {str(path)!r}, because there is no folder {str(path.parent)!r}: make "
-            "the folder, or give another --out"
+            f"cannot write {str(path)!r}, because there is no folder "
+            f"{str(path.parent)!r}: create it, or give another --out"
         )
 
 
@@ -284,8 +282,8 @@ def read_log(
     if action_features is not None:
         if "action_features" in options:
             raise InputError(
-                f"action features are given in {str(declare)!r} and by --action-features: leave "
-                "one of the two out"
+                f"action features are given in {str(declare)!r} and in --action-features: "
+                "leave one out"
             )
         options["action_features"] = action_features
     if (separator, decimal) != (",", "."):
@@ -295,7 +293,7 @@ def read_log(
             return log_of_store(path, bandit, options)
         if bandit is not None:
             raise InputError(
-                f"--bandit is given, and {str(path)!r} is not a store: leave --bandit out",
+                f"--bandit is given, and {str(path)!r} is none: leave --bandit out",
                 code="unused-option",
             )
         return Log.read(path, **options)
@@ -340,8 +338,8 @@ def read_with_schema(
         return read_log(path, **reading)
     if any(one != schemas[0] for one in schemas):
         raise InputError(
-            f"the learned policies {', '.join(learned)} have different actions or contexts, and "
-            "one log cannot have both: evaluate them one at a time"
+            f"the learned policies {', '.join(learned)} have different actions or "
+            "contexts: evaluate them one at a time"
         )
     try:
         return read_log(path, **reading, schema=schemas[0])

@@ -23,7 +23,7 @@ export interface AlarmSettings {
  *
  * ``share`` is its share of all decisions, ``rows`` is the number of decisions that were learned
  * from, and ``reward_rate`` is their mean reward, with a 95 % interval for one look from ``low``
- * to ``high``. For plain arms, rewards are weighted by 1 / propensity, so that an arm is not
+ * to ``high``. For plain arms, rewards are weighted by 1 / propensity, so an arm is not
  * judged by the contexts or the times in which it was chosen most often. ``probability`` is that
  * of the next decision, a mean over recent contexts; None if it cannot be computed.
  */
@@ -71,7 +71,11 @@ export interface BanditDetails {
   name: string;
   actions: Record<string, (number | ChoiceDetails)[]>;
   context: Record<string, unknown>;
+  /** The name of a preset such as 'rcp-adaptive', or a table with a 'kind'. */
   policy: string | Record<string, unknown>;
+  /**
+   * The scale of the rewards: its name, or a table with a 'kind'; or a table of names and weights for several rewards; or 'slots' for one of each slot.
+   */
   rewards: Record<string, unknown>;
   /**
    * How several rewards of one decision become one. With reward_wait=0 only 'first' is possible, and is the default.
@@ -81,7 +85,11 @@ export interface BanditDetails {
    * Seconds after which a decision matures, that is, is learned from with the rewards that have come. With 0 it matures when its first reward comes.
    */
   reward_wait: number;
+  /**
+   * With reward_wait=0: seconds after which a decision without a reward is learned from with the default_reward. None: it never is.
+   */
   no_reward_after: number | null;
+  /** The reward of a decision that has none when it matures. None: such a decision is not learned from. */
   default_reward: number | null;
   /** Seconds that a reward with an unknown id waits for its decision. */
   quarantine: number;
@@ -96,7 +104,7 @@ export interface BanditDetails {
   /** Seconds after which a version is fitted even if fewer have matured. */
   refit_seconds: number;
   /**
-   * 'active'; 'paused': decisions are the control or the baseline, or else uniform, and are not learned from; 'archived': decisions and rewards are refused, and the log can be read.
+   * 'active'; 'paused': decisions follow the control, the baseline or chance, and are not learned from; 'archived': decisions and rewards are refused, and the log can be read.
    */
   status: "active" | "archived" | "paused";
   /** Seed of the fits: the same log and seed give the same version. */
@@ -183,8 +191,8 @@ export interface Create {
   rewards?: string | Record<string, unknown> | null;
   combine?: "first" | "last" | "max" | "sum" | null;
   reward_wait?: number | null;
-  no_reward_after?: number | null;
-  default_reward?: number | null;
+  no_reward_after?: number | null | null;
+  default_reward?: number | null | null;
   quarantine?: number | null;
   guard_rails?: GuardRails | null;
   alarms?: AlarmSettings | null;
@@ -305,8 +313,8 @@ export interface FoundReward {
  * exactly the probability ``control_share`` if it is eligible. The first ``burn_in`` decisions are
  * drawn uniformly within these two limits; each process on a shared store counts its own
  * decisions. A share ``holdout`` of the decisions gets the action ``baseline`` and is not learned
- * from, so that the policy can be compared with the baseline. With ``aa_test`` the holdout is
- * decided by the policy as well, so that both groups are alike and every difference is an error.
+ * from, so the policy can be compared with the baseline. With ``aa_test`` the holdout is
+ * decided by the policy as well, so both groups are alike and every difference is an error.
  */
 export interface GuardRails {
   minimum?: number;
@@ -427,11 +435,11 @@ export interface Publish {
  * ``status`` is
  *
  * - ``accepted``;
- * - ``late``: ``reward_wait`` was over, or the decision is in the archive already, so that the
+ * - ``late``: ``reward_wait`` was over, or the decision is in the archive already, so the
  * reward is stored but not learned from;
  * - ``quarantined``: no decision has this id yet. The reward waits for the decision, for the
  * seconds of the setting ``quarantine``;
- * - ``conflict``: another value is stored under the same id and key, so that this one is not.
+ * - ``conflict``: another value is stored under the same id and key, so this one is not.
  *
  * ``repeated``: a reward or activation was stored before under the same id and key. With
  * ``reward_wait=0`` a decision is learned from at its first reward; further rewards are accepted
@@ -482,8 +490,8 @@ export interface Set {
   rewards?: string | Record<string, unknown> | null;
   combine?: "first" | "last" | "max" | "sum" | null;
   reward_wait?: number | null;
-  no_reward_after?: number | null;
-  default_reward?: number | null;
+  no_reward_after?: number | null | null;
+  default_reward?: number | null | null;
   quarantine?: number | null;
   guard_rails?: ChangedGuardRails | null;
   alarms?: AlarmSettings | null;

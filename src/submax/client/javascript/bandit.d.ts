@@ -15,7 +15,7 @@ export type RewardOptions = Omit<Reward, "id" | "value">;
  * One bandit of a server.
  *
  * A request that fails on its way is sent again. Every decision has an id before it is sent and
- * every reward has a key, so that a request that arrives twice has the effect of one.
+ * every reward has a key, so a request that arrives twice has the effect of one.
  */
 export declare class Bandit {
   constructor(address: string, name: string, options?: BanditOptions);

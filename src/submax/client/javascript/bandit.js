@@ -124,7 +124,7 @@ export class Bandit {
         const again = error instanceof SubmaxError && RETRIED.includes(error.status);
         if (!again || attempt >= this.#attempts) throw error;
       }
-      // A random factor, so that clients that failed together do not retry together.
+      // A random factor, so clients that failed together do not retry together.
       await new Promise((resume) => setTimeout(resume, pause * (0.5 + Math.random())));
       pause = Math.min(2 * pause, LONGEST_PAUSE);
     }

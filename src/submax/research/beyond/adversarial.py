@@ -42,7 +42,7 @@ class EXP3IX(TabularPolicy[ExponentialWeightsState]):
 
     η_t = s √(2 ln K / (K t)) and γ_t = η_t / 2, with K arms, t the number of rows so far and s the
     ``learning_rate``. ℓ = 1 − r is the loss, r the reward scaled to 0 … 1. The bias γ keeps the
-    estimates small, so that the regret is bounded with high probability without uniform
+    estimates small, so the regret is bounded with high probability without uniform
     exploration. The probability of every action at the time of its decision must be known, also if
     its reward comes late.
 

@@ -76,8 +76,8 @@ def _choices(name: str, column: Any) -> tuple[NDArray[Any], Integers]:
     missing = np.asarray(column.is_null(nan_is_null=True))
     if missing.any():
         raise InputError(
-            f"column {name!r} has no choice in row {first_row(missing)}, and every row needs one: "
-            "fill it in or remove the row",
+            f"column {name!r} has no choice in row {first_row(missing)}: fill it in or "
+            "remove the row",
             parameter=name,
         )
     return np.unique(np.asarray(column.to_numpy()), return_inverse=True)
@@ -163,7 +163,7 @@ class Designs(WithNoise[int]):
     @cached_property
     def worth(self) -> Floats:
         """The mean reward of every design, in the order of the actions' indices."""
-        # Subtraction from zero, so that a value of 0 does not become −0.
+        # Subtraction from zero, so a value of 0 does not become −0.
         return 0.0 - self.table.value if self.minimize else self.table.value
 
     @cached_property

@@ -134,8 +134,7 @@ class Dueling(Successes[Floats]):
             return
         if self.utilities is not None and self.preferences is not None:
             raise InputError(
-                "utilities and preferences were both given, and preferences follow from "
-                "utilities: give one of them",
+                "give utilities or preferences, not both",
                 parameter="preferences",
             )
         if not isinstance(given, tuple) or len(given) < 2:

@@ -60,7 +60,7 @@ def optimal_shares(mean: Floats) -> Floats:
 
     ``[R, A] -> [R, A]``. With x_a = w_a / w_1, g_a(x) = kl(μ_1, m) + x kl(μ_a, m) and
     m = (μ_1 + x μ_a) / (1 + x), all g_a(x_a) equal one level y, and y solves
-    Σ_a kl(μ_1, m_a) / kl(μ_a, m_a) = 1. g_a is concave with the slope kl(μ_a, m), so that Newton's
+    Σ_a kl(μ_1, m_a) / kl(μ_a, m_a) = 1. g_a is concave with the slope kl(μ_a, m), so Newton's
     method finds x_a.
 
     Reference: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence,

@@ -493,7 +493,7 @@ class RewardInteraction(SlateInversePropensity):
     """V = Σ_k Σ_i w_i,1:k r_ik / Σ_i w_i,1:k, with w_i,1:k = Π_j≤k w_ij.
 
     The reward of a position is weighted by the items down to this position. Consistent if users
-    read from the top, so that a reward depends on the items above and at its position: the cascade
+    read from the top, so a reward depends on the items above and at its position: the cascade
     model is a special case. The weights of each position are normalized, which reduces the
     variance and adds a bias of order 1/n.
 
@@ -554,7 +554,7 @@ class PositionBased(SlateInversePropensity):
     """V = (1/n) Σ_i Σ_k r_ik Σ_j θ_j π(a_ik at j) / Σ_j θ_j p(a_ik at j).
 
     Unbiased if E[r_k] = θ_k γ(a_k): a user examines position k with probability θ_k and, if so, is
-    attracted by the item with probability γ(a). An item then tells about all positions, so that its
+    attracted by the item with probability γ(a). An item then tells about all positions, so its
     weight is at most the largest of its weights in ``iips``. Only ratios of the examination θ
     matter, which are estimated by θ_k ∝ (1/n) Σ_i r_ik / p(a_ik at k); this needs a log that can
     place every item at every position.

@@ -135,7 +135,7 @@ TASTE_DEVIATION = 0.5
 """The standard deviation of each coordinate of a, and so of a·c, because contexts have length 1."""
 BEST_PRICE_RANGE = (0.2, 0.8)
 """The range of the best price of an average buyer, as shares of the way from low to high: away
-from the ends, so that the best price is not a matter of the bounds."""
+from the ends, so the best price is not a matter of the bounds."""
 
 
 class Demand(NamedTuple):
@@ -157,7 +157,7 @@ class Pricing(WithOutcome[Demand]):
 
     With α = a₀ + a·c the mean reward is p σ(α − β p). Its derivative is 0 if 1 + e^(α − βp) = βp.
     With u = βp − 1 this is u eᵘ = e^(α − 1), so p* = (1 + W(e^(α − 1))) / β, where W is Lambert's
-    function. The mean reward rises up to p* and falls after it, so that a p* outside the range is
+    function. The mean reward rises up to p* and falls after it, so a p* outside the range is
     moved to the nearer end.
 
     Reference: Aravindakshan and Ratchford (2011), Solving share equations in logit models using the
@@ -410,7 +410,7 @@ class FourierStatistics(NamedTuple):
         response = (self.response - mean[:, None] * self.features) / deviation[:, None]
         size = self.response.shape[1]
         root = np.linalg.cholesky(self.precision + ridge * np.eye(size))
-        # A = L Lᵀ, so that Lᵀ⁻¹ (L⁻¹ b + scale ξ) has mean A⁻¹ b and covariance scale² A⁻¹.
+        # A = L Lᵀ, so Lᵀ⁻¹ (L⁻¹ b + scale ξ) has mean A⁻¹ b and covariance scale² A⁻¹.
         noise = scale * rng.standard_normal((len(root), size, count))
         half = np.linalg.solve(root, response[..., None]) + noise
         return np.linalg.solve(root.swapaxes(1, 2), half).swapaxes(1, 2)
@@ -450,7 +450,7 @@ class FourierThompson(Policy[FourierState]):
     N(A⁻¹ Σ r φ, ``scale``² A⁻¹) with A = ``ridge`` I + Σ φ φᵀ. Larger ``scale`` explores more.
 
     Every real-valued part has ``points`` cells; within a cell the action is uniform. At every
-    update ``draws`` functions are drawn, and each decision uses one of them at random, so that
+    update ``draws`` functions are drawn, and each decision uses one of them at random, so
     π(x | c) is the share of functions that are highest in the cell of x, over the cell's volume.
 
     Reference: Rahimi and Recht (2007); Chowdhury and Gopalan (2017).

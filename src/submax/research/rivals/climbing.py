@@ -281,7 +281,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
     optimization; Graepel et al. (2010) for the regression.
 
     *Departs from the paper:* the context has no effects. All decisions between two updates share
-    the same draws, so that their probabilities can be computed. Slots are visited in turn instead
+    the same draws, so their probabilities can be computed. Slots are visited in turn instead
     of in random order. The prior variance is divided among the effects instead of 1 for each, and
     the intercept's is larger.
     """
@@ -357,7 +357,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
     def restricted(self, state: HillClimbingState, choices: Choices) -> HillClimbingState:
         """Restrict the posterior, and draw and climb again among these choices.
 
-        The seed of the new draws is a hash of the posterior and the last draws, so that the same
+        The seed of the new draws is a hash of the posterior and the last draws, so the same
         state gives the same probabilities.
         """
         effects, kept = SlotEffects(state.problem.space.choices).restricted(choices)

@@ -51,7 +51,7 @@ class AdvantageConditioned(Policy[AdvantageConditionedState]):
 
     Reference: Kumar et al. (2019), the variant with advantages (RCP-A).
 
-    *Departs from the paper:* there is one step, so that V needs no bootstrapping. The advantage of
+    *Departs from the paper:* there is one step, so V needs no bootstrapping. The advantage of
     a decision is computed once, when its reward is learned from, by the V of that time.
     """
 
@@ -78,7 +78,7 @@ class AdvantageConditioned(Policy[AdvantageConditionedState]):
         self, problem: Problem, replicas: int, rng: np.random.Generator
     ) -> AdvantageConditionedState:
         one_arm = Problem(Arms(1), problem.context_width, problem.scale)
-        # Rewards are scaled to the range from 0 to 1, so that an advantage is between −1 and 1.
+        # Rewards are scaled to the range from 0 to 1, so an advantage is between −1 and 1.
         scale = Continuous(low=-1.0, high=1.0, quantiles=(0.0, 1.0), asked=self.levels)
         advantages = replace(problem, scale=scale)
         return AdvantageConditionedState(

@@ -45,7 +45,7 @@ class PolicyNetworkDesign(Design[Network]):
         return Network.drawn(latent + self.context_width, outputs, self.hidden, 0, "plain", rng)
 
     def informed(self, model: Network, share: NDArray[np.float32]) -> Network:
-        """Return the model with a head of zeros, so that training begins at a uniform policy."""
+        """Return the model with a head of zeros, so training begins at a uniform policy."""
         head = Dense(np.zeros_like(model.head.weight), np.zeros_like(model.head.bias))
         return Network(model.trunk, head)
 
@@ -70,7 +70,7 @@ class PolicyDesign(PolicyNetworkDesign):
     A and log q, the first two numbers of the encoded reward, are the advantage and the logged
     log-probability of a; W is ``largest_weight``. G are the other numbers: either none, or a value
     for each joint action b. The gradient of the first two terms is that of the estimated expected
-    reward. λ is ``regularization``, and u is a uniform action, so that the last term is λ times the
+    reward. λ is ``regularization``, and u is a uniform action, so the last term is λ times the
     divergence of π from the uniform policy, up to a constant.
 
     Reference: Williams (1992); Ionides (2008) for truncated importance weights.
@@ -246,7 +246,7 @@ class SlateCVAEDesign(CVAEDesign):
 
 
 FIRST_DEVIATION = 0.05
-"""Standard deviation of the parameters when training begins: small beside Glorot's weights, so that
+"""Standard deviation of the parameters when training begins: small beside Glorot's weights, so
 the first gradients are not mostly noise."""
 
 
@@ -359,7 +359,7 @@ def _joined(network: Any) -> jax.Array:
 
 
 UNCONDITIONED = 0.2
-"""Share of rows whose reward is hidden in training, so that the network also learns to predict an
+"""Share of rows whose reward is hidden in training, so the network also learns to predict an
 action without a reward; between the 0.1 and 0.25 that are common."""
 
 

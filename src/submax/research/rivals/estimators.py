@@ -188,7 +188,7 @@ class Denoising(NetworkEstimator):
     at noise that is drawn at every update and kept, and takes ``noise_steps`` steps, in which the
     prediction is x̂_none + ω (x̂_r − x̂_none), with x̂_none the prediction without a reward and ω the
     ``guidance``: above 1 the reward has more influence than in the data. The end of a path is
-    blurred by τ = ``spread``, as a share of the range of a number, so that every action has a
+    blurred by τ = ``spread``, as a share of the range of a number, so every action has a
     known probability or density (`DenoisedBelief`). It is made for real-valued actions; choices are
     treated as numbers of which the largest is chosen.
 
@@ -383,7 +383,7 @@ class DecodedSequence(ConditionalDistribution):
     def prob_of_all(self) -> Floats:
         """Return the probability of every joint action, last slot fastest: ``[R, n, L, M]``.
 
-        The choices of earlier slots are expanded like a tree, so that the last slot, usually the
+        The choices of earlier slots are expanded like a tree, so the last slot, usually the
         widest one, adds no evaluations of the network.
         """
         replicas, levels, rows, hidden = self.given.shape
@@ -446,14 +446,14 @@ class SequenceBelief(NetworkBelief):
 class Autoregressive(NetworkEstimator):
     """π(a | c, r) = Π_s p(a_s | a_1 … a_{s−1}, c, r), with one network p for all slots s.
 
-    Any distribution over joint actions has this form, so that choices of different slots may depend
+    Any distribution over joint actions has this form, so choices of different slots may depend
     on each other; no latent variable is needed, and all probabilities are exact. A draw evaluates
     the network once for each slot.
 
     Reference: Chen et al. (2021), a decision transformer for one decision: return, state, then the
     parts of the action as a sequence.
 
-    *Departs from the paper:* the sequence is short and its length is fixed, so that the network has
+    *Departs from the paper:* the sequence is short and its length is fixed, so the network has
     two hidden layers which read all earlier choices, and no attention. The reward enters as in the
     paper's own networks (``injection``), not as a token. Decisions do not condition on one high
     return; a strategy weighs the reward levels.

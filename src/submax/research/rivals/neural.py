@@ -475,7 +475,7 @@ class VarianceBelief(NamedTuple):
 
     *Departs from the paper:* both networks read the action as an input, and are trained again on
     all observations at each update. Squared residuals are predicted by a sigmoid, trained by
-    cross-entropy, so that s² cannot be negative.
+    cross-entropy, so s² cannot be negative.
     """
 
     mean: ValueBelief
@@ -639,7 +639,7 @@ class DropoutThompson(ValueNetworkPolicy[DropoutState], TabularPolicy[DropoutSta
 
 
 CANDIDATE_ACTIVATIONS = 2**18
-"""About how many activations one step of a climb holds: 1 MB of float32, so that they stay in the
+"""About how many activations one step of a climb holds: 1 MB of float32, so they stay in the
 cache of one core."""
 
 

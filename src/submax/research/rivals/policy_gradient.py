@@ -518,7 +518,7 @@ class GenerativePolicyGradient(GradientPolicy):
     Σ_i w_i (r_i − b) ∇ log p(a_i | c_i) goes through the logarithm of the mean over z, with new
     draws in every step; b is the mean reward, and w_i = min(p(a_i | c_i) / q_i, W) the importance
     weight, with W the ``largest_weight``. λ = ``regularization`` is the weight of the divergence
-    from the uniform policy. Z draws are kept from one update to the next, so that decisions have
+    from the uniform policy. Z draws are kept from one update to the next, so decisions have
     exact probabilities. Decisions are made by π = ε / M + (1 − ε) p.
 
     Reference: Cheng et al. (2022), who combine policy gradient with a generative network to place

@@ -154,8 +154,8 @@ def _arm_sentences(
     ever = comparison(menu, bandit.read.tallies()[0])
     if ever is not None and ever.low > 0 and ever.ahead != shown.name:
         said.append(
-            f"Over the whole time '{ever.ahead}' earned most, but that has changed: the bandit now "
-            f"shows '{shown.name}'."
+            f"Over the whole time '{ever.ahead}' earned most, but this has changed: the "
+            f"bandit now shows '{shown.name}'."
         )
     elif ever is not None and ever.low > 0:
         by = interval(ever.low, ever.high, unit, difference=True)

@@ -1,4 +1,4 @@
-// Draws every <figure data-chart> from the table that it holds, so that the numbers are on the
+// Draws every <figure data-chart> from the table that it holds, so the numbers are on the
 // page once, and people who cannot see a chart read the same ones.
 "use strict";
 (() => {

@@ -76,7 +76,7 @@
     place.textContent = text;
     const fields = [...form.elements].filter((one) => one.name);
     for (const one of fields) one.setAttribute("aria-invalid", text !== "");
-    // A page with the focus in a form is not replaced, so that what was typed can be corrected.
+    // A page with the focus in a form is not replaced, so what was typed can be corrected.
     if (text) fields[0]?.focus();
   }
 
@@ -136,7 +136,7 @@
   });
 
   // A page is not replaced while somebody types in it, and what was unfolded stays so. A page that
-  // nobody sees is not loaded again, so that open tabs cost the server nothing.
+  // nobody sees is not loaded again, so open tabs cost the server nothing.
   let open = [];
   addEventListener("htmx:beforeRequest", (event) => {
     const typing = document.activeElement?.closest("#content form");
