@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Booleans, Floats
+from submax.core.arrays import Booleans
 from submax.core.checks import one_of, positive
 from submax.core.errors import InputError, NotFoundError
 from submax.core.summary import counted, number
@@ -217,8 +217,7 @@ class Overview(NamedTuple):
 
     ``rows`` were evaluated and ``learned_rows`` were learned from. ``rewards`` and
     ``propensities`` are the lowest, the mean and the highest one; ``estimated`` propensities are
-    those that a model estimated. ``overlap`` has for each policy the rows and the sum of weights in
-    each interval of weights. ``settings`` are the arguments of the comparison, and ``digest``
+    those that a model estimated. ``settings`` are the arguments of the comparison, and ``digest``
     identifies the log: it is a SHA-256 hash of the contexts, actions and rewards of all rows.
     """
 
@@ -231,7 +230,6 @@ class Overview(NamedTuple):
     choices: Sequence[ChoiceFacts]
     settings: Mapping[str, Any]
     digest: str
-    overlap: Mapping[str, Floats] = {}
     slices: Sequence[SliceEstimate] = ()
 
 
@@ -239,8 +237,8 @@ class Comparison(NamedTuple):
     """All estimates, policies in the order given, and ``notes``: sentences about the log.
 
     ``level`` is that of the confidence intervals, such as 0.95. ``differences`` are those of all
-    policies that were evaluated on the same rows as the baseline. ``overview`` has the data checks,
-    the weights of the policies, and the estimates of slices. All values are rewards per ``unit``: a
+    policies that were evaluated on the same rows as the baseline. ``overview`` has the data checks
+    and the estimates of slices. All values are rewards per ``unit``: a
     decision, or a slate of several positions.
     """
 
@@ -649,7 +647,6 @@ class Evaluation:
         estimates: dict[str, list[Estimate]] = {}
         differences: dict[str, list[Difference]] = {}
         slices: dict[str, list[SliceEstimate]] = {}
-        overlap: dict[str, Floats] = {}
         overview: Overview | None = None
         # Policies that learned before from some rows may be evaluated on others.
         for rows in dict.fromkeys([main, *(one for one, _ in self._rows.values())]):
@@ -680,7 +677,6 @@ class Evaluation:
                 else:
                     own = [*whole.cautions(found.log, largest, untaken), *cautions]
                     own = [LEARNED_FROM_ALL, *own] if self._rows[name][1] else own
-                    overlap[name] = whole.overlap
                     notes += self._eligibility(name, found.log, sample)
                 estimates[name] = self._estimates(name, whole, own, found.log.mean_reward)
                 best = next(one for one in estimates[name] if one.recommended)
@@ -700,10 +696,7 @@ class Evaluation:
             notes,
             self.options.level,
             [one for name in order for one in differences.get(name, ())],
-            overview._replace(
-                overlap={name: overlap[name] for name in self._candidates},
-                slices=[one for name in order for one in slices[name]],
-            ),
+            overview._replace(slices=[one for name in order for one in slices[name]]),
         )
 
     def _overview(self, sums: LogSums, choices: Sequence[ChoiceFacts], baseline: str) -> Overview:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -187,26 +186,6 @@ class WeightSums(Additive, frozen=True):
         )
 
 
-EDGES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-"""Ends of the intervals of weights, each twice the one before. Weights average 1; the last interval
-has no end."""
-EDGE_LABELS = ("0", *(f"{low:g} to {high:g}" for low, high in pairwise(EDGES)), "above 64")
-
-
-def overlap_of(weight: Floats, count: Floats | None = None) -> Floats:
-    """Return the decisions and the sum of weights in each interval of weights, ``[2, intervals]``.
-
-    The first interval is the weight 0. A policy that resembles the log has weights near 1. If few
-    rows have most of the sum, the estimates rely on these rows.
-
-    >>> overlap_of(np.array([0.0, 1.0, 1.0, 100.0]))[0].tolist()
-    [1.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
-    """
-    place, size = np.searchsorted(EDGES, weight, side="left"), len(EDGE_LABELS)
-    rows = np.bincount(place, count, minlength=size)
-    return np.stack([rows, np.bincount(place, weigh(weight, count), minlength=size)]).astype(float)
-
-
 class PolicySums(Additive, frozen=True):
     """Sums about a policy over its evaluated rows, and for each estimator those of its terms.
 
@@ -222,7 +201,6 @@ class PolicySums(Additive, frozen=True):
     kept: float
     parts: dict[str, WeightSums]
     unsupported: float
-    overlap: Floats
     estimates: dict[str, TermSums]
 
     @classmethod
@@ -256,7 +234,6 @@ class PolicySums(Additive, frozen=True):
             decisions if sampling is None else decisions * mean(sampling, count),
             parts,
             0.0 if about.unsupported is None else decisions * mean(about.unsupported, count),
-            overlap_of(weight, count),
             estimates,
         )
 

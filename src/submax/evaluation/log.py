@@ -21,7 +21,6 @@ from submax.core.summary import Summary, counted, listed, number, percentage
 from submax.evaluation.disk import ColumnFile, TemporaryFolder, pieces, release, taken
 from submax.evaluation.propensities import with_estimated_propensities
 from submax.evaluation.reading import (
-    LogDeclaration,
     arrays_table,
     eligible_mask,
     obp_table,
@@ -470,9 +469,9 @@ class Log:
         jobs = available_cores() if jobs is None else jobs
         whole_number("jobs", jobs, at_least=1)
         disk = OnDisk(TemporaryFolder(), jobs, scheduler) if on_disk else None
-        declared = LogDeclaration(schema, actions, context, rewards, action_features)
-        text = TextFormat(separator, decimal)
-        folder = None if disk is None else disk.folder
+        declared = {"schema": schema, "actions": actions, "context": context, "rewards": rewards}
+        declared["action_features"] = action_features
+        text, folder = TextFormat(separator, decimal), None if disk is None else disk.folder
         read = read_log(source, columns or {}, declared, skip_bad_rows, text, folder)
         return cls(**read, disk=disk)
 

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -519,47 +519,41 @@ class ContextColumns:
 # The log ------------------------------------------------------------------------------------------
 
 
-class LogDeclaration(NamedTuple):
-    """What a caller declares about a log: a whole ``schema``, or actions, context and rewards."""
-
-    schema: Schema | None = None
-    actions: object = None
-    context: object = None
-    rewards: object = None
-    action_features: object = None
-
-
 def read_log(
     source: Any,
     columns: Mapping[str, Any],
-    declared: LogDeclaration,
+    declared: Mapping[str, Any],
     skip_bad_rows: bool,
     text: TextFormat = PLAIN,
     folder: TemporaryFolder | None = None,
 ) -> dict[str, Any]:
-    """Return the values of the fields of a ``Log``, with columns in files of a folder, if any."""
+    """Return the values of the fields of a ``Log``, with columns in files of a folder, if any.
+
+    ``declared`` may have a whole schema, actions, context, rewards and action_features.
+    """
     opened = open_source(source, text)
+    declared = {name: one for name, one in declared.items() if one is not None}
     names = find_columns(opened.columns, columns)
-    schema = declared.schema or opened.schema
+    schema = declared.get("schema", opened.schema)
     menu = None if schema is None else schema.menu
     # If the caller names the columns of the context, they need not be those of the export.
-    use_fields = schema is not None and (declared.schema is not None or "context" not in columns)
+    use_fields = schema is not None and ("schema" in declared or "context" not in columns)
     fields = schema.context if schema is not None and use_fields else None
     rewards = None if schema is None else schema.rewards
-    if declared.actions is not None:
-        menu = ActionSpec.of(declared.actions)
-    if declared.context is not None:
-        fields = ContextSchema.of(declared.context)
-    if declared.rewards is not None:
-        rewards = rewards_of(declared.rewards)
+    if "actions" in declared:
+        menu = ActionSpec.of(declared["actions"])
+    if "context" in declared:
+        fields = ContextSchema.of(declared["context"])
+    if "rewards" in declared:
+        rewards = rewards_of(declared["rewards"])
     if menu is not None and not menu.plain and list(names.actions) == [ARMS]:
         # A single column of actions is that of the only slot or interval.
         parts = [*(slot.name for slot in menu.slots), *(one.name for one in menu.ranges)]
         if len(parts) == 1:
             names = msgspec.structs.replace(names, actions={parts[0]: names.actions[ARMS]})
     features = None
-    if declared.action_features is not None:
-        features = read_action_features(declared.action_features)
+    if "action_features" in declared:
+        features = read_action_features(declared["action_features"])
         if menu is not None:
             # Refuse features that do not suit the menu before the log is read.
             described_menu(menu, features)

@@ -23,7 +23,7 @@ from submax.evaluation.comparison import (
     rule_of,
     some_names,
 )
-from submax.evaluation.diagnostics import EDGE_LABELS, kind_of
+from submax.evaluation.diagnostics import kind_of
 from submax.evaluation.policies import LOGGING_POLICY
 
 # Warnings -----------------------------------------------------------------------------------------
@@ -324,7 +324,6 @@ def rendered(found: Comparison, command: str | None) -> str:
         most=MOST_NAMED,
         warnings=warnings_of(found.estimates),
         rule=f"{capital(rule_of(found.estimators()[1:]))}.",
-        weights=EDGE_LABELS,
         calibrated=checked,
         calibration_scale=AxisScale.of([1.0, *ends]),
         calibration_errors=CALIBRATION_ERRORS,

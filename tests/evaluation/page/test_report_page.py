@@ -82,13 +82,6 @@ def test_slices_of_a_category_are_the_estimates_of_their_rows(found):
     assert set(found.to_pandas("slices")["slice"]) == {HOSTILE, "age"}
 
 
-def test_overlap_counts_all_rows_and_all_weight(found):
-    for policy, overlap in found.overview.overlap.items():
-        about = next(one.diagnostics for one in found.estimates if one.policy == policy)
-        assert overlap[0].sum() == about.rows
-        assert overlap[1].sum() == pytest.approx(about.mean_weight * about.rows)
-
-
 def test_wrong_slices_and_paths_are_refused(found, tmp_path):
     log = Log.read({"action": ["A", "B"] * 5, "reward": [0, 1] * 5, "propensity": [0.5] * 10})
     for wrong in (["age"], "age"):

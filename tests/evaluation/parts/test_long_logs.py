@@ -149,7 +149,6 @@ def test_the_overview_is_that_of_a_log_in_memory(folder_of, seed, tmp_path, comp
     for one, other in zip(mine.choices, whole.choices, strict=True):
         assert one[:3] == other[:3]
         assert one.z == pytest.approx(other.z)
-    np.testing.assert_allclose(mine.overlap["greedy"], whole.overlap["greedy"])
     found.report(tmp_path / "report.html")
     assert mine.digest in (tmp_path / "report.html").read_text(encoding="utf-8")
 

@@ -182,6 +182,5 @@ def test_the_report_of_slates_has_all_numbers(rng, tmp_path):
     place = np.nonzero(slates.item == slates.items.index("A"))
     assert facts["", "A"].rows == len(place[0])
     assert facts["", "A"].reward == pytest.approx(slates.reward[place].mean())
-    assert found.overview.overlap["new"][0].sum() == len(slates)
     table = found.to_pandas("actions")
     assert table["action"].tolist() == [one.name for one in found.overview.choices]

@@ -22,7 +22,6 @@ from submax.evaluation.diagnostics import (
     ChoiceFacts,
     Diagnostics,
     errors_from_one,
-    overlap_of,
 )
 from submax.evaluation.intervals import INTERVALS, ConfidenceInterval
 from submax.evaluation.policies import LOGGING_POLICY
@@ -661,7 +660,7 @@ def compare_rankings(
     based = RANKING_ESTIMATORS["sips"].terms(evidence)
     first = _estimate(LOGGING_POLICY, RANKING_ESTIMATORS["sips"], evidence, units, settings)
     estimates = [first._replace(estimator="mean", cautions=(), recommended=True)]
-    differences, overlap = list[Difference](), dict[str, Floats]()
+    differences = list[Difference]()
     for name, target in targets.items():
         evidence, found = logged.about(target), list[Estimate]()
         for short in dict.fromkeys(estimators) or RANKING_ESTIMATORS:
@@ -678,8 +677,6 @@ def compare_rankings(
             else:
                 found.append(_estimate(name, estimator, evidence, units, settings))
         best = min(found, key=lambda one: len(one.cautions))
-        weight = _slate_weight(RANKING_ESTIMATORS[best.estimator], evidence)
-        overlap[name] = overlap_of(weight)
         for one in found:
             marked = one._replace(recommended=one is best)
             estimates.append(marked)
@@ -689,7 +686,7 @@ def compare_rankings(
             of = (name, LOGGING_POLICY, one.estimator, sums.value, ends, sums.error)
             differences.append(Difference(*of, len(slates), level, marked.recommended))
     shown = {"policies": ", ".join(targets), "estimators": ", ".join(estimators) or "all"}
-    overview = _overview(slates, {**shown, **settings}, overlap)
+    overview = _overview(slates, {**shown, **settings})
     return Comparison(estimates, list(dict.fromkeys(notes)), level, differences, overview, SLATE)
 
 
@@ -766,9 +763,7 @@ def _cautions(estimator: SlateInversePropensity, found: Diagnostics) -> Iterator
         yield f"{estimator.short} assumes that {assumed}, which is not tested"
 
 
-def _overview(
-    slates: Slates, settings: Mapping[str, Any], overlap: Mapping[str, Floats]
-) -> Overview:
+def _overview(slates: Slates, settings: Mapping[str, Any]) -> Overview:
     """Return the data checks of a log of slates: rewards by slate, by item and by position.
 
     The propensities of items are not checked: which items could have been in a slate is not known.
@@ -793,7 +788,6 @@ def _overview(
         ],
         settings=settings,
         digest=slates.fingerprint,
-        overlap=overlap,
     )
 
 
