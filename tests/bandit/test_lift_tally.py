@@ -10,10 +10,10 @@ from submax.bandit.lift import (
     PLANNED_DECISIONS,
     SAMPLE_RATIO_ERROR,
     LiftTally,
-    SampleRatio,
     UnitSample,
     cluster_of,
     log_evidence,
+    sample_ratio,
 )
 from submax.sequential.mixture_boundary import log_mixture, mixing_precision, mixture_boundary
 
@@ -215,9 +215,9 @@ def test_a_wrong_sample_ratio_is_found(seed):
     # One in ten decisions of the holdout is lost.
     chosen = rng.binomial(200_000, 0.09 / 0.99)
     # An alarm begins about 5 standard deviations below 0.1, which is 9 above what is expected here.
-    assert SampleRatio.of(0.1, int(chosen), 200_000).alarm
-    assert not SampleRatio.of(0.1, 2000, 20_000).alarm
-    assert SampleRatio.of(0.1, 0, 0).p_value == 1.0
+    assert sample_ratio(0.1, int(chosen), 200_000).alarm
+    assert not sample_ratio(0.1, 2000, 20_000).alarm
+    assert sample_ratio(0.1, 0, 0).p_value == 1.0
 
 
 def test_the_estimate_is_unbiased(seed):

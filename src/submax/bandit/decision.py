@@ -62,7 +62,11 @@ class UnknownDecisionWarning(UserWarning):
 
 
 class SampleRatioReport(msgspec.Struct, frozen=True):
-    """Whether a group has the share that it should have; see ``SampleRatio``."""
+    """Whether a group has the share that it should have.
+
+    If it does, the chance that ``p_value`` is ever below ε is at most ε; ``alarm``: it is below
+    0.01.
+    """
 
     expected: float
     observed: float

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -262,37 +262,30 @@ class GroupComparison(msgspec.Struct):
         share: Floats,
         in_group: Booleans,
         reward: Floats,
-        unit: NDArray[np.object_],
+        units: list[Any],
     ) -> None:
-        """Take further decisions into account, in the order in which they matured."""
+        """Take further decisions into account, in the order in which they matured.
+
+        Decisions with other shares or other actions are not comparable: then all begins again.
+        """
         changes = np.flatnonzero((np.diff(since) != 0) | (np.diff(share) != 0)) + 1
-        ends = [0, *changes.tolist(), len(since)]
-        for first, last in pairwise(ends):
-            part = slice(first, last)
-            settings = int(since[first]), float(share[first])
-            self._add_alike(*settings, in_group[part], reward[part], unit[part].tolist())
-
-    def _add_alike(
-        self, since: int, share: float, in_group: Booleans, reward: Floats, units: list[Any]
-    ) -> None:
-        """Add decisions whose groups were drawn by the same settings."""
-        if since < self.since:
-            # Another process had not read the newest settings when it decided.
-            return
-        tally = self.tally
-        if tally is None or since > self.since or share != tally.share:
-            tally = self._begin(since, share)
-        self.tally = tally.add(reward, in_group, units)
-        for is_chosen, unit in zip(in_group.tolist(), units, strict=True):
-            if unit is None or self.sample.is_new(unit):
-                self.counted += 1
-                self.chosen += is_chosen
-
-    def _begin(self, since: int, share: float) -> LiftTally:
-        """Forget everything: decisions with other shares or other actions are not comparable."""
-        self.since, self.counted, self.chosen = since, 0, 0
-        self.sample = UnitSample({})
-        return LiftTally(share, self.start)
+        for first, last in pairwise([0, *changes.tolist(), len(since)]):
+            drawn_since, drawn_share, part = (
+                int(since[first]),
+                float(share[first]),
+                slice(first, last),
+            )
+            if drawn_since < self.since:
+                # Another process had not read the newest settings when it decided.
+                continue
+            if self.tally is None or drawn_since > self.since or drawn_share != self.tally.share:
+                self.since, self.counted, self.chosen = drawn_since, 0, 0
+                self.sample, self.tally = UnitSample({}), LiftTally(drawn_share, self.start)
+            self.tally = self.tally.add(reward[part], in_group[part], units[part])
+            for is_chosen, unit in zip(in_group[part].tolist(), units[part], strict=True):
+                if unit is None or self.sample.is_new(unit):
+                    self.counted += 1
+                    self.chosen += is_chosen
 
 
 HOLDOUT, CONTROL = "holdout", "control"
@@ -314,17 +307,17 @@ def compare(
 ) -> None:
     """Add decisions, in the order in which they matured, to the comparisons they belong to."""
     since = np.array([one.since for one in groups], np.int64)
-    unit = np.array(units, np.object_)
     is_held_out = np.array([one.group == HOLDOUT for one in groups])
     is_control = np.array([one.group == CONTROL for one in groups])
     holdout = np.array([one.holdout_share for one in groups])
     # Only decisions that were not held out could be the control.
     control = np.where(is_held_out, 0.0, [one.control_share for one in groups])
     for group, share, chosen in ((HOLDOUT, holdout, is_held_out), (CONTROL, control, is_control)):
-        which = share > 0
-        if which.any():
+        which = np.flatnonzero(share > 0)
+        if len(which):
+            of_these = [units[place] for place in which.tolist()]
             comparisons[group].add(
-                since[which], share[which], chosen[which], reward[which], unit[which]
+                since[which], share[which], chosen[which], reward[which], of_these
             )
 
 
@@ -335,25 +328,16 @@ SAMPLE_RATIO_ERROR = 0.01
 """The probability of a false alarm, at all looks together."""
 
 
-class SampleRatio(NamedTuple):
-    """The ``expected`` and the ``observed`` share of a group, and whether they contradict.
+def sample_ratio(expected: float, chosen: int, count: int) -> SampleRatioReport:
+    """Test the ``chosen`` of ``count`` independent draws with the chance ``expected``.
 
-    ``p_value`` is valid at every look: if the group is drawn as it should be, the chance that it is
-    ever below ε is at most ε. ``alarm`` means that it is below ``SAMPLE_RATIO_ERROR``.
+    The p-value is valid at every look: if the group is drawn as it should be, the chance that it is
+    ever below ε is at most ε.
     """
-
-    expected: float
-    observed: float
-    p_value: float
-    alarm: bool
-
-    @classmethod
-    def of(cls, expected: float, chosen: int, count: int) -> "SampleRatio":
-        """Test the ``chosen`` of ``count`` independent draws with the chance ``expected``."""
-        evidence = float(log_evidence(expected, np.array(chosen), np.array(count)))
-        p_value = float(np.exp(-max(evidence, 0.0)))
-        observed = chosen / count if count else expected
-        return cls(expected, observed, p_value, p_value < SAMPLE_RATIO_ERROR)
+    evidence = float(log_evidence(expected, np.array(chosen), np.array(count)))
+    p_value = float(np.exp(-max(evidence, 0.0)))
+    observed = chosen / count if count else expected
+    return SampleRatioReport(expected, observed, p_value, p_value < SAMPLE_RATIO_ERROR)
 
 
 def log_evidence(expected: float, chosen: Integers, count: Integers) -> Floats:
@@ -398,117 +382,94 @@ def lift_reports(
             "decisions have matured"
         )
     reports = []
-    if rails.holdout:
-        found = _current(comparisons[HOLDOUT], since, rails.holdout)
-        reports.append(_report(settings, HOLDOUT, rails.baseline, found, aa_test=rails.aa_test))
-    if rails.control_share:
-        found = _current(comparisons[CONTROL], since, rails.control_share)
-        reports.append(_report(settings, CONTROL, rails.control, found, aa_test=False))
+    for against, share, action, aa_test in (
+        (HOLDOUT, rails.holdout, rails.baseline, rails.aa_test),
+        (CONTROL, rails.control_share, rails.control, False),
+    ):
+        found = comparisons[against]
+        if found.tally is None or found.since < since:
+            # No decision has matured since the groups changed.
+            found = GroupComparison(since, found.start)
+        tally = found.tally or LiftTally(share, found.start)
+        if share:
+            reports.append(_report(settings, against, action, found, tally, aa_test))
     return reports
 
 
-def _current(comparison: GroupComparison, since: int, share: float) -> GroupComparison:
-    """The comparison, or an empty one if no decision has matured since the groups changed."""
-    if comparison.tally is None or comparison.since < since:
-        return GroupComparison(since, comparison.start, LiftTally(share, comparison.start))
-    return comparison
-
-
 def _report(
-    settings: Settings, against: str, action: Any, comparison: GroupComparison, *, aa_test: bool
+    settings: Settings,
+    against: str,
+    action: Any,
+    comparison: GroupComparison,
+    tally: LiftTally,
+    aa_test: bool,
 ) -> LiftReport:
-    tally, bounds = comparison.tally or LiftTally(0.5), settings.scale.bounds
-    lift = tally.lift(bounds, ERROR)
-    enough = lift.exact or _smallest(comparison) >= FEWEST
-    ratio = _ratio(settings, comparison, tally.share)
-    alarm = ratio is not None and ratio.alarm
+    bounds, chosen, counted = settings.scale.bounds, comparison.chosen, comparison.counted
+    lift, (mean, mean_of_group) = tally.lift(bounds, ERROR), tally.means
+    enough = lift.exact or min(chosen, counted - chosen) >= FEWEST
+    # With reward_wait 0 decisions are counted only when a reward comes.
+    ratio = sample_ratio(tally.share, chosen, counted) if settings.reward_wait > 0 else None
+    differs = False
     if aa_test and enough:
-        alarm = alarm or not _contains(tally.lift(bounds, AA_ERROR), 0.0)
+        strict = tally.lift(bounds, AA_ERROR)
+        differs = not strict.low <= 0.0 <= strict.high
+    alarm = differs or (ratio is not None and ratio.alarm)
     return LiftReport(
         against=against,
         action=action,
-        estimate=_estimate(tally.means, lift),
+        # The difference of the means varies less than the estimate on which the interval is built,
+        # and people check it.
+        estimate=_finite(float(np.clip(mean - mean_of_group, lift.low, lift.high))),
         low=_finite(lift.low) if enough else None,
         high=_finite(lift.high) if enough else None,
         exact=lift.exact and settings.reward_wait > 0,
-        mean=_finite(tally.means[0]),
-        mean_of_group=_finite(tally.means[1]),
+        mean=_finite(mean),
+        mean_of_group=_finite(mean_of_group),
         decisions=tally.decisions - tally.held_out,
         decisions_of_group=tally.held_out,
         sample_ratio=ratio,
         aa_test=aa_test,
         alarm=alarm,
-        cautions=[*_cautions(settings, tally, enough), *_alarms(ratio, aa_test, alarm)],
+        cautions=[*_cautions(settings, tally, enough), *_alarms(ratio, differs)],
     )
 
 
-def _estimate(means: tuple[float, float], lift: Lift) -> float | None:
-    """The difference of the means that the report shows, within the interval.
-
-    It varies less than the estimate on which the interval is built, and people check it.
-    """
-    difference = means[0] - means[1]
-    return _finite(
-        min(max(difference, lift.low), lift.high) if difference == difference else difference
-    )
-
-
-def _smallest(comparison: GroupComparison) -> int:
-    """The smaller number of units, or of decisions without a unit, of the two groups."""
-    return min(comparison.chosen, comparison.counted - comparison.chosen)
-
-
-def _ratio(
-    settings: Settings, comparison: GroupComparison, share: float
-) -> SampleRatioReport | None:
-    """The sample ratio; None if decisions are counted only when a reward comes."""
-    if settings.reward_wait == 0:
-        return None
-    return SampleRatioReport(*SampleRatio.of(share, comparison.chosen, comparison.counted))
-
-
-def _contains(lift: Lift, value: float) -> bool:
-    return lift.low <= value <= lift.high
-
-
-def _cautions(settings: Settings, tally: LiftTally, enough: bool) -> list[str]:
-    found = []
+def _cautions(settings: Settings, tally: LiftTally, enough: bool) -> Iterator[str]:
     if not enough:
-        found.append(
+        yield (
             f"there is no interval yet: each group needs at least {FEWEST} units (or decisions "
             "without a unit)"
         )
     if settings.scale.bounds is None:
-        found.append(
+        yield (
             "rewards have no bounds, so the interval is approximate in small samples: declare low "
             "and high if you know them"
         )
     if tally.clusters is not None:
-        found.append("the interval is clustered by unit, and approximate for few units")
+        yield (
+            "the interval is clustered by unit, because decisions of one unit depend on each "
+            "other; it is approximate for few units"
+        )
     if settings.reward_wait == 0:
-        found.append(
-            "with reward_wait=0 a decision counts when its reward arrives, which is "
-            "unfair to a group whose rewards arrive later or less often: set a "
-            "reward_wait"
+        yield (
+            "with reward_wait=0 a decision counts when its reward comes, so a group whose rewards "
+            "come later or less often is not compared fairly: set a reward_wait"
         )
     elif settings.default_reward is None:
-        found.append("decisions without a reward do not count")
-    return found
+        yield "decisions without a reward do not count: the lift is that of decisions with one"
 
 
-def _alarms(ratio: SampleRatioReport | None, aa_test: bool, alarm: bool) -> list[str]:
-    found = []
+def _alarms(ratio: SampleRatioReport | None, differs: bool) -> Iterator[str]:
     if ratio is not None and ratio.alarm:
-        found.append(
+        yield (
             f"the group has the share {ratio.observed:.4g} instead of {ratio.expected:.4g}, so "
             "decisions of one group are lost or counted twice: do not trust the lift"
         )
-    elif aa_test and alarm:
-        found.append(
-            "both groups are treated alike, but their rewards differ: look for an "
-            "error in how actions are displayed or rewards are sent"
+    elif differs:
+        yield (
+            "both groups are decided alike, and their rewards differ: look for an error in how "
+            "actions are displayed or rewards are sent"
         )
-    return found
 
 
 def _finite(value: float) -> float | None:

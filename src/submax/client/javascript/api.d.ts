@@ -475,7 +475,12 @@ export interface RewardMany {
   rewards: Reward[];
 }
 
-/** Whether a group has the share that it should have; see ``SampleRatio``. */
+/**
+ * Whether a group has the share that it should have.
+ *
+ * If it does, the chance that ``p_value`` is ever below ε is at most ε; ``alarm``: it is below
+ * 0.01.
+ */
 export interface SampleRatioReport {
   expected: number;
   observed: number;
