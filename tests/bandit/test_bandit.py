@@ -114,26 +114,6 @@ def test_rewards_that_come_together_are_learned_from_together():
     assert bandit.decide().version == 1
 
 
-def test_a_decision_without_a_reward_is_not_learned_from_unless_told(clock):
-    for told, rows in ((None, 0), (60, 1)):
-        bandit = submax.Bandit(ARMS, clock=clock, no_reward_after=told)
-        assert not bandit.refit()
-        bandit.decide()
-        clock.now += 3600
-        result = bandit.refit()
-        assert (result.rows, result.version) == (rows, rows)
-        assert bandit.counts().get("by default", 0) == rows
-
-
-def test_a_wait_matures_decisions_as_time_passes(clock):
-    bandit = submax.Bandit(ARMS, clock=clock, reward_wait=60)
-    bandit.reward(bandit.decide().id, 1.0)
-    assert not bandit.refit()
-    assert bandit.decide().version == 0
-    clock.now += 60
-    assert bandit.decide().version == 1
-
-
 def test_choices_come_and_go_and_what_was_learned_stays(seed):
     bandit = submax.Bandit(ARMS, seed=seed)
     played(bandit, 150, seed)

@@ -447,11 +447,16 @@ def test_code_that_a_store_names_is_run_only_with_trust(tmp_path, clock):
 def test_versions_are_fitted_published_held_and_rolled_back(opened, clock, where):
     bandit = opened()
     assert not bandit.refit()
+    with raises_code("conflict"):
+        bandit.roll_back()
     for number in range(3):
         fed(bandit, clock, first=100 * number)
         assert bandit.refit().version == number + 1
     assert [one.rows for one in bandit.versions()] == [30, 60, 90]
     assert bandit.decide().version == 3
+    for version in (7, -1, "1"):
+        with raises_code("not-found"):
+            bandit.publish(version)
     assert bandit.roll_back() == 2
     fed(bandit, clock, first=500)
     bandit.refit()

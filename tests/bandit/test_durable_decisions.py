@@ -1,10 +1,8 @@
-import math
 import sys
 import threading
 import warnings
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -180,28 +178,6 @@ def test_a_changed_menu_says_nothing_about_the_pace(opened, clock, rows):
     assert fitted(bandit).ahead == 200
 
 
-def test_the_newest_version_decides_until_another_is_published_or_rolled_back_to(opened, clock):
-    bandit = opened()
-    with raises_code("conflict"):
-        bandit.roll_back()
-    versioned(bandit, clock, 3)
-    assert bandit.version == bandit.decide().version == 3
-    for version in (7, -1, "1", 1.5, math.nan):
-        with raises_code("not-found"):
-            bandit.publish(version)
-    for held, change in ((2, bandit.roll_back), (1, partial(bandit.publish, 1))):
-        assert change() == bandit.version == bandit.decide().version == held
-        fed(bandit, clock, first=5000 + 1000 * held)
-        bandit.refit()
-        assert bandit.version == opened().version == held
-    # The first version is rolled back to none.
-    assert bandit.roll_back() == bandit.decide().version == 0
-    assert bandit.publish() == bandit.version == 5
-    fed(bandit, clock, first=9000)
-    bandit.refit()
-    assert bandit.version == opened().version == 6
-
-
 def model_of(bandit, version):
     ((model,),) = bandit.store.select(
         "select model from version where number = :number", number=version
@@ -213,20 +189,6 @@ def set_model(bandit, version, model):
     bandit.store.execute(
         [("update version set model = :m where number = :n", {"m": model, "n": version})]
     )
-
-
-def test_models_of_old_versions_are_dropped_but_not_the_one_that_decides(opened, clock):
-    bandit = versioned(opened(keep_versions=2), clock, 1)
-    bandit.publish(1)
-    for number in range(2, 7):
-        fed(bandit, clock, first=1000 * number)
-        bandit.refit()
-    assert [one.version for one in bandit.versions()] == [1, 2, 3, 4, 5, 6]
-    for version in (2, 3, 4):
-        with raises_code("not-found"):
-            bandit.publish(version)
-    assert bandit.version == opened().version == 1
-    assert [bandit.publish(version) for version in (5, 6)] == [5, 6]
 
 
 # Damage
@@ -401,19 +363,6 @@ def test_versions_are_fitted_beside_after_so_many_rows_or_some_time(refit_rows, 
         assert not any(bandit.failures.values())
 
 
-def test_another_handle_on_the_store_follows_changes_and_versions():
-    store = new_store()
-    other = open_bandit(
-        store, actions=ARMS, policy={"kind": "thompson"}, reward_wait=0.01, background=False
-    )
-    with open_bandit(store, refit_rows=10**6) as follower:
-        other.retire("A")
-        wait_until(lambda: follower.menu.active == ((1, 2),))
-        other.decide()
-        wait_until(other.refit)
-        wait_until(lambda: follower.version == other.version == 1)
-
-
 @dataclass(frozen=True)
 class Slow(Thompson):
     """Fits only when it is allowed to."""
@@ -545,21 +494,3 @@ def test_the_default_learns_from_the_context(opened, clock, seed):
     # Uniform choice is right for a third, ± 5 standard errors of 0.04.
     assert abs(share_of_best(150) - 1 / 3) < 0.2
     assert share_of_best(60) > 0.9
-
-
-def test_decisions_and_rewards_of_many_threads_are_all_there_once(tmp_path):
-    told = []
-    with open_bandit(tmp_path / "b.db", actions=ARMS, background=True) as bandit:
-
-        def work(worker):
-            for number in range(30):
-                decision = bandit.decide(id=f"{worker}-{number}")
-                bandit.reward(decision.id, float(number % 2))
-                told.append((decision.id, decision.action, float(number % 2)))
-
-        in_threads([partial(work, worker) for worker in range(8)])
-        rows = bandit.store.select(
-            "select id, action, value from decision join reward on decision = decision.n"
-        )
-        assert sorted(rows) == sorted(told)
-        assert bandit.counts()["decisions"] == bandit.counts()["rewards"] == 240

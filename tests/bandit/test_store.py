@@ -754,7 +754,7 @@ def test_a_lost_connection_fails_a_call_and_not_the_store(postgres, postgres_add
         assert decide(store, "b")[0].new
         assert other.lead("fit")
         assert not store.lead("fit")
-        other.resign("fit")
+        other.close()
         assert store.lead("fit")
 
 

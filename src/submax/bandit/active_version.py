@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from submax.bandit.guard_rails import (
-    ActionIndex,
     Limit,
     Ramp,
     adds_up,
@@ -239,8 +238,14 @@ class ActiveVersion:
         self.model = model
         self._checked = PolicyWithFallback(policy, model, self.version, self._failures)
         self._ignores_context = not policy.traits.uses_context or model.width == 0
-        self._places = lru_cache(MAX_CACHED_SETS)(self._find_places)
-        self._context_free = lru_cache(MAX_CACHED_SETS)(self._without_context)
+        known, nothing = model.active, np.zeros((1, 1, model.width))
+        # None if the version lists the same actions.
+        self._places = lru_cache(MAX_CACHED_SETS)(
+            lambda eligible: None if eligible == known else find_places(eligible, known)
+        )
+        self._context_free = lru_cache(MAX_CACHED_SETS)(
+            lambda eligible: self._among(nothing, eligible)
+        )
         self._sampler = lru_cache(MAX_CACHED_SETS)(self._context_free_sampler)
 
     def with_model(self, policy: Policy[Any], model: Model, version: int) -> "ActiveVersion":
@@ -267,8 +272,7 @@ class ActiveVersion:
         if self._ignores_context:
             return self._sampler(self.active).probabilities
         context = self.model.standardization.apply(encoded)[None]
-        found = self._within_rails(self._among(context, self.active), self.active)
-        average: Floats = found.mean(axis=0)
+        average: Floats = self._within_rails(self._among(context, self.active), self.active).mean(0)
         return average
 
     def draw(
@@ -281,11 +285,10 @@ class ActiveVersion:
         """Draw among the ``eligible`` choices for each row of checked context values."""
         if not self.can_list:
             return [self._draw_unlisted(values, eligible, uniform, rng) for values in rows]
-        if uniform:
-            sampler = ActionSampler(self._uniform(eligible), eligible)
+        if uniform or self._ignores_context:
+            free = ActionSampler(self._uniform(eligible), eligible) if uniform else None
+            sampler = free or self._sampler(eligible)
             return [sampler.draw(rng) for _ in rows]
-        if self._ignores_context:
-            return [self._sampler(eligible).draw(rng) for _ in rows]
         # Listed probabilities of all rows at once could fill the memory.
         size = max(math.prod(map(len, eligible)), math.prod(map(len, self.model.active)))
         step = max(1, MAX_PROBABILITIES // size)
@@ -343,10 +346,6 @@ class ActiveVersion:
         (probabilities,) = self._within_rails(self._context_free(eligible), eligible)
         return ActionSampler(probabilities, eligible)
 
-    def _without_context(self, eligible: ChoiceIndices) -> Floats:
-        """The policy's probabilities ``[1, M]``, if they do not depend on the context."""
-        return self._among(np.zeros((1, 1, self.model.width)), eligible)
-
     def _among(self, context: Floats, eligible: ChoiceIndices) -> Floats:
         """The policy's probabilities of the eligible joint actions: ``[1, n, D] -> [n, M]``."""
         places = self._places(eligible)
@@ -378,11 +377,6 @@ class ActiveVersion:
         if not self.limits:
             return found
         return within_limits(found, eligible, self.limits, rails.minimum, control)
-
-    def _find_places(self, eligible: ChoiceIndices) -> ActionIndex | None:
-        """The places of the eligible actions; None if the version lists the same actions."""
-        known = self.model.active
-        return None if eligible == known else find_places(eligible, known)
 
     def control_place(self, eligible: ChoiceIndices) -> int | None:
         """The index of the control among the eligible joint actions.

@@ -281,24 +281,13 @@ class PostgresDatabase:
                 # This statement fails if the connection, and with it the lock, was lost.
                 self._leader.execute("select 1")
                 return True
-            sql = "select pg_try_advisory_lock(%s)"
-            row = self._leader.execute(sql, (self._lock_number(task),)).fetchone()
+            # Advisory locks belong to the whole database, in which each schema may have a store.
+            name = f"submax {self.identifier} lead {task}".encode()
+            number = int.from_bytes(blake2b(name, digest_size=8).digest(), signed=True)
+            row = self._leader.execute("select pg_try_advisory_lock(%s)", (number,)).fetchone()
             if row is not None and row[0]:
                 self._led.add(task)
             return task in self._led
-
-    def resign(self, task: str) -> None:
-        """Release the lock of a task."""
-        with self._leading, self._errors():
-            if task in self._led and self._leader is not None and not self._leader.is_lost():
-                sql = "select pg_advisory_unlock(%s)"
-                self._leader.execute(sql, (self._lock_number(task),))
-            self._led.discard(task)
-
-    def _lock_number(self, task: str) -> int:
-        # Advisory locks belong to the whole database, in which each schema may have a store.
-        name = f"submax {self.identifier} lead {task}"
-        return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
 
     # Connections
 

@@ -61,10 +61,10 @@ class RewardValues:
 
         Without a key, the key of a reward with a name is its name.
         """
+        part = self._part(name=name, slot=slot)
         if self._parts is None:
-            self._refuse_part(name, slot)
             return CheckedReward(key or DEFAULT_REWARD_KEY, self._number(value), None)
-        given = self._parts.given(value, self._name(self._parts, name, slot))
+        given = self._parts.given(value, part)
         parts = {one: self._number(number) for one, number in given.items()}
         default = str(next(iter(parts))) if len(parts) == 1 else DEFAULT_REWARD_KEY
         if key is None and not (default.isascii() and default.isprintable() and " " not in default):
@@ -72,30 +72,25 @@ class RewardValues:
             default = f"slot-{self._parts.names.index(default)}"
         return CheckedReward(key or default, self._parts.combined(parts), parts)
 
-    def _refuse_part(self, name: object, slot: object) -> None:
-        for word, given, example in (
-            ("name", name, "{'click': 1, 'purchase': 20}"),
-            ("slot", slot, "'slots'"),
-        ):
-            if given is not None:
+    def _part(self, **words: object) -> object:
+        """The name or the slot of a part; the word that the bandit does not have is refused."""
+        parts, has = self._parts, ""
+        if parts is not None:
+            has = "slot" if parts.kind == SLOTS else "name"
+        for word, given in words.items():
+            if given is not None and word != has:
+                example = "{'click': 1, 'purchase': 20}" if word == "name" else "'slots'"
+                what, instead = (
+                    ("one reward", f"leave {word} out, or declare a bandit with rewards={example}")
+                    if parts is None
+                    else (f"a reward for each {has}", f"give {has}={parts.names[0]!r}")
+                )
                 raise InputError(
-                    f"the reward has the {word} {short_repr(given)}, but this bandit has one "
-                    f"reward without a {word}: leave {word} out, or declare a bandit with "
-                    f"rewards={example}",
+                    f"the reward has the {word} {short_repr(given)}, but this bandit has {what}: "
+                    f"{instead}",
                     code=UNKNOWN_NAME,
                 )
-
-    @staticmethod
-    def _name(parts: RewardParts, name: object, slot: object) -> object:
-        word, other = ("slot", name) if parts.kind == SLOTS else ("name", slot)
-        if other is not None:
-            wrong = "name" if word == "slot" else "slot"
-            raise InputError(
-                f"the reward has the {wrong} {short_repr(other)}, but this bandit has a "
-                f"reward for each {word}: give {word}={parts.names[0]!r}",
-                code=UNKNOWN_NAME,
-            )
-        return slot if parts.kind == SLOTS else name
+        return words.get(has)
 
     def _number(self, value: object) -> float:
         number = as_number(value)

@@ -86,7 +86,20 @@ class SavedBandit(NamedTuple):
                 f"{str(path)!r} was not written by Bandit.save, or is damaged: give the "
                 "path of a saved bandit"
             ) from error
-        policy = _policy(str(path), _checked(str(path), data, facts), custom, trust)
+        header = _checked(str(path), data, facts)
+        specification = PolicySpecification.of(header.get("policy"))
+        if custom is not None and PolicySpecification.of(custom) != specification:
+            raise InputError(
+                f"{str(path)!r} holds a bandit with another policy than {custom!r:.80}, "
+                f"{specification.data!r:.200}: give the policy that was saved, or start a new "
+                "bandit with this one"
+            )
+        if custom is None and references_user_code(specification.data) and not trust:
+            raise InputError(
+                f"{str(path)!r} holds a bandit whose policy {specification.data!r:.200} names code "
+                "outside submax, which would be run: if you know this code, pass trust=True"
+            )
+        policy = custom or specification.build()
         saved, _ = read_state(data, modules_of(policy))
         if not isinstance(saved, cls):
             raise InputError(f"{str(path)!r} is damaged: use another copy of the file")
@@ -140,61 +153,24 @@ def _checked(path: str, data: bytes, facts: Any) -> dict[str, Any]:
     return header
 
 
-def _policy(
-    path: str, header: dict[str, Any], custom: Policy[Any] | None, trust: bool
-) -> Policy[Any]:
-    specification = PolicySpecification.of(header.get("policy"))
-    if custom is not None:
-        if PolicySpecification.of(custom) != specification:
-            raise InputError(
-                f"{path!r} holds a bandit with another policy than {custom!r:.80}: "
-                f"{_difference(specification.data, PolicySpecification.of(custom).data)}; "
-                "give the policy that was saved, or start a new bandit with this one"
-            )
-        return custom
-    if references_user_code(specification.data) and not trust:
-        raise InputError(
-            f"{path!r} holds a bandit whose policy {header['policy']!r:.200} names code outside "
-            "submax, which would be run: if you know this code, pass trust=True"
-        )
-    return specification.build()
-
-
-def _difference(saved: str | dict[str, Any], given: str | dict[str, Any]) -> str:
-    """The first difference between two specifications of policies, in words."""
-    if isinstance(saved, str) or isinstance(given, str):
-        return f"saved was {saved!r:.80}, and given was {given!r:.80}"
-    for key in {**saved, **given}:
-        old, new = saved.get(key), given.get(key)
-        if isinstance(old, dict) and isinstance(new, dict) and old != new:
-            return _difference(old, new)
-        if old != new:
-            was, now = (
-                f"{side[key]!r:.80}" if key in side else "its default" for side in (saved, given)
-            )
-            return f"{key} was {was} and is now {now}"
-    return "they differ"
-
-
 def generator_state(rng: np.random.Generator) -> dict[str, Any]:
     """The state of a random generator, as numbers and arrays."""
     state = dict(rng.bit_generator.state)
-    if state.get("bit_generator") not in GENERATORS:
-        raise InputError(
-            f"an rng of the type {type(rng.bit_generator).__name__} cannot be saved: "
-            f"use one of {', '.join(GENERATORS)}"
-        )
+    _check_kind(state)
     return state
 
 
 def generator_at(state: dict[str, Any]) -> np.random.Generator:
     """A random generator in a state that ``generator_state`` gave."""
-    name = state.get("bit_generator")
-    if name not in GENERATORS:
-        raise InputError(
-            f"the saved bandit has a random stream of the unknown kind {name!r:.40}: load it with "
-            "the submax that saved it"
-        )
-    bits = getattr(np.random, name)()
+    _check_kind(state)
+    bits = getattr(np.random, state["bit_generator"])()
     bits.state = state
     return np.random.Generator(bits)
+
+
+def _check_kind(state: dict[str, Any]) -> None:
+    if state.get("bit_generator") not in GENERATORS:
+        raise InputError(
+            f"an rng of the type {state.get('bit_generator')!r:.40} cannot be saved or loaded: "
+            f"use one of {', '.join(GENERATORS)}"
+        )

@@ -188,7 +188,7 @@ class SQLiteDatabase:
         with self._reader() as connection:
             connection.execute("begin")
             if lenient:
-                connection.text_factory = _lenient_text
+                connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
             try:
                 yield lambda sql, values: _batches(connection, sql, values)
             finally:
@@ -214,9 +214,6 @@ class SQLiteDatabase:
     def lead(self, task: str) -> bool:
         """Whether this process may write: the one process that may leads every task."""
         return not self.read_only
-
-    def resign(self, task: str) -> None:
-        """Do nothing: no other process can lead while this one has the file open."""
 
     def damage(self) -> Iterator[str]:
         """What SQLite finds wrong with its pages and indexes."""
@@ -332,10 +329,6 @@ def _batches(
 
 def _floor(number: float | None) -> float | None:
     return None if number is None else float(math.floor(number))
-
-
-def _lenient_text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

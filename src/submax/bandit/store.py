@@ -311,10 +311,6 @@ class Store:
         self._commits.check_process()
         return self._database.lead(task)
 
-    def resign(self, task: str) -> None:
-        """Lead a task no longer, so another process can."""
-        self._database.resign(task)
-
     def delete_decisions(self, bandit: int, where: str, **values: Any) -> int:
         """Delete decisions of a bandit and their rewards; return how many decisions.
 

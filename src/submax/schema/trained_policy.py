@@ -54,13 +54,34 @@ def check_contents(contents: Any, schema: Schema, policy: Policy[Any]) -> tuple[
     model, rows = pair
     if not isinstance(model, Model) or not isinstance(rows, Columns):
         raise InputError("it does not hold a model and rows")
-    _check_shapes(rows, schema)
-    _check_values(rows, schema)
-    _check_standardization(model.standardization, schema.context.width)
-    if model.active != schema.menu.active:
+    width, menu = schema.context.width, schema.menu
+    count = rows.reward.size if isinstance(rows.reward, np.ndarray) else 0
+    slots = len(menu.slots) + len(menu.ranges)
+    shapes = ((count, width), (count, slots), (count,), (count,))
+    for name, shape in zip(rows._fields, shapes, strict=False):
+        if not _has_shape(getattr(rows, name), shape):
+            raise InputError(f"the column {name} of its rows must have the shape {shape}")
+    limits = [(0.0, len(slot.choices) - 1.0) for slot in menu.slots]
+    low, high = np.array(limits + [(one.low, one.high) for one in menu.ranges]).T
+    whole = rows.action[:, : len(menu.slots)]
+    if not ((rows.action >= low) & (rows.action <= high)).all() or (whole % 1).any():
+        raise InputError("an action of its rows is not among its actions")
+    schema.scale.check(rows.reward)
+    columns = model.standardization if isinstance(model.standardization, Standardization) else ()
+    if not columns or not all(_has_shape(one, (width,)) for one in columns):
+        raise InputError(f"its contexts must be standardized by {width} numbers")
+    if not all(np.isfinite(one).all() for one in (rows.context, *columns)):
+        raise InputError("a context of its rows is not finite")
+    if model.active != menu.active:
         raise InputError("its model is of other choices than the active ones")
     try:
-        _check_state(model.state, schema, policy)
+        rng, problem = np.random.default_rng(0), schema.problem
+        fresh = policy.init(problem, 1, rng)
+        if type(model.state) is not type(fresh) or model.state.problem != fresh.problem:
+            raise InputError("its state is of another policy or problem than it says")
+        action = policy.act(model.state, np.zeros((1, 1, width)), rng).action
+        if not problem.space.contains(action[0]):
+            raise InputError("its policy chooses an action that is not among its actions")
     except InputError:
         raise
     except Exception as error:
@@ -69,49 +90,10 @@ def check_contents(contents: Any, schema: Schema, policy: Policy[Any]) -> tuple[
     return model, rows
 
 
-def _check_shapes(rows: Columns, schema: Schema) -> None:
-    count = rows.reward.size if isinstance(rows.reward, np.ndarray) else 0
-    slots = len(schema.menu.slots) + len(schema.menu.ranges)
-    wanted = ((count, schema.context.width), (count, slots), (count,), (count,))
-    for name, shape in zip(rows._fields[: len(wanted)], wanted, strict=True):
-        column: Any = getattr(rows, name)
-        floats = isinstance(column, np.ndarray) and column.dtype.kind == "f"
-        if not floats or column.shape != shape:
-            raise InputError(f"the column {name} of its rows must have the shape {shape}")
-
-
-def _check_values(rows: Columns, schema: Schema) -> None:
-    if not np.isfinite(rows.context).all():
-        raise InputError("a context of its rows is not finite")
-    menu = schema.menu
-    limits = [(0.0, len(slot.choices) - 1.0) for slot in menu.slots]
-    limits += [(one.low, one.high) for one in menu.ranges]
-    low, high = np.array(limits).T
-    whole = rows.action[:, : len(menu.slots)]
-    if not ((rows.action >= low) & (rows.action <= high)).all() or (whole % 1).any():
-        raise InputError("an action of its rows is not among its actions")
-    schema.scale.check(rows.reward)
-
-
-def _check_standardization(given: object, width: int) -> None:
-    arrays = given if isinstance(given, Standardization) else ()
-    good = [
-        isinstance(one, np.ndarray) and one.shape == (width,) and np.isfinite(one).all()
-        for one in arrays
-    ]
-    if not good or not all(good):
-        raise InputError(f"its contexts must be standardized by {width} numbers")
-
-
-def _check_state(state: Any, schema: Schema, policy: Policy[Any]) -> None:
-    """Raise an ``InputError`` unless the state fits policy and problem, and can decide."""
-    rng, problem = np.random.default_rng(0), schema.problem
-    fresh = policy.init(problem, 1, rng)
-    if type(state) is not type(fresh) or state.problem != fresh.problem:
-        raise InputError("its state is of another policy or problem than it says")
-    action = policy.act(state, np.zeros((1, 1, schema.context.width)), rng).action
-    if not problem.space.contains(action[0]):
-        raise InputError("its policy chooses an action that is not among its actions")
+def _has_shape(column: Any, shape: tuple[int, ...]) -> bool:
+    """Whether it is an array of floats of this shape."""
+    floats = isinstance(column, np.ndarray) and column.dtype.kind == "f"
+    return floats and column.shape == shape
 
 
 MOST_ROWS = 1_000_000
