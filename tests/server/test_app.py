@@ -1,15 +1,11 @@
-import io
 import json
 from threading import Event
 
 import jsonschema_rs
-import pyarrow.parquet as pq
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import wait_until
 
 from submax.bandit.declaring import declare
-from submax.bandit.store import open_store
 from submax.server.service import Service
 
 from .conftest import created, decided, done
@@ -31,13 +27,6 @@ def test_a_bandit_is_created_and_shown_with_what_was_declared(http):
     assert (shown["reward_wait"], shown["default_reward"], shown["version"]) == (60.0, None, 0)
     assert not shown["context_ignored"]
     assert done(http.get("/bandits")) == {"bandits": ["page"]}
-
-
-@pytest.mark.filterwarnings("ignore::submax.ContextIgnoredWarning")
-def test_a_bandit_whose_policy_ignores_the_context_says_so(http):
-    assert created(http, {**PAGE, "policy": "rcp-submax"})["context_ignored"]
-    # What has no context to ignore does not ignore it.
-    assert not created(http, {**ARMS, "policy": "rcp-submax"})["context_ignored"]
 
 
 def test_what_is_decided_and_rewarded_over_http_is_what_the_store_holds(http, store):
@@ -87,78 +76,6 @@ def test_many_decisions_and_rewards_keep_their_order(http):
     assert [(one["id"], one["status"]) for one in receipts] == [(n, "accepted") for n in names]
     again = done(http.post("/bandits/arms/decide-many", json=requests))["decisions"]
     assert again == [{**one, "repeated": True} for one in found["decisions"]]
-
-
-def test_a_decision_is_activated_once_it_was_shown(http):
-    created(http, ARMS)
-    decided(http, id="d1", activate=False)
-    assert done(http.post("/bandits/arms/activate", json={"id": "d1"}))["status"] == "accepted"
-    assert done(http.post("/bandits/arms/activate", json={"id": "d1"}))["repeated"]
-    done(http.post("/bandits/arms/activate", json={"id": "d2"}), 404)
-
-
-def test_choices_are_added_paused_resumed_and_retired(http, events):
-    created(http, ARMS)
-
-    def change(verb, choice, status=200):
-        body = {"verb": verb, "choice": choice}
-        return done(http.post("/bandits/arms/choices", json=body), status)
-
-    change("add", "D")
-    change("pause", "A")
-    change("retire", "B")
-    statuses = {one["choice"]: one["status"] for one in change("retire", "C")["actions"][""]}
-    assert statuses == {"A": "paused", "B": "retired", "C": "retired", "D": "active"}
-    assert decided(http)["action"] == "D"
-    change("resume", "A")
-    assert decided(http, eligible=["A"])["action"] == "A"
-    before = events()
-    for verb in ("add", "resume"):
-        # A retired name is not used again.
-        change(verb, "B", 409)
-    assert events() == before
-
-
-def test_a_version_is_fitted_published_rolled_back_and_let_go_again(http):
-    created(http, {**ARMS, "reward_wait": 0.05, "refit_rows": 1})
-    decision = decided(http)
-    done(http.post("/bandits/arms/reward", json={"id": decision["id"], "value": 1.0}))
-    wait_until(lambda: done(http.get("/bandits/arms/versions"))["deciding"] > 0)
-    found = done(http.get("/bandits/arms/versions"))
-    assert found["versions"][0]["rows"] == 1
-    assert len(found["versions"][0]["model"]) == 64
-    assert not found["held"]
-    assert decided(http)["version"] >= 1
-    before = done(http.post("/bandits/arms/publish", json={}))["version"]
-    assert before >= 1
-    assert done(http.post("/bandits/arms/roll-back"))["version"] < before
-    assert done(http.post("/bandits/arms/publish", json={"version": 0})) == {"version": 0}
-    assert done(http.get("/bandits/arms/versions"))["held"]
-    assert decided(http)["version"] == 0
-    assert done(http.post("/bandits/arms/publish", json={}))["version"] >= before
-    assert not done(http.get("/bandits/arms/versions"))["held"]
-
-
-def test_the_export_holds_what_was_decided_and_rewarded(http):
-    created(http, PAGE)
-    decisions = [decided(http, "page", context={"country": "de", "age": n}) for n in range(5)]
-    done(http.post("/bandits/page/reward", json={"id": decisions[2]["id"], "value": 1.0}))
-    answer = http.get("/bandits/page/export")
-    assert answer.headers["content-type"] == "application/vnd.apache.parquet"
-    rows = pq.read_table(io.BytesIO(answer.content)).to_pylist()
-    assert [row["id"] for row in rows] == [one["id"] for one in decisions]
-    assert [row["action_title"] for row in rows] == [one["action"]["title"] for one in decisions]
-    assert [row["context_age"] for row in rows] == [0.0, 1.0, 2.0, 3.0, 4.0]
-    assert [row["reward"] for row in rows] == [None, None, 1.0, None, None]
-
-
-def test_bandits_are_there_again_after_a_restart(tmp_path, serving):
-    first = serving(open_store(tmp_path / "a.db"))
-    created(first, ARMS)
-    decision = decided(first, id="d1")
-    first.close()
-    second = serving(open_store(tmp_path / "a.db"))
-    assert decided(second, id="d1") == {**decision, "repeated": True}
 
 
 def test_a_bandit_of_another_process_is_found(http, store):

@@ -137,16 +137,3 @@ def test_features_of_choices_are_declared_added_and_shown(server, shown):
     added = server.post(f"/bandits/{name}/choices", json={**ADD, "slot": "title", "ramp": 9})
     assert any("'C' is new" in sentence for sentence in added.json()["notices"])
     assert added.status_code == 200
-
-
-def test_bad_features_are_refused(server, shown):
-    for features in ({"A": {"price": 1.0}, "B": {}}, {**FEATURES, "Z": FEATURES["A"]}, [1]):
-        body = {"name": "bad", **SHOP, "action_features": features}
-        answer = server.post("/bandits", json=body)
-        assert (answer.status_code, answer.json()["code"]) == (400, "invalid-input")
-    assert "bad" not in server.get("/bandits").json()["bandits"]
-    name, _ = shown(SHOP)
-    for features in ({}, {"price": "NaN", "genre": "rock"}):
-        answer = server.post(f"/bandits/{name}/choices", json={**ADD, "features": features})
-        assert (answer.status_code, answer.json()["code"]) == (400, "invalid-input")
-    assert len(server.get(f"/bandits/{name}").json()["actions"][""]) == 2

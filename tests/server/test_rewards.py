@@ -33,23 +33,6 @@ def test_a_reward_with_a_name_or_a_slot_is_accepted(http, declaration, given):
     assert shown["kind"] == ("named" if declaration is NAMED else "slots")
 
 
-@pytest.mark.parametrize(
-    ("declaration", "given"),
-    [
-        (NAMED, {"value": 1}),
-        (NAMED, {"value": 1, "name": "buy"}),
-        (SLOTS, {"value": 1, "slot": "footer"}),
-        ({**NAMED, "rewards": "binary"}, {"value": 1, "name": "click"}),
-    ],
-)
-def test_an_undeclared_name_is_refused_and_nothing_is_stored(http, declaration, given):
-    visit = decided(http, declaration)
-    answer = http.post("/bandits/page/reward", json={"id": visit, **given})
-    assert (answer.status_code, answer.json()["code"]) == (400, "unknown-reward-name")
-    assert http.get("/bandits/page").json()["counts"].get("rewards", 0) == 0
-    assert http.post("/bandits/page/decide", json={}).status_code == 200
-
-
 DROPPED = 'submax_events_total{bandit="page",kind="dropped_from_quarantine"} 2000.0'
 
 

@@ -4,7 +4,7 @@ import functools
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     """A bandit or a whole server or store; both have the methods of ``Operations``."""
 
 Table = dict[str, Any]
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Answer = tuple[object, Iterable[str]]
 """What a command prints: as JSON, and as lines for people."""
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
@@ -42,7 +43,9 @@ TRUST = click.option("--trust", is_flag=True, help="Allow the code of a policy o
 PATH = click.Path(path_type=Path)
 
 
-def repeated(name: str, word: str, metavar: str, text: str, **options: Any) -> Any:
+def repeated(
+    name: str, word: str, metavar: str, text: str, **options: Any
+) -> Callable[[Decorated], Decorated]:
     """An option that can be repeated."""
     return click.option(name, word, multiple=True, metavar=metavar, help=text, **options)
 

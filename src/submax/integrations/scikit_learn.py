@@ -235,12 +235,9 @@ def decisions_as_feedback(
     context: Floats, action: Integers, rewards: ArrayLike, propensities: ArrayLike | None
 ) -> Feedback:
     """Return feedback on the chosen action of each row: ``[n, ...] -> [1, n, ...]``."""
-    reward = checked_column("rewards", rewards, len(action))
-    if propensities is None:
-        return _feedback(context, action, reward, None)
-    return _feedback(
-        context, action, reward, np.log(checked_propensities(propensities, len(action)))
-    )
+    reward, rows = checked_column("rewards", rewards, len(action)), len(action)
+    known = None if propensities is None else np.log(checked_propensities(propensities, rows))
+    return _feedback(context, action, reward, known)
 
 
 def checked_propensities(given: ArrayLike, rows: int) -> Floats:
@@ -260,21 +257,11 @@ def checked_column(name: str, given: ArrayLike, rows: int) -> Floats:
     """Return a column as an array, or raise unless it has one finite number for each row."""
     try:
         column = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError):
+        column = np.array(np.nan)
+    if column.shape != (rows,) or not np.isfinite(column).all():
         raise InputError(
-            f"{name} is {given!r:.60}: give a number for each of {rows} rows",
-            parameter=name,
-        ) from error
-    if column.shape != (rows,):
-        raise InputError(
-            f"{name} has shape {column.shape}: give one number for each row of X, of "
-            f"shape ({rows},)",
-            parameter=name,
-        )
-    finite = np.isfinite(column)
-    if not finite.all():
-        raise InputError(
-            f"{name} has {column[~finite][0]} in row {int(finite.argmin())}: leave such rows out",
+            f"{name} is {given!r:.60}: give a finite number for each of {rows} rows",
             parameter=name,
         )
     return column

@@ -9,7 +9,7 @@ import hmac
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any, Literal, NamedTuple
@@ -21,7 +21,6 @@ from submax.bandit.names import check_bandit
 from submax.bandit.store import Store
 from submax.bandit.tables import Statement
 from submax.core.checks import one_of, positive
-from submax.core.decoding import known_type
 from submax.core.errors import InputError, NotFoundError
 
 SCOPES = ("decide", "reward", "read", "admin")
@@ -64,10 +63,6 @@ class Key(msgspec.Struct, frozen=True):
         if scope not in self.scopes and "admin" not in self.scopes:
             return False
         return self.bandits is None or (bandit is not None and bandit in self.bandits)
-
-    def has_expired(self, now: float) -> bool:
-        """Whether the key is no longer valid at a time."""
-        return self.expires is not None and now >= self.expires
 
     @property
     def may_list(self) -> bool:
@@ -171,15 +166,14 @@ class Keys:
         """The key with this text; None if it is unknown, revoked or expired."""
         prefix, _, rest = text.partition(".")
         number, _, secret = rest.partition(".")
-        key = self._keys.get(number) if prefix == PREFIX else None
-        if key is None or not hmac.compare_digest(key.secret, _hash(secret)):
-            return None
-        return None if key.has_expired(self._clock()) else key
+        key = self.with_id(number) if prefix == PREFIX else None
+        return key if key is not None and hmac.compare_digest(key.secret, _hash(secret)) else None
 
     def with_id(self, number: str) -> Key | None:
         """The key with this id; None if it is unknown, revoked or expired."""
         key = self._keys.get(number)
-        return None if key is None or key.has_expired(self._clock()) else key
+        valid = key is not None and (key.expires is None or self._clock() < key.expires)
+        return key if valid else None
 
     def origins(self) -> set[str]:
         """All sites whose pages may use a key."""
@@ -208,23 +202,12 @@ class Keys:
 
 
 def _key(row: Sequence[Any]) -> Key:
-    number, secret, scopes, bandits, rate, name, created, expires, browser, origins, _ = row
-    return Key(
-        number,
-        secret,
-        msgspec.json.decode(scopes, type=known_type(tuple[str, ...])),
-        _names(bandits),
-        rate,
-        name,
-        created,
-        expires,
-        bool(browser),
-        _names(origins),
-    )
-
-
-def _names(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else msgspec.json.decode(text, type=known_type(tuple[str, ...]))
+    table = dict(zip(COLUMNS.split(", "), row, strict=True))
+    for word in ("scopes", "bandits", "origins"):
+        table[word] = None if table[word] is None else tuple(msgspec.json.decode(table[word]))
+    table["browser"] = bool(table["browser"])
+    del table["used"]
+    return Key(**table)
 
 
 def _json(value: object) -> str:
@@ -380,8 +363,3 @@ class Sessions:
         self._store.execute(
             [Statement("delete from session where hash = :hash", {"hash": _hash(token)})]
         )
-
-
-def normal_origins(origins: Iterable[str]) -> frozenset[str]:
-    """The origins in the form in which browsers send them."""
-    return frozenset(map(checked_origin, origins))
