@@ -97,46 +97,39 @@ class DecisionTables:
         reward = np.where(pending & ~found.rewarded, np.nan, found.reward)
         column = found.table
         columns = [
-            pa.array(column["id"], pa.string()),
+            column["id"],
             arrow_times(column["at"]),
             *self._actions(column["action"]),
-            pa.array(column["propensity"], pa.float64()),
-            pa.array(column["version"], pa.int64()),
+            column["propensity"],
+            column["version"],
             *self._context_columns(column["context"]),
             *self._choices(column["eligible"], column["probabilities"]),
-            pa.array([one is not None for one in column["activated"]]),
-            pa.array([one == "holdout" for one in column["assignment"]]),
-            pa.array(column["assignment"], pa.string()),
-            pa.array(column["unit"], pa.string()),
+            [one is not None for one in column["activated"]],
+            [one == "holdout" for one in column["assignment"]],
+            column["assignment"],
+            column["unit"],
             pa.array(STATUSES, pa.string()).take(pa.array(status)),
             _with_nulls(reward),
-            pa.array(found.late),
+            found.late,
             *map(_with_nulls, found.parts.T),
         ]
-        return pa.Table.from_arrays(columns, schema=self.schema)
+        return pa.table(dict(zip(self.schema.names, columns, strict=True)), schema=self.schema)
 
     def _actions(self, texts: list[str]) -> list[Any]:
-        import pyarrow as pa
-
         if self._menu.plain:
-            return [pa.array(texts, pa.string())]
+            return [texts]
         decoded = msgspec.json.decode(f"[{','.join(texts)}]")
         named = [[row[slot.name] for row in decoded] for slot in self._menu.slots]
         numbers = [[row[one.name] for row in decoded] for one in self._menu.ranges]
-        return [
-            *(pa.array(one, pa.string()) for one in named),
-            *(pa.array(one, pa.float64()) for one in numbers),
-        ]
+        return [*named, *numbers]
 
     def _context_columns(self, texts: list[str | None]) -> list[Any]:
-        import pyarrow as pa
-
         context = self._settings.context
         if not context.names:
             return []
         numbers = read_numbers(context, texts)
         if numbers is not None:
-            return [pa.array(column) for column in numbers.T.copy()]
+            return list(numbers.T.copy())
         width, rows = len(context.names), read_contexts(texts)
         if any(len(row) < width for row in rows):
             rows = [row + [None] * (width - len(row)) for row in rows]
@@ -146,9 +139,7 @@ class DecisionTables:
                 unknown = self._unknown.setdefault(name, set())
                 unknown |= set(column).difference(field.values, unknown)
         return [
-            _with_nulls(np.array(column, np.float64))
-            if isinstance(field, Number)
-            else pa.array(column, pa.string())
+            _with_nulls(np.array(column, np.float64)) if isinstance(field, Number) else column
             for column, field in zip(columns, context.fields, strict=True)
         ]
 
@@ -214,26 +205,17 @@ class DecisionTables:
             (f"context_{name}", pa.float64() if isinstance(field, Number) else pa.string())
             for name, field in zip(context.names, context.fields, strict=True)
         ]
+        text, number, truth, numbers = pa.string(), pa.float64(), pa.bool_(), pa.list_(pa.float64())
+        parts = [(f"reward_{name}", number) for name in self._parts]
         return pa.schema(
             [
-                ("id", pa.string()),
-                ("at", pa.timestamp("us", tz="UTC")),
-                *actions,
-                ("propensity", pa.float64()),
-                ("version", pa.int64()),
-                *fields,
-                ("eligible", pa.list_(pa.list_(pa.string()))),
-                ("probabilities", pa.list_(pa.float64())),
-                ("activated", pa.bool_()),
-                ("holdout", pa.bool_()),
-                ("group", pa.string()),
-                ("unit", pa.string()),
-                ("status", pa.string()),
-                ("reward", pa.float64()),
-                ("late_rewards", pa.int64()),
-                *((f"reward_{name}", pa.float64()) for name in self._parts),
+                ("id", text), ("at", pa.timestamp("us", tz="UTC")), *actions,
+                ("propensity", number), ("version", pa.int64()), *fields,
+                ("eligible", pa.list_(pa.list_(text))), ("probabilities", numbers),
+                ("activated", truth), ("holdout", truth), ("group", text), ("unit", text),
+                ("status", text), ("reward", number), ("late_rewards", pa.int64()), *parts,
             ]
-        )
+        )  # fmt: skip
 
 
 def _with_nulls(column: Floats) -> Any:
@@ -255,21 +237,16 @@ class RewardTables:
     """Every reward of a bandit as it came, as Arrow tables; those in quarantine are not known."""
 
     def __init__(self, store: Store, declared: DeclaredBandit) -> None:
+        require_extra("logs", "an export", "pyarrow")
         import pyarrow as pa
 
-        self._store, self._declared = store, declared
+        self._store, self._declared, text = store, declared, pa.string()
         self.schema = pa.schema(
-            [
-                ("id", pa.string()),
-                ("key", pa.string()),
-                ("at", pa.timestamp("us", tz="UTC")),
-                ("value", pa.float64()),
-                ("late", pa.bool_()),
-                ("known", pa.bool_()),
-                ("name", pa.string()),
-                ("source", pa.string()),
-            ]
-        )
+            {
+                "id": text, "key": text, "at": pa.timestamp("us", tz="UTC"), "value": pa.float64(),
+                "late": pa.bool_(), "known": pa.bool_(), "name": text, "source": text,
+            }
+        )  # fmt: skip
 
     def __iter__(self) -> Iterator[Any]:
         known = (
@@ -288,20 +265,14 @@ class RewardTables:
         """A reward with several parts is a row for each."""
         import pyarrow as pa
 
-        flat = []
-        for identifier, key, at, value, late, parts, source, known in rows:
-            each = {None: value} if parts is None else msgspec.json.decode(parts)
-            flat += [
-                (identifier, read_key(key), at, number, bool(late), bool(known), name, source)
-                for name, number in each.items()
-            ]
-        columns = list(zip(*flat, strict=True))
-        times = arrow_times(columns[2])
-        arrays = [
-            times if field.name == "at" else pa.array(column, field.type)
-            for column, field in zip(columns, self.schema, strict=True)
+        flat = [
+            (identifier, read_key(key), at, number, bool(late), bool(known), name, source)
+            for identifier, key, at, value, late, parts, source, known in rows
+            for name, number in (msgspec.json.decode(parts) if parts else {None: value}).items()
         ]
-        return pa.Table.from_arrays(arrays, schema=self.schema)
+        columns = dict(zip(self.schema.names, zip(*flat, strict=True), strict=True))
+        columns["at"] = arrow_times(columns["at"])
+        return pa.table(columns, schema=self.schema)
 
 
 def export(
@@ -338,7 +309,6 @@ def export(
 
 def export_rewards(store: Store, name: str, path: Path | str) -> int:
     """Write every reward of a bandit as it came to a file; return their number."""
-    require_extra("logs", "an export", "pyarrow")
     tables = RewardTables(store, read_bandit(store, name))
     return write(Path(path), tables.schema, tables)
 
@@ -374,46 +344,52 @@ def _check_may_delete(
         )
 
 
-def _verify(path: Path, tables: Iterable[Any]) -> None:
+def _verify(path: Path, tables: "DecisionTables") -> None:
     """Read a file again and compare it with the store; an error if they differ."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        batches = file.iter_batches(ROWS_PER_GROUP)
-        rest: Any = None
-        for expected in tables:
-            while rest is None or rest.num_rows < expected.num_rows:
-                batch = next(batches, None)
-                if batch is None:
-                    break
-                table = pa.Table.from_batches([batch])
-                rest = table if rest is None else pa.concat_tables([rest, table])
-            if rest is None or not rest.slice(0, expected.num_rows).equals(expected):
-                raise StoreError(
-                    f"{path} does not match the store, so nothing was deleted: check the disk, "
-                    "and export again"
-                )
-            rest = rest.slice(expected.num_rows)
-        if (rest is not None and rest.num_rows) or next(batches, None) is not None:
-            raise StoreError(f"{path} does not match the store, so nothing was deleted")
+        groups = 0
+        for groups, expected in enumerate(_groups(tables.schema, tables), 1):
+            if groups > file.num_row_groups or not file.read_row_group(groups - 1).equals(expected):
+                groups = 0
+                break
+        if groups != file.num_row_groups:
+            raise StoreError(
+                f"{path} does not hold what the store has, so nothing was deleted: check the disk, "
+                "and export again"
+            )
 
 
 def write(path: Path, schema: Any, tables: Iterable[Any]) -> int:
     """Write tables to a file that only its owner can read; return the number of rows."""
     writer = _write_csv if path.suffix.lower() == ".csv" else _write_parquet
     if not path.parent.is_dir():
-        raise InputError(f"the folder {str(path.parent)!r} does not exist: create it first")
+        raise InputError(f"there is no folder {str(path.parent)!r} to write to: make it first")
     with atomic_write(path, private=True) as file:
         return writer(file, schema, tables)
 
 
+def _groups(schema: Any, tables: Iterable[Any]) -> Iterator[Any]:
+    """The same rows in tables of one size, so the same rows give the same bytes of a file."""
+    import pyarrow as pa
+
+    rest, empty = schema.empty_table(), True
+    for table in tables:
+        rest = pa.concat_tables([rest, table])
+        while rest.num_rows >= ROWS_PER_GROUP:
+            empty = False
+            yield rest.slice(0, ROWS_PER_GROUP).combine_chunks()
+            rest = rest.slice(ROWS_PER_GROUP)
+    if empty or rest.num_rows:
+        yield rest.combine_chunks()
+
+
 def _write_parquet(file: BinaryIO, schema: Any, tables: Iterable[Any]) -> int:
-    """Write groups of rows of one size: the same rows give the same bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    count, rest = 0, schema.empty_table()
+    count = 0
     # Numbers and ids hardly ever repeat, so looking for repetitions takes time for nothing.
     texts = [
         one.name
@@ -422,14 +398,9 @@ def _write_parquet(file: BinaryIO, schema: Any, tables: Iterable[Any]) -> int:
     ]
     # Without the schema of Arrow, readers find the metadata that is added at the end.
     with pq.ParquetWriter(file, schema, use_dictionary=texts, store_schema=False) as writer:
-        for table in tables:
+        for table in _groups(schema, tables):
             count += table.num_rows
-            rest = pa.concat_tables([rest, table])
-            while rest.num_rows >= ROWS_PER_GROUP:
-                writer.write_table(rest.slice(0, ROWS_PER_GROUP).combine_chunks())
-                rest = rest.slice(ROWS_PER_GROUP)
-        if count == 0 or rest.num_rows:
-            writer.write_table(rest.combine_chunks())
+            writer.write_table(table)
         if isinstance(tables, DecisionTables):
             writer.add_key_value_metadata(tables.metadata)
     return count
