@@ -32,7 +32,7 @@ SMALL = (
 """Figures take longer than the cells."""
 
 
-def _one_thread(jobs: int, meter: object = None) -> ThreadPoolExecutor:
+def _one_thread(jobs: int) -> ThreadPoolExecutor:
     """Do the work of a sweep in this process, since to start a worker takes seconds."""
     return ThreadPoolExecutor(1)
 

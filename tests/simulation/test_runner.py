@@ -27,10 +27,7 @@ from submax.simulation.results import (
 )
 from submax.simulation.runner import (
     SINGLE_THREAD,
-    Meter,
-    count,
     dask_executor,
-    install,
     local_executor,
     run_cell,
     run_study,
@@ -205,36 +202,18 @@ def test_wrong_parts_and_experiments_are_refused(tmp_path):
 # Executors
 
 
-@pytest.fixture
-def meter():
-    installed = Meter()
-    install(installed)
-    yield installed
-    install(None)
-
-
-def test_workers_have_one_thread_and_the_users_own_flags_and_count_on_one_meter(monkeypatch):
+def test_workers_have_one_thread_and_the_users_own_flags(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
     monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=here")
-    meter = Meter()
-    with local_executor(2, meter) as executor:
+    with local_executor(2) as executor:
         seen = {name: executor.submit(os.getenv, name).result() for name in SINGLE_THREAD}
-        for future in [executor.submit(count, 10) for _ in range(20)]:
-            future.result()
     flags = f"--xla_dump_to=here {SINGLE_THREAD['XLA_FLAGS']}"
     assert seen == {**SINGLE_THREAD, "XLA_FLAGS": flags}
     assert SINGLE_THREAD["OMP_NUM_THREADS"] == "1"
     assert os.environ["OMP_NUM_THREADS"] == "7"
     assert "MKL_NUM_THREADS" not in os.environ
     assert os.environ["XLA_FLAGS"] == "--xla_dump_to=here"
-    assert meter.decisions == 200
-
-
-def test_nothing_is_lost_where_many_count_at_once(meter):
-    with ThreadPoolExecutor(8) as executor:
-        list(executor.map(lambda _: count(3), range(2000)))
-    assert meter.decisions == 6000
 
 
 def test_no_jobs_are_refused():

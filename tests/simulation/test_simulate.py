@@ -336,7 +336,7 @@ def test_every_reward_comes_back_once_and_after_its_decision(seed):
 
 def test_geometric_delays_have_their_distribution(seed):
     rng = np.random.default_rng(seed)
-    waits = Geometric(3.0).waits(np.zeros(20000, dtype=np.int64), rng)
+    waits = Geometric(3.0).waits(20000, rng)
     shares = 0.25 * 0.75 ** np.arange(30)
     table = np.append(shares, 1 - shares.sum())
     assert goodness_of_fit(np.minimum(waits, 30), table) > 1e-9
@@ -345,21 +345,10 @@ def test_geometric_delays_have_their_distribution(seed):
 def test_heavy_tails_have_their_distribution(seed):
     """P(delay ≥ d) = (1 + d / s)^−α for whole numbers d."""
     rng, delay = np.random.default_rng(seed), Pareto(10.0, shape=1.5)
-    waits = delay.waits(np.zeros(20000, dtype=np.int64), rng)
+    waits = delay.waits(20000, rng)
     above = (1 + np.arange(101) / 5.0) ** -1.5
     table = np.append(above[:-1] - above[1:], above[-1])
     assert goodness_of_fit(np.minimum(waits, 100), table) > 1e-9
-
-
-def test_delays_depend_on_the_action(seed):
-    rng = np.random.default_rng(seed)
-    index = np.repeat([0, 1], 5000)
-    waits = Geometric(1.0, means=(0.0, 20.0)).waits(index, rng)
-    assert (waits[:5000] == 0).all()
-    # The variance of a geometric delay with mean m is m (m + 1).
-    assert abs(waits[5000:].mean() - 20.0) < 5 * np.sqrt(20 * 21 / 5000)
-    with raises_code("invalid-input", "means"):
-        run(make_policy("random"), Geometric(1.0, means=(0.0, 1.0)))
 
 
 @pytest.mark.parametrize("delay", [Geometric(1.0, missing=1.0), Pareto(1.0, missing=1.0)])
@@ -375,7 +364,6 @@ def test_rewards_that_are_missing_for_ever_are_never_learned(delay, seed):
         (BatchedRewards, {"size": 0}, "size"),
         (Geometric, {"missing": 2}, "missing"),
         (Pareto, {"shape": 1.0}, "shape"),
-        (Pareto, {"means": ()}, "means"),
     ],
 )
 def test_what_is_no_delay_is_refused(kind, given, parameter):

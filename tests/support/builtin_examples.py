@@ -290,13 +290,11 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
         "geometric": [
             {"mean": 2.0},
             {"mean": 100.0, "missing": 0.3},
-            {"mean": 5.0, "means": [0.0, 50.0, 5.0]},
         ],
         "lag": [{}, {"steps": 3}, {"steps": 1000}],
         "pareto": [
             {"mean": 5.0},
             {"mean": 20.0, "missing": 0.1, "shape": 3.0},
-            {"mean": 5.0, "means": [0.0, 50.0, 5.0]},
         ],
     },
     "off-policy estimator": {

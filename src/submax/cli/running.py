@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -32,7 +31,6 @@ from submax.research.paper.reproduce import RUNS
 from submax.simulation.experiment import Cell, Specification, cells
 from submax.simulation.results import check_directory, read_specification
 from submax.simulation.runner import (
-    Meter,
     available_cores,
     dask_executor,
     dry_run,
@@ -50,14 +48,13 @@ PRINTED = {
 
 @contextmanager
 def progress(
-    name: str, todo: Sequence[Cell], meter: Meter, console: Console
+    name: str, todo: Sequence[Cell], console: Console
 ) -> Iterator[Callable[[str, Any], None]]:
-    """Draw a live bar of decisions; yield a function to call with each finished cell."""
+    """Draw a live bar of the decisions in cells; yield a function for each finished cell."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.fields[cells]} of {task.fields[of]} cells"),
-        TextColumn("{task.fields[rate]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(elapsed_when_finished=False, compact=True),
@@ -65,33 +62,13 @@ def progress(
         disable=not todo,
     )
     decisions = {cell.key: cell.decisions for cell in todo}
-    before, done, stop = meter.decisions, list[int](), threading.Event()
-
-    def show() -> None:
-        # Workers of a cluster do not update the meter: for them only finished cells count.
-        taken = max(meter.decisions - before, sum(done))
-        rate = taken / max(bar.tasks[task].elapsed or 0.0, 1e-3)
-        text = f"{rate / 1e6:.2f} M" if rate >= 1e6 else f"{rate / 1e3:.1f} k"
-        bar.update(task, completed=taken, cells=len(done), rate=f"{text} decisions/s")
-
-    def follow() -> None:
-        while not stop.wait(0.5):
-            show()
-
-    def finished(key: str, result: object) -> None:
-        done.append(decisions[key])
-        show()
-
     with bar:
-        total = sum(decisions.values())
-        task = bar.add_task(name, total=total, cells=0, of=len(todo), rate="")
-        follower = threading.Thread(target=follow, daemon=True)
-        follower.start()
-        try:
-            yield finished
-        finally:
-            stop.set()
-            follower.join()
+        task = bar.add_task(name, total=sum(decisions.values()), cells=0, of=len(todo))
+
+        def finished(key: str, result: object) -> None:
+            bar.update(task, advance=decisions[key], cells=bar.tasks[task].fields["cells"] + 1)
+
+        yield finished
 
 
 @dataclass(frozen=True)
@@ -148,13 +125,13 @@ class RunPlan:
 def run_experiments(specifications: Sequence[Specification], options: RunOptions) -> None:
     """Check all experiments, then run one after the other, then draw and print the results."""
     options.prepare()
-    console, meter = Console(), Meter()
+    console = Console()
     plans = _plans(specifications, options, console)
     jobs = available_cores() if options.jobs is None else options.jobs
-    with _interruptible(), local_executor(jobs, meter) as local:
+    with _interruptible(), local_executor(jobs) as local:
         with options.workers(local) as executor:
             for plan in plans:
-                _run(plan, executor, meter, console)
+                _run(plan, executor, console)
         undrawable = missing_extra("plots", "drawing", "matplotlib")
         drawn = options.figures and not undrawable
         for plan in plans:
@@ -214,14 +191,14 @@ def _plans(
     return plans
 
 
-def _run(plan: RunPlan, executor: Executor, meter: Meter, console: Console) -> None:
+def _run(plan: RunPlan, executor: Executor, console: Console) -> None:
     name, count = plan.specification.name, len(plan.chosen)
     run, todo = RUNS[plan.specification.experiment], list[Cell]()
     if plan.specification.experiment != "illustration":
         todo = unfinished(plan.directory, plan.chosen)
         if len(todo) < count:
             say(console, f"{name}: {count - len(todo)} of {count} cells are already finished.")
-    with progress(name, todo, meter, console) as finished:
+    with progress(name, todo, console) as finished:
         run(plan.specification, plan.chosen, plan.directory, executor, finished)
 
 

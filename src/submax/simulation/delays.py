@@ -15,7 +15,6 @@ from submax.core.checks import (
     NonNegative,
     Positive,
     Probability,
-    non_negative,
     whole_number,
 )
 from submax.core.errors import InputError
@@ -101,25 +100,11 @@ class RandomDelay(Delay):
     """Every reward comes back after a random number of further decisions, or never.
 
     Decisions are taken one by one. Rewards can overtake each other, and every replica has delays of
-    its own. ``missing`` is the probability that a reward never comes back. ``means``, if given, has
-    the mean delay of every joint action, by index.
+    its own. ``missing`` is the probability that a reward never comes back.
     """
 
     mean: NonNegative
-    means: tuple[float, ...] | None
     missing: Probability
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.means is not None:
-            if not isinstance(self.means, tuple) or not self.means:
-                raise InputError(
-                    "means must be a tuple with the mean delay of every action, such as (10, 50), "
-                    f"not {self.means!r}",
-                    parameter="means",
-                )
-            for one in self.means:
-                non_negative("each of means", one)
 
     def schedule(self, observations: int) -> Iterator[Step]:
         """Single decisions; which rewards come back is drawn, see ``waits``."""
@@ -130,22 +115,10 @@ class RandomDelay(Delay):
     def length(self) -> int:
         return round(self.mean)
 
-    def waits(self, index: Integers, rng: np.random.Generator) -> Integers:
-        """Draw after how many further decisions each reward comes back; `NEVER` if it does not.
-
-        ``index`` are the joint actions that were taken, in any shape.
-        """
-        mean: Floats = np.full(index.shape, self.mean)
-        if self.means is not None:
-            if index.max(initial=0) >= len(self.means):
-                raise InputError(
-                    f"means of the delay has {len(self.means)} numbers, but action "
-                    f"{index.max()} was taken: give a mean for every action",
-                    parameter="means",
-                )
-            mean = np.array(self.means, dtype=np.float64)[index]
-        drawn = self.draw(mean, rng)
-        return np.where(rng.random(index.shape) < self.missing, NEVER, drawn)
+    def waits(self, replicas: int, rng: np.random.Generator) -> Integers:
+        """Draw after how many further decisions each reward comes back; `NEVER` if it does not."""
+        drawn = self.draw(np.full(replicas, self.mean), rng)
+        return np.where(rng.random(replicas) < self.missing, NEVER, drawn)
 
     @abstractmethod
     def draw(self, mean: Floats, rng: np.random.Generator) -> Integers:
@@ -156,13 +129,11 @@ class RandomDelay(Delay):
 class Geometric(RandomDelay):
     """A pending reward comes back after each further decision with the same probability.
 
-    P(delay = d) = p (1 − p)^d with p = 1 / (1 + m): the delay has no memory and the mean m.
-    m is ``mean``, or, if ``means`` are given, that of the action that was taken. With probability
-    ``missing`` the reward never comes back.
+    P(delay = d) = p (1 − p)^d with p = 1 / (1 + m): the delay has no memory and the mean m, which
+    is ``mean``. With probability ``missing`` the reward never comes back.
     """
 
     mean: float = 10.0
-    means: tuple[float, ...] | None = None
     missing: float = 0.0
 
     def draw(self, mean: Floats, rng: np.random.Generator) -> Integers:
@@ -175,12 +146,10 @@ class Pareto(RandomDelay):
 
     This is the Lomax distribution, rounded down, with α = ``shape`` above 1 and the scale
     s = m (α − 1), so its mean before rounding is m. For α up to 2 the variance is infinite. m
-    is ``mean``, or the number of the action in ``means``. With probability ``missing`` the reward
-    never comes back.
+    is ``mean``. With probability ``missing`` the reward never comes back.
     """
 
     mean: float = 10.0
-    means: tuple[float, ...] | None = None
     missing: float = 0.0
     shape: Positive = 1.5
 

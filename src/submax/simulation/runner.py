@@ -46,38 +46,6 @@ from submax.simulation.results import (
 )
 from submax.simulation.simulate import Timed, ignores_context, simulate
 
-
-class Meter:
-    """Counts decisions over all replicas; every process of a pool adds to it."""
-
-    def __init__(self) -> None:
-        self._decisions: Any = multiprocessing.get_context("spawn").Value("q", 0)
-
-    @property
-    def decisions(self) -> int:
-        """The number of decisions taken so far."""
-        return int(self._decisions.value)
-
-    def add(self, decisions: int) -> None:
-        """Add to the count; processes can call this at the same time."""
-        with self._decisions.get_lock():
-            self._decisions.value += decisions
-
-
-_installed: list[Meter] = []
-
-
-def install(meter: Meter | None) -> None:
-    """Set the meter on which this process counts; None removes it."""
-    _installed[:] = [] if meter is None else [meter]
-
-
-def count(decisions: int) -> None:
-    """Add to the meter of this process, if one is installed."""
-    for meter in _installed:
-        meter.add(decisions)
-
-
 XLA_FLAGS = SINGLE_THREAD["XLA_FLAGS"]
 WORKER = {**SINGLE_THREAD, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 """Environment variables of a worker process: one thread each, and no preallocation of GPU memory,
@@ -92,11 +60,10 @@ def available_cores() -> int:
 
 
 @contextmanager
-def local_executor(jobs: int, meter: Meter | None = None) -> Iterator[Executor]:
+def local_executor(jobs: int) -> Iterator[Executor]:
     """A pool of ``jobs`` single-threaded processes, which end when this process ends.
 
     On an error or an interruption no further task is started, and tasks that run are waited for.
-    The workers count their decisions and updates on the ``meter``.
     """
     whole_number("jobs", jobs, at_least=1)
     before = {name: os.environ.get(name) for name in WORKER}
@@ -105,9 +72,7 @@ def local_executor(jobs: int, meter: Meter | None = None) -> Iterator[Executor]:
     os.environ.update({**WORKER, "XLA_FLAGS": " ".join([*given, XLA_FLAGS])})
     # Spawned, not forked: a progress display has threads, and forking with threads can hang.
     context = multiprocessing.get_context("spawn")
-    executor = ProcessPoolExecutor(
-        jobs, mp_context=context, initializer=_begin_worker, initargs=(meter,)
-    )
+    executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=end_with_parent)
     try:
         yield executor
         executor.shutdown()
@@ -142,11 +107,6 @@ def dask_executor(address: str) -> Iterator[Executor]:
             yield executor
         finally:
             executor.shutdown(wait=False)
-
-
-def _begin_worker(meter: Meter | None) -> None:
-    install(meter)
-    end_with_parent()
 
 
 Task = TypeVar("Task")
@@ -236,7 +196,6 @@ def run_cell(cell: Cell) -> dict[str, dict[str, Any]]:
             delay=make_delay(cell.delay),
             seed=seed_of(cell),
             points=cell.points,
-            progress=count,
         )
     compiling = _compiling_seconds() - compiled
     return summarized(

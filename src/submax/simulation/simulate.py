@@ -16,7 +16,7 @@ from submax.core.environment import Environment
 from submax.core.errors import ContextIgnoredWarning, InputError
 from submax.core.policy import Policy, WrapperPolicy, act_among
 from submax.core.problem import CheckedFeedback, ChosenActions, Feedback
-from submax.core.spaces import Choices, Space
+from submax.core.spaces import Choices
 from submax.simulation.delays import BatchedRewards, Delay, RandomDelay, Step
 from submax.simulation.trace import Trace
 
@@ -51,14 +51,14 @@ class RandomlyPending:
     A decision that comes back now in some replicas only is a row of weight 0 in the others.
     """
 
-    def __init__(self, delay: RandomDelay, space: Space, rng: np.random.Generator) -> None:
-        self._delay, self._space, self._rng = delay, space, rng
+    def __init__(self, delay: RandomDelay, rng: np.random.Generator) -> None:
+        self._delay, self._rng = delay, rng
         self._due: dict[int, list[Feedback]] = {}
         self._now = 0
 
     def put(self, feedback: Feedback) -> None:
         """Add a single decision of each replica, arrays ``[R, 1, ...]``."""
-        wait = self._delay.waits(self._space.index(feedback.action)[:, 0], self._rng)
+        wait = self._delay.waits(len(feedback.reward), self._rng)
         for after in np.unique(wait).tolist():
             weight: Floats = (wait == after).astype(np.float64)[:, None]
             self._due.setdefault(self._now + after, []).append(feedback._replace(weight=weight))
@@ -398,7 +398,7 @@ def simulate(
         bar = nullcontext(progress)
     pending: Pending | RandomlyPending = Pending()
     if isinstance(delay, RandomDelay):
-        pending = RandomlyPending(delay, environment.problem.space, delay_rng)
+        pending = RandomlyPending(delay, delay_rng)
     with bar as report:
         steps = kept_steps(observations, points)
         recording = Recording(environment, policy, replicas, steps, report)
