@@ -1,8 +1,7 @@
 """A bandit in memory: it decides, receives rewards, and learns from them."""
 
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self, Unpack
@@ -37,8 +36,8 @@ from submax.bandit.drawing import (
     DrawnDecision,
     Draws,
     Pin,
+    Pins,
     checked_request,
-    first_pins,
 )
 from submax.bandit.face import BanditFace
 from submax.bandit.guard_rails import Ramp
@@ -50,7 +49,7 @@ from submax.bandit.rewards import CheckedReward, RewardValues
 from submax.bandit.saving import SavedBandit, decoded, encoded, generator_at, generator_state
 from submax.bandit.settings import STORE_ONLY, Actions, BanditOptions, Settings, Status
 from submax.core.arrays import Floats
-from submax.core.errors import ConflictError, InputError, StoreError
+from submax.core.errors import ConflictError, InputError
 from submax.core.policy import Policy
 from submax.core.summary import Summary
 from submax.schema.actions import ActionSpec, Change
@@ -62,28 +61,6 @@ DRAWING = 1
 """Put behind the seed of a bandit, so decisions and fits have different random streams."""
 PINS_KEPT = 100_000
 """Pins of units that are remembered; the oldest are forgotten first."""
-
-
-class MemoryPins:
-    """The pins of units, in a dictionary."""
-
-    def __init__(self, pins: Iterable[Pin] = ()) -> None:
-        self._pins = OrderedDict(((pin.unit, pin.period), pin) for pin in pins)
-
-    def __iter__(self) -> Any:
-        return iter(self._pins.values())
-
-    def find(self, units: Collection[str], periods: Sequence[str], after: float) -> dict[str, Pin]:
-        """The pins of these units that were made after a time: of each, in the first period."""
-        return first_pins(self._pins, units, periods, after)
-
-    def keep(self, pins: Sequence[Pin]) -> Sequence[Pin]:
-        """Keep pins; forget the oldest ones if there are too many."""
-        for pin in pins:
-            self._pins[pin.unit, pin.period] = pin
-            if len(self._pins) > PINS_KEPT:
-                self._pins.popitem(last=False)
-        return pins
 
 
 class BanditRecord(msgspec.Struct):
@@ -140,8 +117,7 @@ class Bandit(BanditFace):
                 "numpy.random.default_rng(1)",
                 parameter="rng",
             )
-        check_options(options)
-        _refuse_store_only(options)
+        check_options(options, STORE_ONLY)
         declaration = {"reward_wait": 0.0, **options}
         if actions is not None:
             declaration["actions"] = actions
@@ -152,7 +128,7 @@ class Bandit(BanditFace):
         menu = settings.menu if trained is None else with_status_of(settings.menu, trained)
         if rng is None and "seed" in options:
             rng = np.random.default_rng([options["seed"], DRAWING])
-        self._begin(settings, menu, policy, rng or np.random.default_rng(), clock, MemoryPins())
+        self._begin(settings, menu, policy, rng or np.random.default_rng(), clock, Pins(PINS_KEPT))
         if trained is not None:
             self._without_propensity = without_propensity(trained)
             self._learner.start_from(trained.rows)
@@ -165,7 +141,7 @@ class Bandit(BanditFace):
         policy: Policy[Any],
         rng: np.random.Generator,
         clock: Callable[[], float],
-        pins: MemoryPins,
+        pins: Pins,
     ) -> None:
         super().__init__()
         self._settings, self._menu, self._policy = settings, menu, policy
@@ -333,7 +309,7 @@ class Bandit(BanditFace):
     def set(self, **changes: Unpack[BanditOptions]) -> Settings:
         with self._lock:
             self._check_open()
-            _refuse_store_only(changes)
+            check_options(changes, STORE_ONLY)
             settings, policy = changed_settings(self._settings, changes), self._policy
             if settings == self._settings:
                 return settings
@@ -459,7 +435,7 @@ class Bandit(BanditFace):
         record = decoded(saved.record, BanditRecord)
         rng = generator_at(saved.generator)
         bandit = cls.__new__(cls)
-        bandit._begin(record.settings, record.menu, made, rng, clock, MemoryPins(record.pins))
+        bandit._begin(record.settings, record.menu, made, rng, clock, Pins(PINS_KEPT, record.pins))
         bandit._ramps, bandit._groups_since = record.ramps, record.groups_since
         bandit._without_propensity = record.without_propensity
         bandit._decisions = Decisions(record.settings, record.decisions)
@@ -483,26 +459,5 @@ class Bandit(BanditFace):
 
     def _answer(self) -> float:
         """Refuse a call if the bandit is closed or archived; return the seconds that passed."""
-        self._check_open()
-        if self._settings.status == "archived":
-            raise ConflictError(
-                "this bandit is archived and refuses decisions and rewards: call resume() first",
-                code="archived",
-            )
-        return self._decisions.advance(self._clock())
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StoreError(
-                "this bandit is closed: make a new one, or load a saved one with submax.Bandit.load"
-            )
-
-
-def _refuse_store_only(options: Mapping[str, Any]) -> None:
-    for word in STORE_ONLY:
-        if word in options:
-            raise InputError(
-                f"{word} is a setting of bandits with a store: leave it out, or use "
-                "submax.open; learn_share says how often a bandit in memory learns",
-                parameter=word,
-            )
+        self._check_answers()
+        return self._advance()

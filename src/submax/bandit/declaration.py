@@ -15,6 +15,7 @@ from submax.bandit.settings import (
     DECLARED_TYPES,
     FIXED,
     SETTING_TYPES,
+    STORE_ONLY,
     Settings,
     allows_none,
 )
@@ -32,9 +33,16 @@ VERBS: dict[str, Literal["pause", "retire"]] = {"paused": "pause", "retired": "r
 """The verb of the change that gives a choice this status."""
 
 
-def check_options(declaration: Mapping[str, Any]) -> None:
-    """Refuse unknown words in a declaration."""
+def check_options(declaration: Mapping[str, Any], refused: Sequence[str] = ()) -> None:
+    """Refuse unknown words in a declaration, and settings of the other kind of bandit."""
     for word, value in declaration.items():
+        if word in refused:
+            kind = "with a store" if word in STORE_ONLY else "in memory"
+            raise InputError(
+                f"{word} is a setting of bandits {kind}: leave it out; a bandit in memory has "
+                "learn_share, and one with a store refit_rows and refit_seconds",
+                parameter=word,
+            )
         if word in GuardRails.__struct_fields__:
             raise InputError(
                 f"{word} is one of the guard rails: write guard_rails={{{word!r}: {value!r:.40}}}",

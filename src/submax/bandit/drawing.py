@@ -2,8 +2,10 @@
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from threading import Lock
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -91,33 +93,35 @@ class Pin(msgspec.Struct, frozen=True, array_like=True, gc=False):
     probabilities: list[float] | None
 
 
-class Pins(Protocol):
-    """Where the pins of units are kept."""
+class Pins:
+    """The pins of units in memory; the oldest are forgotten first."""
 
-    def find(
-        self, units: Collection[str], periods: Sequence[str], after: float
-    ) -> Mapping[str, Pin]:
+    def __init__(self, most: int, pins: Iterable[Pin] = ()) -> None:
+        self._most, self._lock = most, Lock()
+        self._pins = OrderedDict(((pin.unit, pin.period), pin) for pin in pins)
+
+    def __iter__(self) -> Iterator[Pin]:
+        return iter(self._pins.values())
+
+    def find(self, units: Collection[str], periods: Sequence[str], after: float) -> dict[str, Pin]:
         """The pins of these units that were made after a time: of each, in the first period."""
+        found: dict[str, Pin] = {}
+        for unit in units:
+            for period in periods:
+                pin = self._pins.get((unit, period))
+                if pin is not None and pin.at > after:
+                    found[unit] = pin
+                    break
+        return found
 
     def keep(self, pins: Sequence[Pin]) -> Sequence[Pin]:
         """Keep pins, and return what is kept: another process may have pinned a unit first."""
-
-
-def first_pins(
-    pins: Mapping[tuple[str, str], Pin],
-    units: Collection[str],
-    periods: Sequence[str],
-    after: float,
-) -> dict[str, Pin]:
-    """The pins of units that were made after a time: of each, in the first period that has one."""
-    found: dict[str, Pin] = {}
-    for unit in units:
-        for period in periods:
-            pin = pins.get((unit, period))
-            if pin is not None and pin.at > after:
-                found[unit] = pin
-                break
-    return found
+        with self._lock:
+            for pin in pins:
+                self._pins[pin.unit, pin.period] = pin
+            while len(self._pins) > self._most:
+                self._pins.popitem(last=False)
+        return pins
 
 
 class DrawnDecision(NamedTuple):

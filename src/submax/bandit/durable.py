@@ -55,7 +55,7 @@ from submax.bandit.store import MEMORY, POSTGRES, Store, open_store, result_of
 from submax.bandit.tables import Activated, DecisionRow, RewardRow, Written, WrittenReward
 from submax.bandit.training_rows import encoded_contexts
 from submax.core.arrays import Floats
-from submax.core.errors import ConflictError, InputError, NotFoundError, StoreError, one_line
+from submax.core.errors import InputError, NotFoundError, StoreError, one_line
 from submax.core.policy import Policy, expected_rewards
 from submax.core.summary import Summary
 from submax.policies.specification import PolicySpecification
@@ -273,20 +273,10 @@ class DurableBandit(BanditFace):
             self._loaded = recorded, policy, Model.from_bytes(data, recorded, policy)
         return self._loaded[1:]
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StoreError(f"the bandit {self.name!r} is closed: open it again with submax.open")
-
     def _check_answers(self) -> None:
-        """Raise an error if the bandit is closed, deleted or archived."""
         self._check_open()
         self._declared.check_exists()
-        if self.settings.status == "archived":
-            raise ConflictError(
-                f"the bandit {self.name!r} is archived and refuses decisions and rewards: "
-                "resume it with submax resume or POST /bandits/NAME/resume",
-                code="archived",
-            )
+        super()._check_answers()
 
     # Decisions and rewards
 
@@ -470,7 +460,7 @@ class DurableBandit(BanditFace):
     ) -> Settings:
         """Change settings; the audit says ``who`` did it."""
         self._check_open()
-        _refuse_memory_only(changes)
+        check_options(changes, MEMORY_ONLY)
         custom = custom_policy(changes) or self._custom
         declaring.change_settings(
             self.store, self.name, changes, custom, who=who, action=action, detail=detail
@@ -740,16 +730,6 @@ def _check_number(requests: int) -> None:
         )
 
 
-def _refuse_memory_only(options: Mapping[str, Any]) -> None:
-    for word in MEMORY_ONLY:
-        if word in options:
-            raise InputError(
-                f"{word} is for bandits in memory, submax.Bandit(…): a bandit with a store "
-                "has refit_rows and refit_seconds",
-                parameter=word,
-            )
-
-
 class Look:
     """Asks a policy a question in a thread, and does not wait for an answer that takes too long.
 
@@ -904,8 +884,7 @@ def open_bandit(
     'accepted'
     >>> bandit.close()
     """
-    check_options(declaration)
-    _refuse_memory_only(declaration)
+    check_options(declaration, MEMORY_ONLY)
     name = name if name is not None else default_name(path_or_url)
     check_bandit(name)
     trained = None if learned is None else TrainedPolicy.given(learned)

@@ -13,6 +13,7 @@ from submax.bandit.guard_rails import GuardRailWarning
 from submax.bandit.learning import RefitResult
 from submax.bandit.rewards import LateRewards, LateRewardWarning
 from submax.bandit.settings import BanditOptions, Settings, Status
+from submax.core.errors import ConflictError, StoreError
 from submax.core.policy import Policy
 from submax.core.summary import Summary
 from submax.schema.actions import ARMS, ActionSpec, Change, clean_features
@@ -52,6 +53,19 @@ class BanditFace(ABC):
         return self._decided(
             context=context, id=id, eligible=eligible, activate=activate, unit=unit
         )
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError("this bandit is closed: open it again, or load a saved one")
+
+    def _check_answers(self) -> None:
+        """Raise an error if the bandit is closed or archived."""
+        self._check_open()
+        if self.settings.status == "archived":
+            raise ConflictError(
+                "this bandit is archived and refuses decisions and rewards: resume it first",
+                code="archived",
+            )
 
     @abstractmethod
     def _decided(self, **request: Any) -> Decision:
