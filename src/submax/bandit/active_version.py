@@ -249,7 +249,6 @@ class ActiveVersion:
         self._sampler = lru_cache(MAX_CACHED_SETS)(self._context_free_sampler)
 
     def with_model(self, policy: Policy[Any], model: Model, version: int) -> "ActiveVersion":
-        """A copy with another model, of this policy."""
         new = copy(self)
         new.version = version
         new._use(policy, model)
@@ -334,11 +333,9 @@ class ActiveVersion:
         return self.baseline() if self._baseline and self.may_hold_out(eligible) else None
 
     def baseline(self) -> DrawnAction:
-        """The baseline action, which a decision of the holdout has for certain."""
         return DrawnAction(self._baseline, 1.0, None)
 
     def is_control(self, row: EncodedAction) -> bool:
-        """Whether an action is the control."""
         return tuple(row) == self._control
 
     def _context_free_sampler(self, eligible: ChoiceIndices) -> ActionSampler:
@@ -367,7 +364,6 @@ class ActiveVersion:
         return self._within_rails(self._among(self._encoded(rows), eligible), eligible)
 
     def _encoded(self, rows: Sequence[list[Any]]) -> Floats:
-        """The encoded and standardized contexts, ``[1, n, D]``."""
         return self.model.standardization.apply(self.settings.context.encode(rows))[None]
 
     def _within_rails(self, probabilities: Floats, eligible: ChoiceIndices) -> Floats:

@@ -214,7 +214,6 @@ class JobRunner:
         )
 
     def _end(self) -> int | None:
-        """End the process; return its exit status."""
         with self._lock:
             process, self._process = self._process, None
         if process is None:

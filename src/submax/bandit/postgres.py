@@ -201,7 +201,6 @@ class PostgresDatabase:
         next(writing, None)
 
     def statement(self, step: Step, bandit: int, **values: Any) -> Statement:
-        """A step for a bandit, as a statement."""
         sql = self._rendered.get(step.sql)
         if sql is None:
             sql = step.rendered(DIALECT)
@@ -230,7 +229,6 @@ class PostgresDatabase:
     # Reading
 
     def select(self, sql: str, values: Mapping[str, Any]) -> list[Any]:
-        """All rows of a query."""
         with self._reader() as session:
             return session.execute(with_percent(sql), _values(values)).fetchall()
 
@@ -292,7 +290,6 @@ class PostgresDatabase:
     # Connections
 
     def close(self) -> None:
-        """Close all connections."""
         self._closed = True
         for sessions in (self._writing, self._reading):
             while sessions:

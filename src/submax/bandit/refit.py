@@ -129,7 +129,6 @@ class SpooledRows:
             yield part
 
     def close(self) -> None:
-        """Delete the temporary file."""
         self._file.close()
 
 
@@ -158,7 +157,6 @@ class BanditLearner:
         return sum(part.context.size + 3 * part.action.size for part in parts)
 
     def fit(self, store: Store, request: FitRequest) -> FittedVersion | None:
-        """Fit the next version; None if there is nothing new to learn from."""
         bandit, settings, menu, until = request
         newest = newest_version(store, bandit)
         outdated = is_outdated(newest, settings, menu)
@@ -421,7 +419,6 @@ class Refitter:
         return self._jobs.submit(FIT_SECONDS, fit_in_job, self._store.address, self._request())
 
     def _is_time(self) -> bool:
-        """Whether a version is to be fitted now: enough new rows or time, or it is outdated."""
         now, settings = time.monotonic(), self._declared.settings
         waited = now - self._fitted_at
         pause = min(2.0 ** (self._failures - 1), MAX_PAUSE_SECONDS) if self._failures else 0.0
@@ -472,7 +469,6 @@ class Refitter:
         return self._published(here)
 
     def _collect(self) -> bool:
-        """Publish what the job has fitted."""
         job, self._job = self._job, None
         if job is None:
             return False

@@ -167,7 +167,6 @@ class LateRewards:
         self._next, self._due = 1, False
 
     def count(self, late: bool) -> None:
-        """Count a reward that was not stored before."""
         self.rewards += 1
         self.late += late
         if late and self.late >= self._next:

@@ -131,7 +131,6 @@ class SQLiteDatabase:
         return lambda: found
 
     def statement(self, step: Step, bandit: int, **values: Any) -> Statement:
-        """A step for a bandit, as a statement."""
         sql = self._rendered.get(step.sql)
         if sql is None:
             sql = self._rendered[step.sql] = step.rendered(DIALECT)
@@ -175,7 +174,6 @@ class SQLiteDatabase:
     # Reading
 
     def select(self, sql: str, values: Mapping[str, Any]) -> list[Any]:
-        """All rows of a query."""
         with self._reader() as connection:
             return connection.execute(sql, values).fetchall()
 
@@ -290,7 +288,6 @@ class SQLiteDatabase:
             )
 
     def _check_schema(self, connection: sqlite3.Connection) -> int:
-        """The schema version of the file, 0 if it is new and may be written."""
         found = connection.execute("select name from sqlite_master where type = 'table'")
         tables = {name for (name,) in found if not name.startswith("sqlite_")}
         version = None

@@ -282,7 +282,6 @@ class Store:
         return True
 
     def select(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
         self._commits.check_process()
         return self._database.select(sql, values)
 
@@ -519,7 +518,6 @@ class Sums:
         self.count = self.total = 0
 
     def added(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
-        """Yield the same rows, and count them."""
         for rows in batches:
             self.count += len(rows)
             self.total += sum(crc32(repr(row).encode()) for row in rows)

@@ -69,12 +69,10 @@ class Slot(msgspec.Struct, frozen=True):
 
     @property
     def names(self) -> list[str]:
-        """The names of all choices."""
         return [choice.name for choice in self.choices]
 
     @property
     def active(self) -> tuple[int, ...]:
-        """The indices of the active choices."""
         return tuple(
             index for index, choice in enumerate(self.choices) if choice.status == "active"
         )
@@ -109,7 +107,6 @@ class Slot(msgspec.Struct, frozen=True):
         return found
 
     def changed(self, change: "Change") -> "Slot":
-        """The slot after adding, pausing, resuming or retiring a choice."""
         name, choices, verb = change.choice, list(self.choices), change.verb
         known = next((choice for choice in choices if choice.name == name), None)
         if verb == "add":
@@ -354,12 +351,10 @@ class ActionSpec(msgspec.Struct, frozen=True):
 
     @property
     def plain(self) -> bool:
-        """Whether the actions are plain arms."""
         return len(self.slots) == 1 and self.slots[0].name == ARMS
 
     @property
     def active(self) -> ChoiceIndices:
-        """The indices of the active choices of each slot."""
         return tuple(slot.active for slot in self.slots)
 
     @property
@@ -400,7 +395,6 @@ class ActionSpec(msgspec.Struct, frozen=True):
         return found if any(found) else ()
 
     def space(self, choices: ChoiceIndices) -> Space:
-        """Return the space of joint actions of these choices."""
         sizes = tuple(map(len, choices))
         low = tuple(part.low for part in self.ranges)
         high = tuple(part.high for part in self.ranges)
@@ -429,7 +423,6 @@ class ActionSpec(msgspec.Struct, frozen=True):
         return tuple(slot.eligible(wanted.get(slot.name)) for slot in self.slots)
 
     def action(self, encoded: Sequence[int | float]) -> Action:
-        """Return the names of an encoded action."""
         if self.plain:
             return self.slots[0].choices[int(encoded[0])].name
         named: dict[str, str | float] = {
@@ -441,7 +434,6 @@ class ActionSpec(msgspec.Struct, frozen=True):
         return named
 
     def encoded(self, action: object) -> EncodedAction:
-        """Encode an action that is given by names."""
         if self.plain:
             return [self.slots[0].index(action)]
         names = [slot.name for slot in self.slots] + [part.name for part in self.ranges]
@@ -462,7 +454,6 @@ class ActionSpec(msgspec.Struct, frozen=True):
         return encoded
 
     def changed(self, change: Change) -> "ActionSpec":
-        """Return the menu after adding, pausing, resuming or retiring a choice."""
         check_name("the name of a choice", change.choice)
         slot = self._slot_of(change)
         slots = tuple(one.changed(change) if one is slot else one for one in self.slots)

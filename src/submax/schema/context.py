@@ -171,7 +171,6 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
     @cached_property
     def width(self) -> int:
-        """Number of columns of an encoded context."""
         return sum(field.width for field in self.fields)
 
     @cached_property
@@ -201,7 +200,6 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
     @property
     def table(self) -> dict[str, Field]:
-        """The fields by name."""
         return dict(zip(self.names, self.fields, strict=True))
 
     def extended(self, wanted: "ContextSchema") -> "ContextSchema":

@@ -29,7 +29,6 @@ class Model(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The number of columns of contexts that it was fitted to."""
         return len(self.standardization.mean)
 
     @classmethod
@@ -87,7 +86,6 @@ class Model(NamedTuple):
         return self._replace(state=state)
 
     def to_bytes(self) -> bytes:
-        """Return the contents of a safetensors file."""
         return state_bytes(self, {})
 
     @classmethod

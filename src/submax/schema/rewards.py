@@ -107,12 +107,10 @@ class RewardParts(msgspec.Struct, frozen=True):
 
     @property
     def names(self) -> list[str]:
-        """The names of the parts, in the declared order."""
         return list(self.weights)
 
     @property
     def each_scale(self) -> Scale:
-        """The scale of every part."""
         return scale_of(self.each)
 
     @property
@@ -144,7 +142,6 @@ class RewardParts(msgspec.Struct, frozen=True):
         return self.weights[first] * parts[first]
 
     def is_complete(self, parts: Mapping[str, float]) -> bool:
-        """Whether every part came."""
         return len(parts) == len(self.weights)
 
     def given(self, value: object, name: object) -> dict[str, Any]:

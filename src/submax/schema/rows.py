@@ -28,7 +28,6 @@ class Columns(NamedTuple):
 
     @classmethod
     def empty(cls, width: int, slots: int) -> "Columns":
-        """Return zero rows."""
         return cls(
             np.zeros((0, width), dtype=np.float32),
             np.zeros((0, slots)),
@@ -57,7 +56,6 @@ class Columns(NamedTuple):
         return unknown if self.slot_reward is None else self.slot_reward
 
     def rows(self, which: slice) -> "Columns":
-        """Return a range of the rows."""
         return Columns(
             self.context[which],
             self.action[which],
@@ -125,7 +123,6 @@ class ContextMoments(NamedTuple):
 
     @classmethod
     def empty(cls, width: int) -> "ContextMoments":
-        """Return the moments of zero rows."""
         return cls(0, np.zeros(width), np.zeros(width))
 
     def after(self, parts: Iterable[Columns]) -> "ContextMoments":

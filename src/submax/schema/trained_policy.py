@@ -196,19 +196,16 @@ class TrainedPolicy(NamedTuple):
         return tuple(len(slot.choices) for slot in self.schema.menu.slots)
 
     def _uniform(self, eligible: ChoiceIndices, rows: int) -> Floats:
-        """Return equal probabilities of the eligible joint actions, ``[n, M]``."""
         table = np.zeros(math.prod(self._sizes))
         table[np.ravel_multi_index(np.ix_(*eligible), self._sizes).ravel()] = 1.0
         return np.broadcast_to(table / table.sum(), (rows, len(table)))
 
     def write(self, path: Path | str) -> None:
-        """Write a safetensors file; an existing file is replaced atomically."""
         data = self.to_bytes()
         with atomic_write(Path(path)) as file:
             file.write(data)
 
     def to_bytes(self) -> bytes:
-        """Return the contents of a safetensors file."""
         if self.specification is None:
             raise InputError(
                 "a policy object cannot be written: give its name or file, {'kind': "
