@@ -35,7 +35,6 @@ arms = 3
 STUDY = "results/mine"
 MISSING = (
     ("plots", "plot", STUDY),
-    ("plots", "compare", STUDY, "--ranks", "ranks.pdf"),
     ("logs", "evaluate", "visits.csv", "--policy", "random"),
     ("logs", "learn", "visits.csv", "--policy", "ucb1", "--out", "p.safetensors"),
     ("logs", "tune", "visits.csv", "--policy", "ucb1", "--search", "exploration=0.1..1"),
