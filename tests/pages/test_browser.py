@@ -197,7 +197,7 @@ def change_settings(page: Page, asked: list[str]) -> None:
     # The question says from what to what, and what follows.
     assert "refit after (decisions): 100 → 75" in asked[-1]
     assert "holdout: 0.1 → 0.2" in asked[-1]
-    assert "begin again" in asked[-1]
+    assert "start again from zero" in asked[-1]
     expect(page.get_by_label("refit after (decisions)")).to_have_value("75")
     count = len(asked)
     page.locator("form.setting").get_by_role("button").click()

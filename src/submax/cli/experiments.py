@@ -108,12 +108,16 @@ def plot(directory: Path, policies: tuple[str, ...]) -> None:
     DIR is the directory of an experiment, or one written by submax evaluate. Figures for a paper
     are drawn in Python, by submax.simulation.figures.curves.
     """
-    from submax.cli.logs.running import is_evaluation, redraw_evaluation
-    from submax.cli.running import redraw
     from submax.core.optional import require_extra
+    from submax.simulation.results import MANIFEST
 
     require_extra("plots", "a figure", "matplotlib")
-    (redraw_evaluation if is_evaluation(directory) else redraw)(directory, policies)
+    # Only submax evaluate writes estimates without a manifest.
+    if (directory / MANIFEST).exists() or not (directory / "estimates.csv").is_file():
+        from submax.cli.running import redraw
+    else:
+        from submax.cli.logs.running import redraw_evaluation as redraw
+    redraw(directory, policies)
 
 
 COMPARE_OPTIONS = (

@@ -51,7 +51,7 @@ from submax.policies.specification import read_value, table_of, with_values
 from submax.research.beyond.rankings import Slates, compare_rankings
 from submax.schema.schema import Schema
 from submax.schema.trained_policy import TrainedPolicy
-from submax.simulation.results import MANIFEST, read_csv, write_csv
+from submax.simulation.results import read_csv, write_csv
 
 if TYPE_CHECKING:
     from submax.evaluation.learning import Tuned
@@ -484,11 +484,6 @@ def write_estimates(directory: Path, comparison: Comparison) -> None:
     for name, rows in tables.items():
         if rows:
             write_csv(directory / name, rows)
-
-
-def is_evaluation(directory: Path) -> bool:
-    """Return whether a directory was written by ``submax evaluate``, not by an experiment."""
-    return (directory / ESTIMATES).is_file() and not (directory / MANIFEST).exists()
 
 
 def redraw_evaluation(directory: Path, policies: Sequence[str] = ()) -> None:
