@@ -82,12 +82,6 @@ def test_means_and_best_by_hand(kind):
     assert environment.best_reward(world, context).tolist() == [[0.9, 0.9], [0.8, 0.8]]
 
 
-def test_certain_arms_never_and_always_pay(seed):
-    world = np.array([[0.0, 1.0]])
-    for arm in (0, 1):
-        assert np.all(drawn(Bernoulli(2), world, arm, 500, seed) == arm)
-
-
 def test_rewards_have_their_distribution_around_the_mean(seed):
     environment = Gaussian.of([-0.5, 2.0], 0.7)
     world = environment.reset(2, np.random.default_rng(seed))
@@ -187,16 +181,6 @@ def test_correlation_with_the_past_falls_with_the_number_of_decisions(moves, see
     kept = np.exp(-0.6)
     error = np.sqrt((1 + kept**2) / product.size)
     assert abs(product.mean() - kept) < 6 * error
-
-
-def test_advancing_changes_the_new_world_alone_and_by_nothing_not_at_all(seed):
-    environment = DriftingBernoulli(3, 2.0, 3.0, memory=1.0)
-    rng = np.random.default_rng(seed)
-    world = environment.reset(4, rng)
-    before = world.probability.copy()
-    assert np.array_equal(environment.advance(world, 0, rng).probability, before)
-    assert np.all(environment.advance(world, 10, rng).probability != before)
-    assert np.array_equal(world.probability, before)
 
 
 def test_probabilities_switch_after_every_period_and_only_then(seed):

@@ -71,20 +71,6 @@ def test_means_are_those_of_a_loop_over_rows(seed):
         assert found == pytest.approx(sum(label == arm for label in same) / len(same))
 
 
-@pytest.mark.parametrize("replacement", [True, False])
-@pytest.mark.parametrize("pays", [(0.0, 1.0), (0.05, 0.8)])
-def test_payments_are_as_frequent_as_the_chances_say(pays, replacement, seed):
-    draws, (low, high) = 20_000, pays
-    environment = Classification.of(FEATURES, LABELS, replacement=replacement, pays=pays)
-    context, action = every_pair(environment, draws)
-    rng = np.random.default_rng(seed)
-    reward = environment.reward(environment.reset(draws, rng), context, action, rng)
-    assert set(np.unique(reward)) == {0.0, 1.0}
-    chance = (low + (high - low) * SHARES).ravel()
-    error = np.sqrt(chance * (1 - chance) / draws)
-    assert np.all(np.abs(reward.mean(axis=0) - chance) <= 5 * error)
-
-
 def test_features_are_standardized_on_request_and_constant_ones_are_zero():
     features = Classification.of(np.array(FEATURES) + 0.1, LABELS).rows.features
     assert np.allclose(features[:, 0].mean(), 0)

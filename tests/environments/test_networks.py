@@ -363,38 +363,6 @@ def test_a_best_price_outside_the_range_is_moved_to_its_end(level):
         assert best == pytest.approx(means.max(), rel=1e-2)
 
 
-def test_inside_the_range_the_best_mean_is_omega_over_beta(seed):
-    """At p* the odds of a sale are W, so that p* W / (1 + W) = W / β."""
-    environment = Pricing(context=0)
-    world = environment.reset(500, np.random.default_rng(seed))
-    best = environment.best_reward(world, np.zeros((500, 1, 0)))[:, 0]
-    lambert = special.lambertw(np.exp(world.intercept - 1)).real
-    assert np.allclose(best, lambert / world.slope, rtol=1e-12)
-
-
-def test_rewards_are_the_price_or_nothing_as_often_as_the_chance_says(seed):
-    environment = Pricing()
-    rng = np.random.default_rng(seed)
-    world = environment.reset(4, rng)
-    context = np.repeat(environment.contexts(world, 1, rng), 10_000, axis=1)
-    action = np.full((4, 10_000, 1), 3.0)
-    reward, mean = environment.outcome(world, context, action, rng)
-    assert np.all((reward == 0) | (reward == 3.0))
-    chance = mean[:, 0] / 3.0
-    error = np.sqrt(chance * (1 - chance) / 10_000)
-    assert np.all(np.abs((reward > 0).mean(axis=1) - chance) < 6 * error + 12 / 10_000)
-
-
-@pytest.mark.parametrize("environment", list(examples(ENVIRONMENTS, "pricing")), ids=repr)
-def test_the_best_price_is_usually_inside_the_range(environment, seed):
-    rng = np.random.default_rng(seed)
-    world = environment.reset(2000, rng)
-    assert world.slope.min() > 0
-    price = environment.best_price(world, environment.contexts(world, 1, rng))
-    inside = (price > environment.low) & (price < environment.high)
-    assert inside.mean() > 0.9
-
-
 def test_where_arms_have_weights_of_their_own_no_fixed_arm_is_good(seed):
     """The best fixed arm has most of random's regret, and rewards are σ(vᵀ ReLU(W_a c) + s)."""
     environment = DisjointContextual(arms=3, dimension=4, shift=-1.0, hidden=5)

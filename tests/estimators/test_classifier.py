@@ -15,7 +15,6 @@ from submax.bandit.store import open_store
 from submax.core.errors import counted_fallbacks
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Discrete
-from submax.core.serialization import read_state, state_bytes
 from submax.core.spaces import Arms
 from submax.estimators.classifier import Classifier
 from submax.estimators.counting import Counting
@@ -26,19 +25,15 @@ from submax.models.memory import Memory
 from submax.policies import make_policy
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.policies.slots import SlotBySlot
-from submax.research.beyond.linear_program import LinearProgram
 from submax.schema.trained_policy import TrainedPolicy
 from submax.server.service import Service
 from submax.simulation.experiment import cells, parse
 from submax.simulation.runner import run_cell
-from submax.strategies.tracking import Tracking
-from submax.strategies.weighted import Optimized, SubMax
-from submax.testing import check_estimator, check_policy
-from submax.testing.policies import check_decisions, check_learning
+from submax.strategies.weighted import SubMax
+from submax.testing import check_policy
 from submax.testing.problems import (
     PROBLEMS,
     SCALED,
-    accepted,
     some_contexts,
     some_feedback,
 )
@@ -227,34 +222,6 @@ def test_a_linear_classifier_learns_which_action_is_right_in_which_context(seed)
         assert (right > 0.95).all() == learned
 
 
-def test_a_stored_state_has_the_same_probabilities(seed):
-    problem = Problem(Arms(4), context_width=2)
-    table = {
-        "kind": "reward-conditioned",
-        "estimator": {
-            "kind": "classifier",
-            "classifier": "sklearn.ensemble.RandomForestClassifier",
-            "parameters": {"n_estimators": 3},
-        },
-    }
-    policy, rng = make_policy(table), np.random.default_rng(seed)
-    state = policy.init(problem, REPLICAS, rng)
-    for part in range(2):
-        feedback = weighted(some_feedback(problem, REPLICAS, 20, 100 * seed + part), seed)
-        feedback.weight[part] = 0.0
-        state = policy.update(state, feedback, rng)
-    context = some_contexts(problem, REPLICAS, 5, seed)
-    data = state_bytes(state, {})
-    read = read_state(data)[0]
-    expected = policy.probabilities(state, context)
-    np.testing.assert_array_equal(make_policy(table).probabilities(read, context), expected)
-    assert state_bytes(read, {}) == data
-    # It also goes on learning, as if it had never been stored.
-    feedback = some_feedback(problem, REPLICAS, 5, seed)
-    later = [policy.update(one, feedback, np.random.default_rng(seed)) for one in (state, read)]
-    np.testing.assert_array_equal(*(policy.probabilities(one, context) for one in later))
-
-
 def test_it_is_named_in_tables():
     table = {"kind": "classifier", "classifier": "sklearn.tree.DecisionTreeClassifier"}
     table |= {"parameters": {"max_depth": 2}, "memory": {"window": 100}, "encoding": "value"}
@@ -267,22 +234,6 @@ def test_it_is_named_in_tables():
     for wrong in (*bad, {"kind": "classifier"}):
         with raises_code("invalid-input"):
             make_policy({"kind": "slot-by-slot", "estimator": wrong})
-
-
-def test_a_classifier_of_no_library_keeps_the_contract(seed):
-    check_estimator(Classifier(Tabular(), encoding="value"), seed)
-
-
-STRATEGIES = [Optimized(), LinearProgram(), Tracking()]
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
-def test_with_a_strategy_it_decides_and_learns(strategy, seed):
-    """The others ask an estimator for nothing more: its table, values, evidence, moving levels."""
-    policy = RewardConditioned(Classifier(Tabular()), strategy)
-    for problem in (PROBLEMS[2], PROBLEMS[3], *accepted(policy, SCALED[:2])):
-        taught = check_decisions(policy, problem, REPLICAS, seed)
-        check_learning(policy, problem, REPLICAS, seed, taught)
 
 
 @pytest.mark.parametrize("make", [RewardConditioned, SlotBySlot])

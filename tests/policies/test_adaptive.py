@@ -1,12 +1,9 @@
 """The preset rcp-adaptive, from raw observations to decisions."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
-from posteriors import variance_of
-from refusals import raises_code
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import betaln
 
@@ -14,7 +11,6 @@ import submax
 from submax import (
     Arms,
     BatchedRewards,
-    Bernoulli,
     Binary,
     Box,
     Continuous,
@@ -26,13 +22,9 @@ from submax import (
     Problem,
     Slots,
     make_policy,
-    simulate,
 )
-from submax.core.serialization import read_state, state_bytes
 from submax.estimators import Counting
-from submax.models.regression.bayesian import Posterior, PriorStructure
 from submax.models.regression.logistic import DRAWS, _Regression
-from submax.models.regression.slot_belief import SlotMap
 from submax.policies import Gridded, PosteriorSlots, PosteriorSubMax, RewardConditioned
 from submax.policies.adaptive import PredictiveMixture
 from submax.policies.regressions import LogisticSubMax
@@ -155,16 +147,6 @@ def test_through_a_delay_it_learns_what_came_back_and_how_much_at_a_time(delay, 
     np.testing.assert_allclose(listed(ADAPTIVE, state)[0], expected, atol=2e-3)
 
 
-def test_it_regrets_less_than_chance(seed):
-    environment = Bernoulli(8, 1, 3)
-    settings = {"observations": 200, "delay": BatchedRewards(50), "replicas": 40, "seed": seed}
-    runs = [
-        simulate(environment, policy, **settings) for policy in (ADAPTIVE, make_policy("random"))
-    ]
-    gain = runs[1].final_regret - runs[0].final_regret
-    assert gain.mean() > 0
-
-
 @pytest.mark.parametrize("ahead", [1, 30, 900])
 def test_who_knows_how_many_decisions_lie_ahead_is_believed(ahead, seed):
     feedback = bernoulli_feedback(6, 90, seed)
@@ -203,33 +185,6 @@ def test_while_all_rewards_are_the_same_it_is_uniform(scale, reward, seed):
     same = feedback._replace(reward=np.full_like(feedback.reward, reward))
     found = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(4), scale=scale), same, seed))
     np.testing.assert_allclose(found, 0.25)
-
-
-@pytest.mark.parametrize("window", [5, 30])
-def test_in_a_window_the_rule_sees_the_last_rows(window, seed):
-    policy = RewardConditioned(Counting("fitted", Memory(window=window)), Tracking())
-    feedback, rng = bernoulli_feedback(4, 60, seed), np.random.default_rng(seed)
-    feedback.reward[:, -2:] = [0, 1]
-    state = policy.init(Problem(Arms(4)), 3, rng)
-    for start in range(0, 60, 20):
-        state = policy.update(state, feedback.rows(slice(start, start + 20)), rng)
-    found = listed(policy, state)
-    for replica in range(3):
-        kept = feedback.action[replica, -window:, 0], feedback.reward[replica, -window:]
-        expected = slow(*tallied(*kept, 4), 60, 20)
-        np.testing.assert_allclose(found[replica], expected, atol=1e-3)
-
-
-def test_what_fades_counts_in_part(seed):
-    policy = RewardConditioned(Counting("fitted", Memory(discount=0.95)), Tracking())
-    feedback = bernoulli_feedback(4, 60, seed)
-    feedback.reward[:, -2:] = [0, 1]
-    found = listed(policy, taught(policy, Problem(Arms(4)), feedback, seed))
-    weight = 0.95 ** np.arange(59, -1, -1.0)
-    for replica in range(3):
-        rows = feedback.action[replica, :, 0], feedback.reward[replica]
-        expected = slow(*tallied(*rows, 4, weight), 60, 60)
-        np.testing.assert_allclose(found[replica], expected, atol=1e-3)
 
 
 @pytest.mark.parametrize(("low", "high"), [(-3.0, -1.0), (0.0, 50.0), (2.0, 2.5)])
@@ -325,39 +280,6 @@ def test_an_arm_that_has_become_bad_is_left(seed):
 SIZES = (2, 3, 4)
 
 
-def features_by_hand(slot_map, context, action):
-    """One row of effects, written out one by one."""
-    z = np.clip((context - slot_map.shift) * slot_map.scale, -10, 10)
-    chosen = [np.eye(size)[one] for size, one in zip(slot_map.sizes, action, strict=True)]
-    choices = np.concatenate(chosen)
-    row = [np.ones(1), z, choices, np.outer(choices, z).ravel()]
-    if slot_map.pairs:
-        row += [np.outer(one, two).ravel() for one, two in itertools.combinations(chosen, 2)]
-    return np.concatenate(row)
-
-
-@pytest.mark.parametrize("pairs", [False, True])
-@pytest.mark.parametrize("width", [0, 2])
-def test_the_effects_of_a_joint_action(pairs, width, seed):
-    rng = np.random.default_rng(seed)
-    context = rng.normal(size=(30, width))
-    action = rng.integers(SIZES, size=(30, 3))
-    slot_map = SlotMap.of(SIZES, context, np.ones(30), 1000, pairs)
-    rows = slot_map.rows(context, action).toarray()
-    expected = [features_by_hand(slot_map, *one) for one in zip(context, action, strict=True)]
-    np.testing.assert_allclose(rows, expected)
-    assert len(slot_map.groups) == slot_map.width == rows.shape[1]
-    # What is said slot by slot and pair by pair adds up to the product with the coefficients.
-    coefficients = rng.normal(size=(1, slot_map.width))
-    own = slot_map.choice_effects(coefficients, context)
-    total = sum(effect[np.arange(30), 0, action[:, slot]] for slot, effect in enumerate(own))
-    for (one, two), effect in slot_map.pair_effects(coefficients).items():
-        total = total + effect[0, action[:, one], action[:, two]]
-    shared = coefficients[0, : slot_map.first_choice]
-    total = total + shared[0] + slot_map.standardized(context) @ shared[1:]
-    np.testing.assert_allclose(total, rows @ coefficients[0])
-
-
 def played(policy, width=0, rows=400, seed=0, noise=0.1):
     """A state after rows whose reward depends on choices, on a pair, and on the context."""
     rng = np.random.default_rng(seed)
@@ -391,21 +313,6 @@ def test_the_context_decides(seed):
         context = np.full((1, 50, 1), number)
         action, _ = policy.act(state, context, np.random.default_rng(seed))
         assert np.mean(action[0, :, 1] == wanted) > 0.8
-
-
-def test_the_pool_has_the_moments_of_the_posterior(seed):
-    policy = PosteriorSlots(draws=4000, width=1.0, pairs=False)
-    state, _ = played(policy, rows=100, seed=seed, noise=1.0)
-    belief = state.beliefs[0]
-    design = PriorStructure.independent(belief.slot_map.groups, 1)
-    posterior = Posterior.of(belief.sums, design, belief.prior, belief.centre)
-    np.testing.assert_allclose(belief.coefficients, posterior.coefficients[0], atol=1e-9)
-    asked = belief.slot_map.rows(np.zeros((24, 0)), np.array(list(np.ndindex(SIZES)))).toarray()
-    drawn = (belief.pool - belief.coefficients) @ asked.T
-    variance = variance_of(posterior, asked)[:, 0]
-    # The relative error of a variance from n normal numbers is √(2 / n); 24 comparisons, 5 errors.
-    assert np.abs(drawn.var(axis=0) / variance - 1).max() < 5 * np.sqrt(2 / 4000)
-    assert np.abs(drawn.mean(axis=0) / np.sqrt(variance)).max() < 5 / np.sqrt(4000)
 
 
 def test_no_joint_action_is_listed(seed):
@@ -524,15 +431,6 @@ def test_it_learns_which_arm_is_right_in_which_context(seed):
     assert chosen.max(axis=1).min() > 0.8
 
 
-def test_a_state_that_was_stored_learns_no_more(seed):
-    rng = np.random.default_rng(seed)
-    context, action = rng.normal(size=(300, 3)), rng.integers(3, size=300)
-    state = taught_rows(SMALL, Problem(Arms(3), 3), context, action, action == 1, seed)
-    restored, _ = read_state(state_bytes(state, {}))
-    with raises_code("invalid-input"):
-        SMALL.update(restored, rows(context, action, action == 1), rng)
-
-
 BAD_CONTEXTS = {
     "a constant number": lambda rng, n: np.c_[rng.normal(size=n), np.full(n, 7.0)],
     "far from zero": lambda rng, n: 1e12 + rng.normal(size=(n, 2)),
@@ -553,35 +451,6 @@ def test_awkward_contexts_are_decided_in(what, seed):
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found.sum(axis=-1), 1.0)
     assert found[0, :, 2].min() > 0.5
-
-
-@pytest.mark.parametrize(("size", "offset"), [(1e-6, 0.0), (1e6, 1e6)])
-def test_decisions_do_not_depend_on_the_unit_of_the_reward(size, offset, seed):
-    rng = np.random.default_rng(seed)
-    context, action = rng.normal(size=(200, 2)), rng.integers(3, size=200)
-    plain = context[:, 0] * (action - 1) + 0.1 * rng.normal(size=200)
-    problem = Problem(Arms(3), 2, Continuous())
-    asked = rng.normal(size=(1, 8, 2))
-    found = [
-        SMALL.probabilities(taught_rows(SMALL, problem, context, action, reward, seed), asked)
-        for reward in (plain, offset * max(size, 1e-3) + size * plain)
-    ]
-    np.testing.assert_allclose(found[1], found[0], atol=1e-4)
-
-
-@pytest.mark.parametrize("reward", [0.0, 1.0])
-def test_equal_rewards_say_nothing(reward, seed):
-    rng = np.random.default_rng(seed)
-    context, action = rng.normal(size=(50, 2)), rng.integers(3, size=50)
-    state = taught_rows(SMALL, Problem(Arms(3), 2), context, action, np.full(50, reward), seed)
-    assert np.all(SMALL.probabilities(state, context[None, :4]) == 1 / 3)
-
-
-def test_contexts_that_are_not_finite_are_refused():
-    problem = Problem(Arms(3), 2)
-    state = SMALL.init(problem, 1, np.random.default_rng(0))
-    with raises_code("invalid-input"):
-        SMALL.act(state, np.array([[[0.0, np.nan]]]), np.random.default_rng(0))
 
 
 def test_equal_rewards_after_others_have_faded_do_no_harm(seed):

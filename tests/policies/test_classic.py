@@ -462,30 +462,6 @@ def test_rewards_between_their_bounds_are_parts_of_a_success(scale, seed):
     np.testing.assert_allclose(state.b[0], b, rtol=1e-3)
 
 
-@pytest.mark.parametrize("sharpness", [0.1, 1.0, 4.0])
-def test_huge_and_tiny_weights_have_probabilities(sharpness, seed):
-    policy, problem = FittedThompson(sharpness), Problem(Arms(3))
-    arm, reward = [[0, 0, 1, 1, 2, 2]], [[0.0, 1.0] * 3]
-    for weight in ([[1e8, 9e7, 1e8, 1e8, 1e-3, 1e-3]], [[1e-9] * 6], [[1e8, 1e8] * 3]):
-        state = taught_by(policy, problem, feedback_of(problem, arm, reward, weight), seed)
-        found = fitted_probabilities(policy, state)
-        assert np.all(found >= 0)
-        np.testing.assert_allclose(found.sum(axis=-1), 1, atol=1e-9)
-
-
-def test_the_order_of_the_feedback_and_the_names_of_arms_do_not_matter(seed):
-    policy, problem, rng = FittedThompson(), Problem(Arms(6)), np.random.default_rng(seed)
-    feedback, name = some(6, 90, seed), rng.permutation(6)
-    expected = fitted_probabilities(policy, taught_by(policy, problem, feedback, seed))
-    renamed = taught_by(policy, problem, feedback._replace(action=name[feedback.action]), seed)
-    np.testing.assert_allclose(fitted_probabilities(policy, renamed)[:, name], expected, atol=1e-4)
-    arm, reward = feedback.action[..., 0], feedback.reward
-    state = policy.init(problem, 1, rng)
-    for rows in np.split(rng.permutation(90), [1, 20, 20]):
-        state = policy.update(state, feedback_of(problem, arm[:, rows], reward[:, rows]), rng)
-    np.testing.assert_allclose(fitted_probabilities(policy, state), expected, atol=1e-4)
-
-
 # Information directed
 
 
@@ -642,18 +618,6 @@ def test_two_leaders_among_many_have_their_chances():
     a = np.array([[55.0, 1.0] + [3.0] * 10 + [1.0] * 10])
     b = np.array([[56.0, 0.7] + [6000.0] * 10 + [9000.0] * 10])
     assert np.allclose(largest_beta(a, b)[0, :2], by_quad(a[0], b[0])[:2], rtol=0, atol=TOLERANCE)
-
-
-@pytest.mark.parametrize("arms", [2, 10, 200])
-def test_it_agrees_with_plain_sampling(arms, seed):
-    rng = np.random.default_rng((seed, arms))
-    pulls = rng.integers(0, 40, size=(2, arms))
-    successes = rng.binomial(pulls, 0.2)
-    a, b = 1.0 + successes, 4.0 + pulls - successes
-    probabilities = largest_beta(a, b)
-    for row in range(2):
-        drawn = rng.beta(a[row], b[row], size=(4000, arms)).argmax(axis=1)
-        assert goodness_of_fit(drawn, probabilities[row]) > SMALLEST_P_VALUE
 
 
 def test_probabilities_sum_to_one_and_rows_do_not_meet(seed):

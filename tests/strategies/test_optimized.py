@@ -158,23 +158,6 @@ def test_with_two_levels_it_is_optimized_on_random_and_hostile_tables(seed):
         assert np.allclose(LinearProgram().probabilities(table), expected, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("levels", [1, 2, 4, 5])
-def test_orders_of_actions_and_leading_axes_do_not_matter(levels, seed):
-    rng, order = np.random.default_rng(seed), np.random.default_rng(seed).permutation(9)
-    table = consistent_table(rng, 50, levels, 9, sparse=levels > 2)
-    expected = LinearProgram().probabilities(table)
-    permuted = table._replace(probabilities=table.probabilities[..., order])
-    found = LinearProgram().probabilities(permuted)
-    assert np.allclose(found, expected[..., order], rtol=0, atol=1e-9)
-    weights = LinearProgram().weights(table)
-    for leading in ((5, 10), (0,), (2, 0), ()):
-        rows = np.prod(leading, dtype=int)
-        parts = (table.probabilities, table.prior, table.values)
-        shaped = (part[:rows].reshape(*leading, *part.shape[1:]) for part in parts)
-        found = LinearProgram().weights(Table(next(shaped), table.levels, *shaped))
-        assert np.array_equal(found, weights[:rows].reshape(*leading, levels))
-
-
 def test_equal_values_raise_the_higher_levels():
     rows = np.array([[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.2, 0.3, 0.5]])
     weights, levels = LinearProgram().weights(table_of(rows, np.full(3, 0.2))), np.arange(3.0)
