@@ -120,11 +120,9 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
         seed = np.where(news, rng.integers(LARGEST_SEED, size=len(news)), params.seed)
         counts = _counted(problem, encoding, buffer)
         fresh = ClassifierParams(problem, buffer, encoding, counts, seed, ModelCache())
-        models = tuple(
-            self._fitted(fresh, replica) if new else before
-            for replica, (new, before) in enumerate(zip(news, self._models(params), strict=True))
-        )
-        return fresh._replace(models=ModelCache.holding(models))
+        before = self._models(params)
+        models = ModelCache.after(before, news, lambda replica: self._fitted(fresh, replica))
+        return fresh._replace(models=models)
 
     def belief(self, params: ClassifierParams, context: Floats) -> TabularBelief:
         share = normalized(params.counts.sum(axis=-1))[:, None]

@@ -159,6 +159,12 @@ class ModelCache:
             self._models = tuple(map(fit, range(replicas)))
         return self._models
 
+    @classmethod
+    def after(cls, models: Models, news: Booleans, fit: Callable[[int], Any]) -> "ModelCache":
+        """Return the models after new rows, fitted anew where there are ``news [R]``."""
+        both = enumerate(zip(models, news, strict=True))
+        return cls.holding(tuple(fit(replica) if new else model for replica, (model, new) in both))
+
 
 class Unpredicted(FallbackWarning):
     """The classifier gave no probabilities for some decisions, and counts were used instead."""
@@ -232,7 +238,7 @@ class ClassifierTemplate:
     def of(cls, classifier: object, parameters: Mapping[str, Any]) -> Self:
         """Return the template for a classifier object, or for a dotted name with ``parameters``."""
         if isinstance(classifier, str):
-            return cls(_checked(_made(classifier, parameters)))
+            return cls(_checked(made(class_by_name(classifier), classifier, parameters)))
         if parameters:
             raise InputError(
                 f"parameters {sorted(parameters)} belong to a dotted name: set them on the object",
@@ -314,8 +320,8 @@ def resampled(weight: Floats, rng: np.random.Generator) -> Integers:
     return np.minimum(rows, np.flatnonzero(weight)[-1])
 
 
-def _made(name: str, parameters: Mapping[str, Any]) -> Any:
-    kind = class_by_name(name)
+def made(kind: Any, name: str, parameters: Mapping[str, Any]) -> Any:
+    """Return the object of a class with these parameters, or raise an ``InputError``."""
     known = inspect.signature(kind).parameters
     if not any(one.kind is one.VAR_KEYWORD for one in known.values()):
         for key in parameters:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
-from submax.core.checks import Checked, whole_number
+from submax.core.checks import Checked, Count
 from submax.core.errors import InputError
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
@@ -29,14 +29,12 @@ class Memory(Checked):
     Reference: Vitter (1985); Garivier and Moulines (2011).
     """
 
-    window: int | None = None
-    reservoir: int | None = None
+    window: Count | None = None
+    reservoir: Count | None = None
     discount: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, rows in (("window", self.window), ("reservoir", self.reservoir)):
-            if rows is not None:
-                whole_number(name, rows, at_least=1)
+        super().__post_init__()
         if self.window is not None and self.reservoir is not None:
             raise InputError(
                 "window and reservoir exclude each other: leave one out",
@@ -58,14 +56,6 @@ class Memory(Checked):
     def forgets(self) -> bool:
         """Whether old rows are dropped or count less."""
         return self.drops_rows or self.discount < 1
-
-    def check_keeps_rows(self, who: str) -> None:
-        """Raise an ``InputError`` if rows are dropped, for those ``who`` remember sums alone."""
-        if self.drops_rows:
-            raise InputError(
-                f"the {who} stores sums, from which single rows cannot be removed: use "
-                "memory = { discount = 0.999 } instead of a window or reservoir"
-            )
 
 
 @serializable("buffer")

@@ -23,6 +23,7 @@ from submax.models.classifiers import (
     Models,
     class_by_name,
     copied,
+    made,
     seeded,
     weight_argument,
 )
@@ -153,13 +154,7 @@ class GreedyRegression(ComparedByKey, TabularPolicy[RegressionState]):
         if binary and name.endswith(REGRESSOR):
             twin = name.removesuffix(REGRESSOR) + CLASSIFIER
             kind = getattr(sys.modules[kind.__module__], twin.rpartition(".")[2], kind)
-        try:
-            return kind(**self.parameters)
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"{name} cannot be made from parameters {dict(self.parameters)} "
-                f"({one_line(error)}): change them"
-            ) from error
+        return made(kind, name, self.parameters)
 
     @property
     def traits(self) -> PolicyTraits:
@@ -191,11 +186,9 @@ class GreedyRegression(ComparedByKey, TabularPolicy[RegressionState]):
         buffer = state.buffer.add(feedback, self.memory, rng)
         seed = np.where(news, rng.integers(LARGEST_SEED, size=len(news)), state.seed)
         fresh = RegressionState(state.problem, buffer, seed, ModelCache())
-        models = tuple(
-            self._fitted(fresh, replica) if new else before
-            for replica, (new, before) in enumerate(zip(news, self._models(state), strict=True))
-        )
-        return fresh._replace(models=ModelCache.holding(models))
+        before = self._models(state)
+        models = ModelCache.after(before, news, lambda replica: self._fitted(fresh, replica))
+        return fresh._replace(models=models)
 
     def probabilities(self, state: RegressionState, context: Floats) -> Floats:
         state.problem.check_context(context)

@@ -56,6 +56,19 @@ class RegressionPolicy(TabularPolicy[RegressionBeliefs]):
 
     instead = ""
     """What to take if the joint actions cannot be listed."""
+    memory = Memory()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.memory.drops_rows:
+            raise InputError(
+                f"the {type(self).__name__} policy stores sums, from which single rows cannot be "
+                "removed: use memory = { discount = 0.999 } instead of a window or reservoir"
+            )
+
+    @property
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(forgets=self.memory.forgets)
 
     @abstractmethod
     def unlearned(self, problem: Problem) -> Any:
@@ -164,14 +177,6 @@ class PosteriorSubMax(RegressionPolicy):
 
     instead = "take posterior-slots"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.memory.check_keeps_rows("posterior-submax policy")
-
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(forgets=self.memory.forgets)
-
     def settings(self, problem: Problem) -> BeliefSettings:
         actions = problem.space.size
         features = min(self.features, math.isqrt(MOST_NUMBERS // actions))
@@ -244,14 +249,6 @@ class LogisticSubMax(RegressionPolicy):
     memory: Memory = field(default_factory=Memory)
 
     instead = "take posterior-slots"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.memory.check_keeps_rows("logistic-submax policy")
-
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(forgets=self.memory.forgets)
 
     def unlearned(self, problem: Problem) -> LogisticRegressions:
         problem.scale.known_bounds("the logistic-submax policy")
