@@ -1,7 +1,7 @@
 """Sums and mean rewards of each choice, what is unusual about them, and the printed summary."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -14,7 +14,6 @@ from submax.core.rewards import Binary
 from submax.core.summary import LINES, Summary, counted, number, percentage
 from submax.policies.specification import PolicySpecification
 from submax.schema.actions import ActionSpec
-from submax.schema.names import Action
 
 QUANTILE = 1.96
 """The standard normal quantile of an interval that is right in 95 of 100 cases."""
@@ -170,21 +169,22 @@ def arm_statuses(
 def missing_rails(rails: GuardRails, menu: ActionSpec) -> list[str]:
     """Which of control and baseline is not active, and what follows."""
     found = []
-    if rails.control is not None and not _is_active(rails.control, menu):
-        found.append(
-            f"the control {rails.control!r} is not active, so no decision gets it: "
-            "resume it, or set another control"
-        )
-    if rails.baseline is not None and not _is_active(rails.baseline, menu):
-        found.append(
-            f"the baseline {rails.baseline!r} is not active, so no decision is held out: "
-            "resume it, or set another baseline"
-        )
+    for name, action, follows in (
+        ("control", rails.control, "no decision gets it and nothing is compared with it"),
+        ("baseline", rails.baseline, "no decision is held out"),
+    ):
+        if action is not None:
+            indices = zip(menu.active, menu.encoded(action), strict=False)
+            if not all(index in active for active, index in indices):
+                found.append(
+                    f"the {name} {action!r} is not active, so {follows}: resume it, or set another "
+                    f"{name}"
+                )
     return found
 
 
 def rail_notices(
-    settings: Settings, menu: ActionSpec, ramps: Sequence[Ramp], decided: int, tallies: Tallies
+    settings: Settings, menu: ActionSpec, ramps: Sequence[Ramp], decided: int
 ) -> list[str]:
     """What an operator should know about the status, ramps and guard rails of a bandit.
 
@@ -193,17 +193,19 @@ def rail_notices(
     found = []
     if settings.status == "paused":
         found.append(
-            "the bandit is paused: decisions follow the control, the baseline or "
-            "chance, and are not learned from"
+            "the bandit is paused: decisions are the control or the baseline, or else uniform, and "
+            "are not learned from"
         )
     elif settings.status == "archived":
         found.append("the bandit is archived: decisions and rewards are refused")
-    found += _ramped(menu, ramps, decided)
-    rails = settings.guard_rails
-    found += missing_rails(rails, menu)
-    if isinstance(rails.control, str) and menu.plain:
-        found += _capped_control(rails, rails.control, arm_statuses(settings, menu, tallies, None))
-    return found
+    for limit in limits_at(ramps, decided):
+        slot, index = limit.place
+        found.append(
+            f"{menu.slots[slot].choices[index].name!r} is new: it gets at most "
+            f"{100 * limit.share:.3g} % of the decisions now, and this limit rises until it ends "
+            f"after {limit.left:,} more"
+        )
+    return [*found, *missing_rails(settings.guard_rails, menu)]
 
 
 def unknown_notices(failures: Mapping[str, int]) -> list[str]:
@@ -214,38 +216,6 @@ def unknown_notices(failures: Mapping[str, int]) -> list[str]:
         for kind, count in failures.items()
         if kind.startswith(UNKNOWN_CATEGORIES)
     ]
-
-
-def _ramped(menu: ActionSpec, ramps: Sequence[Ramp], decided: int) -> Iterator[str]:
-    """Which choices are still ramped up, and for how long."""
-    for limit in limits_at(ramps, decided):
-        slot, index = limit.place
-        name = menu.slots[slot].choices[index].name
-        yield (
-            f"{name!r} is new: it gets at most {100 * limit.share:.3g} % of the "
-            f"decisions now; the limit rises, and ends after {limit.left:,} more"
-        )
-
-
-def _is_active(action: Action, menu: ActionSpec) -> bool:
-    encoded, active = menu.encoded(action), menu.active
-    return all(index in indices for indices, index in zip(active, encoded, strict=False))
-
-
-def _capped_control(rails: GuardRails, name: str, arms: Sequence[ArmStatus]) -> Iterator[str]:
-    """Whether the control earns most, although it has only its share."""
-    rates = {
-        one.choice: one.reward_rate
-        for one in arms
-        if one.status == "active" and one.reward_rate is not None
-    }
-    control = rates.get(name)
-    if control is not None and len(rates) > 1 and control >= max(rates.values()):
-        yield (
-            f"the control {name!r} has the highest reward rate, {control:.4g}, but gets "
-            f"only its share of {rails.control_share:.4g}: raise control_share, or use "
-            "a holdout instead"
-        )
 
 
 COLUMNS = ("decisions", "share", "learned")

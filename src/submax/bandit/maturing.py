@@ -111,11 +111,13 @@ class Decisions:
         self._plain = menu.plain
         state = self._state = state or DecisionsState([[] for _ in menu.slots])
         # An ordered dict is emptied from its front without looking at what was there.
-        self._open, self._closed = OrderedDict(state.opened), OrderedDict(state.closed)
-        self._early, self.counts = OrderedDict(state.early), Counter(state.counts)
-        self._waiting = sum(len(one.rewards) for one in self._early.values())
+        self._open = state.opened = OrderedDict(state.opened)
+        self._closed = state.closed = OrderedDict(state.closed)
+        self._early = state.early = OrderedDict(state.early)
+        self.counts = state.counts = Counter(state.counts)
+        state.comparisons = new_comparisons(settings) | state.comparisons
         self.rows, self.tallies = state.rows, state.tallies
-        self._comparisons = new_comparisons(settings) | state.comparisons
+        self._waiting = sum(len(one.rewards) for one in self._early.values())
         self._compared: list[tuple[ExperimentAssignment, float, str | None]] = []
 
     def use_context(self, context: ContextSchema) -> None:
@@ -123,7 +125,8 @@ class Decisions:
         self._context = context
         for made in self._open.values():
             made.values = context.with_missing(made.values)
-        self.rows = [row._replace(values=context.with_missing(row.values)) for row in self.rows]
+        with_missing = context.with_missing
+        self.rows[:] = [row._replace(values=with_missing(row.values)) for row in self.rows]
 
     def advance(self, clock: float) -> float:
         """Let time pass up to what the clock shows; return the seconds that have passed."""
@@ -227,11 +230,14 @@ class Decisions:
     @property
     def comparisons(self) -> dict[str, GroupComparison]:
         """What is known about the holdout and the control."""
+        self._compare()
+        return self._state.comparisons
+
+    def _compare(self) -> None:
         if self._compared:
             groups, rewards, units = zip(*self._compared, strict=True)
-            compare(self._comparisons, groups, np.array(rewards, np.float64), units)
+            compare(self._state.comparisons, groups, np.array(rewards, np.float64), units)
             self._compared.clear()
-        return self._comparisons
 
     def columns(self) -> Columns:
         """The rows to learn from, as columns."""
@@ -248,17 +254,8 @@ class Decisions:
 
     def saved(self) -> DecisionsState:
         """What is remembered."""
-        return DecisionsState(
-            self.tallies,
-            self._state.elapsed,
-            self._state.last,
-            self._open,
-            self._closed,
-            self._early,
-            self.rows,
-            self.counts,
-            self.comparisons,
-        )
+        self._compare()
+        return self._state
 
     def _close_if_complete(self, made: MadeDecision) -> None:
         """Let a decision mature if it waits for nothing but its reward, and that has come."""
@@ -300,7 +297,7 @@ class Decisions:
         if made.activated and made.group is not None and reward is not None:
             self._compared.append((made.group, reward, answer.unit))
             if len(self._compared) >= COMPARED_AT_ONCE:
-                _ = self.comparisons
+                self._compare()
 
     def _learn(self, made: MadeDecision, reward: float, parts: dict[str, float]) -> None:
         propensity = made.answer.propensity
