@@ -8,7 +8,8 @@ drawn at random from its search space. Methods with a network share the same lis
 and training lengths; each method also has one parameter of its own. In the second round every
 method has NEIGHBOURS candidates around its best one of the first round: each number is halved, kept
 or doubled, and the learning rate and the own parameter may change by a factor of 3 and 5. So
-whoever ended at an edge can go beyond it.
+whoever ended at an edge can go beyond it. With ``--candidates FILE`` the candidates of an earlier
+search are scored again, and nothing is searched.
 
 The score of a candidate is its final regret divided by that of random choice, averaged over the
 environments. In the end the tables of the best candidates are printed, to be copied into the
@@ -33,6 +34,7 @@ import numpy as np
 
 from submax.simulation.delays import BatchedRewards
 from submax.simulation.experiment import make_environment, policy_of
+from submax.simulation.results import record_run
 from submax.simulation.runner import available_cores, local_executor
 from submax.simulation.simulate import simulate
 
@@ -168,6 +170,17 @@ def numbers(row: Row) -> dict[str, float]:
     return {name: float(value) for name, value in map(str.split, row["parameters"].split(","))}
 
 
+def candidate_of(search: Search, row: Row) -> Candidate:
+    """Return the candidate that a row of a file is about."""
+    if row["method"] == "random":
+        return RANDOM
+    known = numbers(row)
+    network = {name: int(known.get(name, 0)) for name in ("hidden", "steps")}
+    network["rate"] = known.get("learning_rate", 0.0)
+    own = known[search["methods"][row["method"]]["own"][0]]
+    return candidate(search, row["method"], network, own)
+
+
 # Runs ---------------------------------------------------------------------------------------------
 
 
@@ -238,11 +251,7 @@ def run(number: int, made: list[Candidate], given: argparse.Namespace, executor:
 def print_best(search: Search, rows: list[Row]) -> None:
     """Print the table of the best candidate of every method in TOML."""
     for method in {row["method"]: None for row in rows if row["method"] != "random"}:
-        known = numbers(best_row(rows, method))
-        network = {name: int(known.get(name, 0)) for name in ("hidden", "steps")}
-        network["rate"] = known.get("learning_rate", 0.0)
-        own = known[search["methods"][method]["own"][0]]
-        one = candidate(search, method, network, own)
+        one = candidate_of(search, best_row(rows, method))
         print(f"    {inline({'name': method, **one.table})},")
 
 
@@ -262,17 +271,24 @@ def main() -> None:
     parser.add_argument("--replicas", type=int, default=16)
     parser.add_argument("--observations", type=int, default=OBSERVATIONS)
     parser.add_argument("--workers", type=int, default=available_cores())
+    parser.add_argument("--candidates", type=Path, help="a CSV: score its candidates again")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     for name, value in QUICK_COMPILING.items():
         os.environ.setdefault(name, value)
     search = PROBLEMS[given.problem]
     with local_executor(given.workers) as executor:
-        failed = run(1, candidates(search), given, executor)
-        if given.rounds == 2 and given.only is None:
+        failed, earlier = 0, read(given.candidates) if given.candidates else []
+        for number in sorted({row["round"] for row in earlier}):
+            rows = [row for row in earlier if row["round"] == number]
+            failed += run(int(number), [candidate_of(search, row) for row in rows], given, executor)
+        if not earlier:
+            failed = run(1, candidates(search), given, executor)
+        if not earlier and given.rounds == 2 and given.only is None:
             first = [row for row in read(given.out) if row["round"] == "1"]
             failed += run(2, neighbours(search, first), given, executor)
     print_best(search, read(given.out))
+    record_run(given.out)
     if failed:
         sys.exit(f"{failed} candidates failed; the results of the others are written")
 

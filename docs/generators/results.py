@@ -1,26 +1,24 @@
 """The published results: ``python docs/generators/results.py [RESULTS]``, also by ``make docs``.
 
 With RESULTS, the ``--out`` of `submax reproduce`, tables, settings, figures and the final values of
-every replica are first copied to docs/results, one folder for each experiment. Then the blocks of
-the pages there are written anew from these files: what is between ``<!-- results: BLOCK ... -->``
-and ``<!-- /results -->``, where BLOCK is one of the functions in `BLOCKS`. All else on the pages is
-written by hand and has no numbers of the results.
+every replica are first copied to docs/results. Then the blocks of the pages there are written anew
+from these files: what is between ``<!-- results: BLOCK ... -->`` and ``<!-- /results -->``, where
+BLOCK is one of the functions in `BLOCKS`. All else on the pages is written by hand.
 """
 
-import csv
 import json
 import math
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from markdown_tables import table
 
-from submax.core.arrays import Floats
 from submax.research.paper.claims import PAPER_REWARDS
 from submax.research.paper.figures import (
     draw_figure,
@@ -29,15 +27,13 @@ from submax.research.paper.figures import (
     figures_of,
 )
 from submax.research.paper.statements import LEVEL
-from submax.simulation.compare import Finals, TTest, holm, t_test
+from submax.simulation.compare import TTest, holm, t_test
 from submax.simulation.experiment import GROUPS, experiment_groups, load_named, policy_name
 from submax.simulation.results import FINAL_TABLE, ResultTable, read_manifest
 
 RESULTS = Path(__file__).parents[1] / "results"
-TABLES = ("summary.csv", "statements.csv", "calibration.csv")
 DEFAULT, RANDOM = "rcp-adaptive", "random"
-RECOMMENDED = {"bump": "fourier-thompson", "pricing": "fourier-thompson"}
-RECOMMENDED["pricing-rivals"] = "fourier-thompson"
+RECOMMENDED = dict.fromkeys(("bump", "pricing", "pricing-rivals"), "fourier-thompson")
 """The recommended policy of an experiment if the default does not take its actions."""
 HELD_OUT = ("letter", "marketing", "ring", "spambase", "splice", "texture", "twonorm")
 """Tables on which no setting of the default or of a peer was chosen."""
@@ -50,7 +46,7 @@ FIGURES = {
     },
     "contextual": {"paper-varying-shift": "varying-shift", "paired": "paired"},
     "contextual-wide": {"paper-varying-shift": "varying-shift"},
-    "contextual-disjoint": {"paper-varying-shift": "varying-shift", "paired": "paired"},
+    "contextual-disjoint": {"paired": "paired"},
     "combinatorial": {"paper-panel": "reward", "paired": "paired"},
     "rates": {"growth": "growth"},
     **{name: {"paired": "figure"} for name in experiment_groups()["beyond"] if name != "offline"},
@@ -61,19 +57,13 @@ SECTIONS = {
     "illustration": "3.3",
     "bernoulli": "4.1",
     "contextual": "4.2",
-    "contextual-wide": "4.2, 100 units",
-    "contextual-disjoint": "4.2, context matters",
     "combinatorial": "4.3",
     "ablations": "4.3, footnote; contexts",
     "joint-ablations": "4.3, footnote; joint choices",
+    "contextual-wide": "",
+    "contextual-disjoint": "",
 }
-"""The section of the paper whose statements an experiment tests."""
-REPEATED = ("contextual-wide", "contextual-disjoint")
-"""Experiments that test the statements of another one in worlds that the paper does not have."""
-
-Rows = list[dict[str, str]]
-
-# Publishing -----------------------------------------------------------------------------------
+"""Experiments that test statements of the paper, with its section; the last two repeat others."""
 
 
 def folder_of(name: str) -> Path:
@@ -82,13 +72,16 @@ def folder_of(name: str) -> Path:
     return RESULTS / group / name
 
 
+# Publishing -----------------------------------------------------------------------------------
+
+
 def publish(results: Path, name: str) -> None:
     """Copy tables, settings, final values and figures of a finished experiment, if it was run."""
     source, folder = results / name, folder_of(name)
     if not (source / "summary.csv").is_file():
         return
     folder.mkdir(parents=True, exist_ok=True)
-    for file in TABLES:
+    for file in ("summary.csv", "statements.csv", "calibration.csv"):
         if (source / file).is_file():
             shutil.copy(source / file, folder / file)
     if ResultTable.path(source, FINAL_TABLE).is_file():
@@ -96,10 +89,7 @@ def publish(results: Path, name: str) -> None:
     manifest = read_manifest(source)
     settings = {
         "version": manifest["versions"]["submax"],
-        "run": {
-            "date": str(manifest.get("finished", ""))[:10],
-            "machine": manifest.get("machine", ""),
-        },
+        "run": {"date": manifest["finished"][:10], "machine": manifest["machine"]},
         "specification": manifest["specification"],
     }
     text = json.dumps(settings, indent=1, ensure_ascii=False)
@@ -122,12 +112,12 @@ def write_finals(source: Path, folder: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pq.read_table(ResultTable.path(source, FINAL_TABLE))
+    given = pq.read_table(ResultTable.path(source, FINAL_TABLE))
     columns, floats = {}, []
-    for name in table.column_names:
-        columns[name] = table[name]
-        if str(table[name].type) == "double" and name in ("regret", "reward", "late_slope"):
-            bits = table[name].to_numpy().astype(np.float32).view(np.int32)
+    for name in given.column_names:
+        columns[name] = given[name]
+        if str(given[name].type) == "double" and name in ("regret", "reward", "late_slope"):
+            bits = given[name].to_numpy().astype(np.float32).view(np.int32)
             columns[name] = pa.array(((bits + 0x20) & ~0x3F).view(np.float32))
             floats.append(name)
     pq.write_table(
@@ -143,17 +133,20 @@ def write_finals(source: Path, folder: Path) -> None:
 # Reading --------------------------------------------------------------------------------------
 
 
-def rows_of(name: str, table: str = "summary") -> Rows:
-    """The rows of a published table; none if the experiment has no such table."""
-    return read_csv(folder_of(name) / f"{table}.csv")
+def rows_of(name: str, file: str = "summary.csv") -> pd.DataFrame:
+    """A published table, in which labels are words."""
+    path = folder_of(name) / file if name in load_names() else RESULTS / name / file
+    return pd.read_csv(path, keep_default_na=False, na_values={"left_mean": [""]})
 
 
-def read_csv(path: Path) -> Rows:
-    """The rows of a file; none if there is no such file."""
-    if not path.is_file():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+def load_names() -> set[str]:
+    """The names of all experiments."""
+    return {name for names in experiment_groups().values() for name in names}
+
+
+def finals_of(name: str) -> pd.DataFrame:
+    """The published final values of every replica."""
+    return pd.read_parquet(folder_of(name) / "finals.parquet")
 
 
 def settings_of(name: str) -> dict[str, Any]:
@@ -162,32 +155,37 @@ def settings_of(name: str) -> dict[str, Any]:
     return found
 
 
-def recommended(name: str) -> str:
-    """The policy that an experiment's others are compared with."""
-    return RECOMMENDED.get(name, DEFAULT)
+def configurations(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The rows of each configuration with its name: the labels that vary."""
+    keys = list(frame)[: list(frame).index("policy")]
+    keys = [key for key in keys if frame[key].nunique() > 1]
+    if not keys:
+        return [("all", frame)]
+    found = []
+    for labels, rows in frame.groupby(keys, sort=False):
+        text = ", ".join(f"{key} = {one}" for key, one in zip(keys, labels, strict=True))
+        text = text.replace("-", "−").replace("sklearn:", "")
+        found.append((text.replace("keel:", "").replace("file = ", ""), rows))
+    return found
 
 
 class Gap(NamedTuple):
-    """A policy minus the recommended one in a configuration: ``where``, in words.
+    """A policy minus the recommended one in a configuration, replica by replica.
 
-    ``own`` and ``base`` are the final regrets of both in every replica. ``corrected`` is the
-    p-value after correction for all comparisons of the experiment.
+    ``corrected`` is the p-value after Holm's correction for all comparisons of the experiment.
     """
 
     where: str
     policy: str
-    own: Floats
-    base: Floats
+    mean: TTest
+    base: TTest
+    paired: TTest
     corrected: float
-
-    @property
-    def paired(self) -> TTest:
-        return t_test(self.own - self.base)
 
     @property
     def share(self) -> float:
         """The difference as a share of the recommended policy's mean."""
-        return abs(self.paired.mean / float(self.base.mean()))
+        return abs(self.paired.mean / self.base.mean)
 
     @property
     def verdict(self) -> str:
@@ -198,22 +196,20 @@ class Gap(NamedTuple):
 
 def gaps(name: str) -> list[Gap]:
     """Each policy minus the recommended one in each configuration, by the published replicas."""
-    finals, base = Finals.read(folder_of(name)), recommended(name)
-    configurations = finals.configurations()
-    keys = [key for key in configurations[0] if len({str(one[key]) for one in configurations}) > 1]
-    found = []
-    for labels in configurations:
-        where = in_words({key: labels[key] for key in keys})
-        reference = finals.final(base, **labels)
-        for policy in finals.policies():
-            side = finals.final(policy, **labels)
-            if side and reference and policy not in (base, RANDOM):
-                found.append(Gap(where, policy, side.values, reference.values, 1.0))
-    p_values = holm([one.paired.p_value for one in found])
-    return [one._replace(corrected=p) for one, p in zip(found, p_values, strict=True)]
+    reference, found = RECOMMENDED.get(name, DEFAULT), []
+    for where, rows in configurations(finals_of(name)):
+        values = rows.pivot(index="replica", columns="policy", values="regret").astype(float)
+        base = values[reference]
+        for policy in rows["policy"].unique():
+            if policy not in (reference, RANDOM):
+                own = values[policy]
+                tests = (t_test(one.to_numpy()) for one in (own, base, own - base))
+                found.append(Gap(where, policy, *tests, 1.0))
+    corrected = holm([one.paired.p_value for one in found])
+    return [one._replace(corrected=p) for one, p in zip(found, corrected, strict=True)]
 
 
-# Tables ---------------------------------------------------------------------------------------
+# Cells of tables ------------------------------------------------------------------------------
 
 
 def number(value: float) -> str:
@@ -221,22 +217,14 @@ def number(value: float) -> str:
     return f"{value:.1f}" if abs(value) < 100 else f"{value:.0f}"
 
 
-def plus_minus(mean: TTest) -> str:
+def plus_minus(mean: float, error: float, bold: bool = False) -> str:
     """A mean with its standard error."""
-    return f"{number(mean.mean)} ± {number(mean.error)}"
+    return f"**{number(mean)}** ± {number(error)}" if bold else f"{number(mean)} ± {number(error)}"
 
 
 def signed(mean: TTest) -> str:
     """A difference with its sign and standard error."""
-    sign = "−" if mean.mean < 0 else "+"
-    return f"{sign}{number(abs(mean.mean))} ± {number(mean.error)}"
-
-
-def with_error(row: Mapping[str, str], measure: str, best: float = math.nan) -> str:
-    """A mean with its standard error, in bold if it is the best."""
-    mean, error = float(row[f"{measure}_mean"]), float(row[f"{measure}_standard_error"])
-    text = f"**{number(mean)}**" if mean == best else number(mean)
-    return f"{text} ± {error:.1f}"
+    return f"{'−' if mean.mean < 0 else '+'}{plus_minus(abs(mean.mean), mean.error)}"
 
 
 def folded(title: str, content: str) -> str:
@@ -244,205 +232,172 @@ def folded(title: str, content: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{content}\n\n</details>"
 
 
-def ratio(logarithms: Sequence[float]) -> str:
-    """A geometric mean over a few tables with its 95 % interval by t."""
-    one = t_test(np.array(logarithms))
-    low, middle, high = (f"{math.exp(end):.2f}" for end in (one.low, one.mean, one.high))
-    return f"{middle} ({low} to {high})"
+def ratio(logarithms: Iterable[float]) -> str:
+    """A geometric mean over tables with its 95 % interval by t."""
+    one = t_test(np.array(list(logarithms)))
+    return "{1:.2f} ({0:.2f} to {2:.2f})".format(*map(math.exp, (one.low, one.mean, one.high)))
 
 
-def labels_of(rows: Rows) -> list[str]:
-    """The columns before the policy that differ between rows."""
-    keys = list(rows[0])
-    return [key for key in keys[: keys.index("policy")] if len({row[key] for row in rows}) > 1]
-
-
-def in_words(labels: Mapping[str, Any]) -> str:
-    """Labels in words."""
-    text = ", ".join(f"{key} = {value}" for key, value in labels.items())
-    return text.replace("-", "−").replace("keel:", "").replace("file = ", "") or "all"
-
-
-# Blocks of pages ------------------------------------------------------------------------------
+# Blocks: where numbers come from --------------------------------------------------------------
 
 
 def provenance(name: str) -> str:
-    """A sentence with the command, the size, the version, the date and the machine of a run."""
-    settings = settings_of(name)
+    """The command, the size, the version, the date and the machine of an experiment."""
+    settings, path = settings_of(name), folder_of(name).relative_to(RESULTS).as_posix()
     given, run = settings["specification"], settings["run"]
-    files = f"[summary]({_path(name)}/summary.csv)"
-    if ResultTable.path(folder_of(name), FINAL_TABLE).is_file():
-        files += f", [replicas]({_path(name)}/finals.parquet)"
+    more = {policy_name(one) for one in given["more_policies"]}
+    every = " --all" if more & set(rows_of(name)["policy"]) else ""
+    files = f"[summary]({path}/summary.csv)"
+    if (folder_of(name) / "finals.parquet").is_file():
+        files += f", [replicas]({path}/finals.parquet)"
+    again = ""
+    if "again" in run:
+        names = " and ".join(f"`{one}`" for one in run["again"]["policies"])
+        again = f"; {names} again on {run['again']['date']}, {run['again']['machine']}"
     return (
-        f"`submax reproduce {name}{_every(name)}`: seed {given['seed']}, {given['replicas']} "
-        f"replicas, {given['observations']} decisions, submax {settings['version']}, "
-        f"{run['date']}, {run['machine']} ({files})."
+        f"`submax reproduce {name}{every}`: seed {given['seed']}, {given['replicas']} replicas, "
+        f"{given['observations']} decisions, submax {settings['version']}, {run['date']}, "
+        f"{run['machine']}{again} ({files})."
     )
 
 
-def _path(name: str) -> str:
-    return folder_of(name).relative_to(RESULTS).as_posix()
+def run(path: str) -> str:
+    """The command, the version, the date and the machine of a file of results."""
+    one = json.loads((RESULTS / path).with_suffix(".run.json").read_text("utf-8"))
+    return (
+        f"`{one['command']}`: submax {one['version']}, {one['date']}, {one['machine']} "
+        f"([all runs]({path}))."
+    )
 
 
-def _every(name: str) -> str:
-    """``--all`` if the published run has policies that only this option runs."""
-    more = {policy_name(one) for one in settings_of(name)["specification"]["more_policies"]}
-    return " --all" if any(row["policy"] in more for row in rows_of(name)) else ""
-
-
-class Tested(NamedTuple):
-    """A statement with all its comparisons, as rows of statements.csv."""
-
-    experiment: str
-    text: str
-    comparisons: Rows
-
-    @property
-    def verdict(self) -> str:
-        return self.comparisons[0]["verdict"]
-
-    @property
-    def closest(self) -> str:
-        """The comparison that supports the statement least, with the error of the difference."""
-        row = next(row for row in self.comparisons if row["closest"] == "True")
-        left, right = float(row["left_mean"]), float(row["right_mean"])
-        error = float(row["standard_error_of_difference"])
-        spread = "" if math.isnan(error) else f", difference {right - left:+.3g} ± {error:.2g}"
-        left_name, right_name = (row[key].replace(" | ", " or ") for key in ("left", "right"))
-        return f"{left_name} {left:.4g}, {right_name} {right:.4g}{spread} ({row['where']})"
-
-    @property
-    def smoothing(self) -> str:
-        """The verdicts with other constants, by verdict."""
-        verdicts: dict[str, list[str]] = {}
-        for part in filter(None, self.comparisons[0].get("by_smoothing", "").split("; ")):
-            constant, _, verdict = part.partition(": ")
-            verdicts.setdefault(verdict, []).append(constant.replace("preset", "c = 0.1"))
-        if not verdicts:
-            return ""
-        if len(verdicts) == 1:
-            return "the same for every c"
-        return "; ".join(f"{verdict}: {', '.join(named)}" for verdict, named in verdicts.items())
-
-
-def tested(experiment: str, source: str) -> list[Tested]:
-    """The statements of this source that the experiment tests, in order."""
-    by_text: dict[str, Rows] = {}
-    for row in rows_of(experiment, "statements"):
-        if row["source"] == source:
-            by_text.setdefault(row["statement"], []).append(row)
-    return [Tested(experiment, text, rows) for text, rows in by_text.items()]
+# Blocks: the paper ----------------------------------------------------------------------------
 
 
 def verdicts() -> str:
     """How many statements of the paper have each verdict, and the statements."""
-    every = {name: tested(name, "paper") for name in SECTIONS}
+    found = {}
+    for name in SECTIONS:
+        rows = rows_of(name, "statements.csv")
+        rows = rows[rows["source"] == "paper"].drop_duplicates("statement")
+        found[name] = list(zip(rows["statement"], rows["verdict"], strict=True))
     lines = []
-    for names, what in (
-        ([name for name in SECTIONS if name not in REPEATED], "in the worlds of the paper"),
-        (list(REPEATED), "repeated in contextual worlds that the paper does not have"),
+    for repeated, what in (
+        (False, "in the worlds of the paper"),
+        (True, "repeated in contextual worlds that the paper does not have"),
     ):
-        found = [one.verdict for name in names for one in every[name]]
-        kinds = ("holds", "does not hold", "depends on the smoothing", "undecided")
-        counts = [f"{found.count(kind)} {kind}" for kind in kinds if found.count(kind)]
-        counts = [one.replace("holds", "hold").replace("does not", "do not") for one in counts]
-        counts = [one.replace("depends", "depend") for one in counts]
-        lines.append(f"- {len(found)} statements {what}: {', '.join(counts)}.")
-    body = (
-        (SECTIONS[name], one.text, f"**{one.verdict}**")
-        for name in SECTIONS
-        if name not in REPEATED
-        for one in every[name]
-    )
+        all_of = [one for name in found if bool(SECTIONS[name]) != repeated for one in found[name]]
+        words = {
+            "holds": "hold",
+            "does not hold": "do not hold",
+            "depends on the smoothing": "depend on the smoothing",
+            "undecided": "undecided",
+        }
+        counts = {word: sum(v == kind for _, v in all_of) for kind, word in words.items()}
+        told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+        lines.append(f"- {len(all_of)} statements {what}: {told}.")
+    body = [
+        (SECTIONS[name], text, f"**{verdict}**")
+        for name in found
+        if SECTIONS[name]
+        for text, verdict in found[name]
+    ]
     return "\n".join(lines) + "\n\n" + table(("section", "statement", "verdict"), body)
 
 
 def claims(name: str, source: str = "paper") -> str:
     """The statements of an experiment: each sentence of the paper with the tables that test it."""
-    by_quote: dict[str, list[Tested]] = {}
-    for one in tested(name, source):
-        by_quote.setdefault(one.comparisons[0]["quote"], []).append(one)
+    rows = rows_of(name, "statements.csv")
+    rows = rows[(rows["source"] == source) & (rows["closest"].astype(str) == "True")]
     parts = []
-    for quote, found in by_quote.items():
-        smoothed = any(one.smoothing for one in found)
-        head = ["statement", "verdict", "closest comparison", *["by smoothing"][: int(smoothed)]]
-        body = [
-            [one.text, one.comparisons[0]["summary"], one.closest, one.smoothing][: len(head)]
-            for one in found
-        ]
+    for quote, group in rows.groupby("quote", sort=False):
+        head = ["statement", "verdict", "closest comparison"]
+        body = [[one["statement"], one["summary"], closest(one)] for _, one in group.iterrows()]
+        if any(group["by_smoothing"]):
+            head.append("by smoothing")
+            for line, text in zip(body, group["by_smoothing"], strict=True):
+                line.append(by_smoothing(text))
         parts += [*([f"> {quote}"] if quote else []), table(head, body)]
     title = "The sentences of the paper, and what decides"
-    return folded(title if source == "paper" else "Our own statements", "\n\n".join(parts))
+    title = title if source == "paper" else "Our own statements"
+    return folded(title, "\n\n".join(parts))
+
+
+def closest(row: Mapping[str, Any]) -> str:
+    """The comparison that supports a statement least, with the error of the difference."""
+    left, right = float(row["left_mean"]), float(row["right_mean"])
+    error = pd.to_numeric(row["standard_error_of_difference"])
+    spread = "" if math.isnan(error) else f", difference {right - left:+.3g} ± {error:.2g}"
+    names = [str(row[key]).replace(" | ", " or ") for key in ("left", "right")]
+    return f"{names[0]} {left:.4g}, {names[1]} {right:.4g}{spread} ({row['where']})"
+
+
+def by_smoothing(text: str) -> str:
+    """The verdicts with other constants, by verdict."""
+    verdicts: dict[str, list[str]] = {}
+    for part in filter(None, text.split("; ")):
+        constant, _, verdict = part.partition(": ")
+        verdicts.setdefault(verdict, []).append(constant.replace("preset", "c = 0.1"))
+    if len(verdicts) < 2:
+        return "the same for every c" if verdicts else ""
+    return "; ".join(f"{verdict}: {', '.join(named)}" for verdict, named in verdicts.items())
 
 
 def calibration(name: str) -> str:
     """The mean reward of random choice, here and in the paper."""
     body = [
-        (row["where"].replace("-", "−"), f"{float(row['mean']):.4f}",
-         f"{float(row['paper']):.4f}", f"{float(row['distance']):+.1f}")
-        for row in rows_of(name, "calibration")
+        (str(one.where).replace("-", "−"), f"{one.mean:.4f}", f"{one.paper:.4f}",
+         f"{one.distance:+.1f}")
+        for one in rows_of(name, "calibration.csv").itertuples()
     ]  # fmt: skip
     return table(("mean reward of random choice", "here", "paper", "standard errors apart"), body)
 
 
-def by_policy(name: str, measure: str = "final", *where: str) -> str:
-    """Policies against configurations; of these only the ones with KEY=VALUE."""
-    wanted = dict(one.split("=") for one in where)
-    rows = [row for row in rows_of(name) if wanted.items() <= row.items()]
-    keys = labels_of(rows)
-    columns = list(dict.fromkeys(tuple(row[key] for key in keys) for row in rows))
-    by_name: dict[str, dict[tuple[str, ...], dict[str, str]]] = {}
-    for row in rows:
-        by_name.setdefault(row["policy"], {})[tuple(row[key] for key in keys)] = row
-    pick = min if measure == "final" else max
-    best = {
-        column: pick(float(each[column][f"{measure}_mean"]) for each in by_name.values())
-        for column in columns
-    }
+def by_policy(name: str, measure: str = "final") -> str:
+    """Policies against configurations; the best mean of each is bold."""
+    columns, mean, error = [], {}, {}
+    for where, rows in configurations(rows_of(name)):
+        columns.append(where.replace("all", "mean"))
+        by_name = rows.set_index("policy")
+        mean[columns[-1]] = by_name[f"{measure}_mean"].astype(float)
+        error[columns[-1]] = by_name[f"{measure}_standard_error"].astype(float)
+    best = {one: mean[one].min() if measure == "final" else mean[one].max() for one in columns}
     body = [
-        (f"`{policy}`", *(with_error(each[column], measure, best[column]) for column in columns))
-        for policy, each in by_name.items()
-    ]
-    heads = [in_words(dict(zip(keys, column, strict=True))) for column in columns]
-    what = "final regret" if measure == "final" else "final reward"
-    return table((what, *(head.replace("all", "mean") for head in heads)), body)
+        (f"`{policy}`", *(plus_minus(mean[one][policy], error[one][policy],
+                                     mean[one][policy] == best[one]) for one in columns))
+        for policy in mean[columns[0]].index
+    ]  # fmt: skip
+    return table(("final regret" if measure == "final" else "final reward", *columns), body)
 
 
 def illustration() -> str:
     """Expected rewards, ours over many environments and the paper's in one."""
-    body = (
-        (f"`{row['policy']}`", f"{float(row['expected_reward']):.4f}",
-         f"{float(row['standard_error']):.4f}", f"{PAPER_REWARDS[row['policy']]:g}")
-        for row in rows_of("illustration")
-    )  # fmt: skip
+    body = [
+        (f"`{one.policy}`", f"{one.expected_reward:.4f}", f"{one.standard_error:.4f}",
+         f"{PAPER_REWARDS[str(one.policy)]:g}")
+        for one in rows_of("illustration").itertuples()
+    ]  # fmt: skip
     return table(("policy", "expected reward", "standard error", "paper, one environment"), body)
 
 
-CLASSIC = re.compile(r"epsilon-greedy-.*|ucb1|thompson-1-\d+")
-STRONG = re.compile(r"(?!random|rcp-|thompson-(fitted|sharpened)).*")
+CLASSIC = r"epsilon-greedy-.*|ucb1|thompson-1-\d+"
+STRONG = r"(?!random|rcp-|thompson-(fitted|sharpened)).*"
 """Names of the classic policies of the paper, and of all classic policies."""
 
 
-def _ratios(policy: str, rivals: re.Pattern[str]) -> list[float]:
+def ratios(policy: str, rivals: str) -> "pd.Series[float]":
     """The regret in each configuration over that of the best rival, chosen in hindsight."""
-    groups: dict[tuple[str, ...], dict[str, float]] = {}
-    for row in rows_of("bernoulli"):
-        where = row["arms"], row["beta"], row["delay"]
-        groups.setdefault(where, {})[row["policy"]] = float(row["final_mean"])
-    return [
-        found[policy] / min(mean for name, mean in found.items() if rivals.fullmatch(name))
-        for found in groups.values()
-    ]
+    rows = rows_of("bernoulli")
+    means = rows.pivot(index=["arms", "beta", "delay"], columns="policy", values="final_mean")
+    return means[policy] / means[[one for one in means if re.fullmatch(rivals, one)]].min(axis=1)
 
 
 def smoothing() -> str:
     """Mean ratios to the best classic policy, by the constant that counts are smoothed with."""
     body = []
     for constant in ("0", "0.01", "0.1", "0.3", "1", "fitted"):
-        name = "rcp-submax" if constant == "0.1" else f"rcp-submax, c = {constant}"
-        found = _ratios(name, CLASSIC)
-        ahead = sum(one < 1 for one in found)
-        body.append((constant, f"{np.mean(found):.3f}", f"{max(found):.2f}", f"{ahead} of 27"))
+        found = ratios("rcp-submax" + f", c = {constant}" * (constant != "0.1"), CLASSIC)
+        ahead = f"{(found < 1).sum()} of 27"
+        body.append((constant, f"{found.mean():.3f}", f"{found.max():.2f}", ahead))
     return table(("c", "mean ratio", "worst", "below 1"), body)
 
 
@@ -450,11 +405,9 @@ def against_classics() -> str:
     """The default and SubMax over the best of all classic policies, averaged."""
     body = []
     for policy in (DEFAULT, "rcp-submax", "thompson-fitted", "thompson-sharpened"):
-        cells = []
-        for rivals in (CLASSIC, STRONG):
-            found = _ratios(policy, rivals)
-            cells += [f"{np.mean(found):.3f}", f"{max(found):.2f}", f"{sum(r < 1 for r in found)}"]
-        body.append((f"`{policy}`", *cells))
+        found = [ratios(policy, rivals) for rivals in (CLASSIC, STRONG)]
+        cells = ((f"{r.mean():.3f}", f"{r.max():.2f}", str((r < 1).sum())) for r in found)
+        body.append((f"`{policy}`", *(cell for three in cells for cell in three)))
     head = [f"{what}, {who}" for who in ("paper's", "all") for what in ("mean", "worst", "below 1")]
     return table(("ratio to the best classic", *head), body)
 
@@ -464,81 +417,92 @@ def rates() -> str:
 
     If R_t = a t^b, then 1 − R_0.9T / R_T = 1 − 0.9^b.
     """
-    finals, spec = Finals.read(folder_of("rates")), load_named("rates")
-    body = []
-    for labels in finals.configurations():
-        best, second = (float(one) for one in str(labels["means"]).split("x"))
-        for policy in finals.policies():
-            regret, late = (finals.side(m, policy, labels) for m in ("regret", "late_slope"))
-            if regret is None or late is None:
-                continue
-            added = late.values * spec.observations / 10
-            count = len(added)
-            leave_out = _exponent(
-                (added.sum() - added) / (count - 1),
-                (regret.values.sum() - regret.values) / (count - 1),
-            )
-            error = math.sqrt((count - 1) * np.var(leave_out))
-            slope = abs(float(_exponent(added.mean(), regret.values.mean())))
-            theory = f"{second / best:.2f}" if policy == "rcp-optimistic" else ""
-            theory = "1" if policy == RANDOM else theory
-            spread = (number(float(one)) for one in (np.median(regret.values), max(regret.values)))
-            mean = plus_minus(t_test(regret.values))
-            exponent = f"{slope:.2f} ± {error:.2f}"
-            body.append((f"{best:g}, {second:g}", f"`{policy}`", mean, *spread, exponent, theory))
+
+    def exponent(added: Any, regret: Any) -> Any:
+        return np.log(np.maximum(1 - added / regret, 1e-9)) / np.log(0.9)
+
+    body, last = [], load_named("rates").observations / 10
+    for (means, policy), rows in finals_of("rates").groupby(["means", "policy"], sort=False):
+        best, second = (float(one) for one in str(means).split("x"))
+        regret = rows["regret"].to_numpy(float)
+        added, count = rows["late_slope"].to_numpy(float) * last, len(rows)
+        leave_out = exponent(added.sum() - added, regret.sum() - regret)
+        error = math.sqrt((count - 1) * np.var(leave_out))
+        slope = abs(float(exponent(added.mean(), regret.mean())))
+        theory = {"rcp-optimistic": f"{second / best:.2f}", RANDOM: "1"}.get(str(policy), "")
+        mean = t_test(regret)
+        spread = number(float(np.median(regret))), number(regret.max())
+        body.append((f"{best:g}, {second:g}", f"`{policy}`", plus_minus(mean.mean, mean.error),
+                     *spread, f"{slope:.2f} ± {error:.2f}", theory))  # fmt: skip
     head = ("p₁, p₂", "policy", "mean regret", "median", "largest", "exponent", "theory")
     return table(head, body)
 
 
-def _exponent(added: Any, regret: Any) -> Any:
-    return np.log(np.maximum(1 - added / regret, 1e-9)) / np.log(0.9)
-
-
-def probes(*wanted: str) -> str:
+def probes(wanted: str) -> str:
     """What benchmarks/policies/cvae_probes.py measured: variants against shifts."""
-    rows = [row for row in read_csv(RESULTS / "paper/probes.csv") if row["probe"] in wanted]
-    groups: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for row in rows:
-        by_shift = groups.setdefault((row["variant"], row["measure"]), {})
-        by_shift.setdefault(row["shift"], []).append(float(row["value"]))
-    first: dict[str, dict[str, list[float]]] = {}
+    rows = pd.read_csv(RESULTS / "paper/probes.csv")
+    rows = rows[rows["probe"] == wanted]
+    shifts = rows["shift"].unique()
     body = []
-    for (variant, measure), found in groups.items():
-        base = first.setdefault(measure, found)
-        cells = []
-        for shift, values in found.items():
-            mean = t_test(np.array(values))
-            text = f"{mean.mean:.3f} ± {mean.error:.3f}"
-            if "mechanism" in wanted and base is not found:
-                gap = t_test(np.array(values) - np.array(base[shift]))
-                text += f" ({gap.mean:+.3f} ± {gap.error:.3f})"
-            cells.append(text)
-        body.append((measure, variant, *cells))
-    shifts = next(iter(groups.values()))
-    heads = [f"s = {float(shift):g}".replace("-", "−") for shift in shifts]
-    return table(("measure", "variant", *heads), sorted(body, key=lambda row: row[0]))
+    for measure, every in rows.groupby("measure"):
+        base = every[every["variant"] == every["variant"].iloc[0]]
+        for variant, mine in every.groupby("variant", sort=False):
+            cells = [str(measure), str(variant)]
+            for shift in shifts:
+                values, first = (
+                    one[one["shift"] == shift]["value"].to_numpy() for one in (mine, base)
+                )
+                mean, gap = t_test(values), t_test(values - first)
+                text = f"{mean.mean:.3f} ± {mean.error:.3f}"
+                if wanted == "mechanism" and gap.mean:
+                    text += f" ({gap.mean:+.3f} ± {gap.error:.3f})"
+                cells.append(text)
+            body.append(cells)
+    return table(
+        ("measure", "variant", *(f"s = {one:g}".replace("-", "−") for one in shifts)), body
+    )
+
+
+# Blocks: the default and others ---------------------------------------------------------------
 
 
 def by_difference(name: str) -> str:
     """Each policy minus the recommended one, in every configuration, with its verdict."""
     parts, found = [], gaps(name)
     for where in dict.fromkeys(one.where for one in found):
-        here = [one for one in found if one.where == where]
-        body = [(f"`{recommended(name)}`", plus_minus(t_test(here[0].base)), "", "")]
-        for one in sorted(here, key=lambda one: one.paired.mean):
-            mean = plus_minus(t_test(one.own))
+        here = sorted((one for one in found if one.where == where), key=lambda one: one.paired.mean)
+        base = f"`{RECOMMENDED.get(name, DEFAULT)}`"
+        body = [(base, plus_minus(*here[0].base[:2]), "", "")]
+        for one in here:
+            mean = plus_minus(*one.mean[:2])
             body.append((f"`{one.policy}`", mean, signed(one.paired), one.verdict))
         title = "policy" if where == "all" else where
         parts.append(table((title, "regret", "difference", ""), body))
     return "\n\n".join(parts)
 
 
+def over_tables(name: str) -> str:
+    """Policies over all tables: geometric mean ratios to the default, with intervals by t."""
+    rows = rows_of(name)
+    means = rows.pivot(index="file", columns="policy", values="final_mean").astype(float)
+    logs = np.log(means.div(means[DEFAULT], axis=0))
+    held = [one for one in logs.index if one.partition(":")[2] in HELD_OUT]
+    seconds = (rows["deciding_seconds"] + rows["training_seconds"]).groupby(rows["policy"]).sum()
+    found, body = gaps(name), []
+    for policy in logs.mean().sort_values().index.drop(DEFAULT):
+        cells = [f"`{policy}`", ratio(logs[policy]), *([ratio(logs[policy][held])] if held else [])]
+        mine = [one.verdict for one in found if one.policy == policy]
+        counts = [str(mine.count(one)) if mine else "" for one in ("**less**", "more")]
+        body.append((*cells, *counts, f"{seconds[policy]:.0f}"))
+    head = ["policy", "over the default", *["held out"][: len(held)], "less", "more", "seconds"]
+    return table(head, body)
+
+
 COMPARED = (
     *("bernoulli", "rates", "contextual", "contextual-wide", "contextual-disjoint"),
-    "combinatorial",
-    *("ratings", "gaussian", "poisson", "drifting", "continual", "classification"),
-    *("bakeoff-dense-rivals", "bakeoff-rare-rivals", "contextual-rivals", "combinatorial-rivals"),
-    *("bump", "pricing", "pricing-rivals"),
+    *("combinatorial", "ratings", "gaussian", "poisson", "drifting", "continual"),
+    *("classification", "bakeoff-dense-rivals", "bakeoff-rare-rivals", "contextual-rivals"),
+    *("combinatorial-rivals", "bump", "pricing", "pricing-rivals"),
 )
 """The experiments in which the default, or what is recommended in its place, meets others."""
 
@@ -557,14 +521,14 @@ def losses() -> str:
     totals, detail = [], []
     for name in COMPARED:
         found, ahead = gaps(name), ahead_of_default(name)
+        verdicts = [one.verdict for one in found]
+        counts = len(found), verdicts.count("more"), verdicts.count("**less**"), len(ahead)
         lower = sum(one.paired.mean < 0 for one in found)
-        decided = sum(one.verdict == "**less**" for one in found)
-        behind = sum(one.verdict == "more" for one in found)
-        totals.append((f"`{name}`", *map(str, (len(found), behind, decided, len(ahead), lower))))
+        totals.append((f"`{name}`", *map(str, (*counts, lower))))
         for one in ahead:
-            cells = f"`{name}`", one.where, f"`{one.policy}`", signed(one.paired)
             decision = "decided" if one.corrected < LEVEL else "undecided"
-            detail.append((*cells, f"{one.share:.0%}", decision))
+            detail.append((f"`{name}`", one.where, f"`{one.policy}`", signed(one.paired),
+                           f"{one.share:.0%}", decision))  # fmt: skip
     head = (
         *("experiment", "comparisons", "default ahead, decided", "other ahead, decided"),
         *("other ahead, uncorrected", "other has the lower mean"),
@@ -587,168 +551,147 @@ def losses_in_short() -> str:
     )
 
 
-# The bake-off ---------------------------------------------------------------------------------
+def in_short() -> str:
+    """The default over the best rival of each problem: its mean and its worst."""
+    body = []
+    for what, rivals in (("the classic policies of the paper", CLASSIC),
+                         ("all classic policies that we know", STRONG)):  # fmt: skip
+        found = ratios(DEFAULT, rivals)
+        problem = f"the paper's 27 problems, {what}"
+        body.append((problem, f"{found.mean():.3f}", f"{found.max():.2f}"))
+    for what, regime, tables in (
+        ("seven tables with contexts", "dense", HELD_OUT),
+        ("eight tables, rare rewards", "rare", ()),
+        ("twelve new tables, rows met several times", "repeated", ()),
+    ):
+        lost = lost_rewards(regime, tables)
+        others = lost.drop(columns=[DEFAULT, RANDOM])
+        logs = np.log(lost[DEFAULT] / others.min(axis=1))
+        problem = f"{what}, {others.shape[1]} other methods"
+        body.append((problem, ratio(logs), f"{np.exp(logs.max()):.2f}"))
+    return table(("", "mean", "worst"), body)
 
 
-def _scores(regime: str) -> dict[str, dict[str, tuple[float, float]]]:
-    """Lost reward, or with rare rewards the share of random's regret, by table and method.
+def weak_spots() -> str:
+    """The default against the best other policy of each problem, in the same worlds."""
+    rows, body = pd.read_csv(RESULTS / "default/weak-spots.csv"), []
+    for (problem, measure), mine in rows.groupby(["problem", "measure"], sort=False):
+        values = mine.pivot(index=["seed", "replica"], columns="policy", values="value")
+        sign = -1 if measure in ("mean reward", "share of the better arm") else 1
+        others = values.drop(columns=[DEFAULT, RANDOM], errors="ignore")
+        best = (sign * others.mean()).idxmin()
+        own, gap = t_test(values[DEFAULT].to_numpy()), values[DEFAULT] - values[best]
+        paired, other = t_test(gap.to_numpy()), t_test(values[best].to_numpy())
+        far = (
+            "level" if paired.p_value >= LEVEL else "behind" if sign * paired.mean > 0 else "ahead"
+        )
+        worst = sign * (sign * values[DEFAULT]).max()
+        mean = f"{own.mean:.4g} ± {own.error:.2g}"
+        body.append((str(problem), str(measure), mean, f"{worst:.4g}", f"`{best}`",
+                     f"{other.mean:.4g} ± {other.error:.2g}",
+                     f"{paired.mean:+.3g} ± {paired.error:.2g}", far))  # fmt: skip
+    head = ("problem", "measure", "default", "its worst replica", "best other", "its mean")
+    return table((*head, "difference", ""), sorted(body))
 
-    Both are lower if better; methods of other libraries are those of peers.csv.
-    """
-    found: dict[str, dict[str, tuple[float, float]]] = {}
-    rows = rows_of(f"bakeoff-{regime}")
-    uniform = {row["file"]: float(row["final_mean"]) for row in rows if row["policy"] == RANDOM}
-    for row in rows:
-        if regime == "dense":
-            count = int(row["observations"])
-            mean = 1 - float(row["final_reward_mean"]) / count
-            error = float(row["final_reward_standard_error"]) / count
-        else:
-            mean = float(row["final_mean"]) / uniform[row["file"]]
-            error = float(row["final_standard_error"]) / uniform[row["file"]]
-        found.setdefault(row["file"].partition(":")[2], {})[row["policy"]] = mean, error
-    for row in read_csv(RESULTS / "bakeoff/peers.csv"):
-        if row["regime"] == regime and row["table"] in found:
-            score = 1 - float(row["score_mean"]), float(row["score_standard_error"])
-            found[row["table"]][f"{row['method']} (peer)"] = score
-    return found
+
+# Blocks: the bake-off -------------------------------------------------------------------------
+
+
+def lost_rewards(regime: str, tables: Sequence[str] = ()) -> pd.DataFrame:
+    """What each method loses of the reward, or of what is possible: tables by methods."""
+    rows = pd.read_csv(RESULTS / "bakeoff/scores.csv").query(f"regime == '{regime}'")
+    rows = rows[rows["table"].isin(tables)] if len(tables) else rows
+    return 1 - rows.groupby(["table", "method"], sort=False)["score"].mean().unstack()
 
 
 def bakeoff(regime: str, group: str = "all") -> str:
-    """One row for each table: the policies of submax, the best peer, and the ratio to it."""
-    scores, body = _scores(regime), []
-    for name, found in scores.items():
-        if group != "all" and (name in HELD_OUT) != (group == "held-out"):
-            continue
-        peers = {one: score for one, score in found.items() if one.endswith("(peer)")}
-        best = min(peers, key=lambda one: peers[one][0])
-        own = [one for one in found if one not in peers and one != RANDOM]
-        lowest = min(found[one][0] for one in [*own, best])
-        cells = [_percent(found[one], lowest) for one in own]
-        ratio = found[DEFAULT][0] / peers[best][0]
-        body.append((name, *cells, f"{_percent(peers[best], lowest)} {best[:-7]}", f"{ratio:.2f}"))
-    first = next(iter(scores.values()))
-    own = [one for one in first if not one.endswith("(peer)") and one != RANDOM]
-    return table(("table", *own, "best peer", "default / best peer"), body)
-
-
-def _percent(score: tuple[float, float], lowest: float) -> str:
-    mean, error = (100 * one for one in score)
-    text = f"**{mean:.1f}**" if score[0] == lowest else f"{mean:.1f}"
-    return text if math.isnan(error) else f"{text} ± {error:.1f}"
-
-
-def bakeoff_overall(regime: str, group: str = "all") -> str:
-    """Geometric means over tables of each method over the default, with intervals by t."""
-    scores = {
-        name: found
-        for name, found in _scores(regime).items()
-        if group == "all" or (name in HELD_OUT) == (group == "held-out")
-    }
-    every = list(dict.fromkeys(one for found in scores.values() for one in found))
-    body = []
-    for method in every:
-        logs = [
-            math.log(found[method][0] / found[DEFAULT][0])
-            for found in scores.values()
-            if method in found and found[DEFAULT][0] > 0 and found[method][0] > 0
-        ]
-        if method not in (RANDOM, DEFAULT) and len(logs) > 1:
-            body.append((method, ratio(logs), str(len(logs))))
-    body.sort(key=lambda row: float(row[1].split()[0]))
-    best = [
-        math.log(found[DEFAULT][0] / min(one[0] for name, one in found.items() if "(peer)" in name))
-        for found in scores.values()
+    """Every method over the default, and the default and the best other on each table."""
+    held = {"held-out": HELD_OUT, "all": ()}.get(group)
+    lost = lost_rewards(regime, held or ())
+    if held is None:
+        lost = lost[~lost.index.isin(HELD_OUT)]
+    rows = pd.read_csv(RESULTS / "bakeoff/scores.csv").query(f"regime == '{regime}'")
+    values = rows.assign(lost=1 - rows["score"]).set_index(["table", "method"])["lost"].sort_index()
+    others = lost.drop(columns=[DEFAULT, RANDOM])
+    best, logs = others.idxmin(axis=1), np.log(lost.div(lost[DEFAULT], axis=0))
+    tables = []
+    for name in lost.index:
+        own, rival = values[name, DEFAULT].to_numpy(), values[name, best[name]].to_numpy()
+        one, other, paired = (t_test(100 * v) for v in (own, rival, own - rival))
+        tables.append((name, plus_minus(*one[:2]), best[name], plus_minus(*other[:2]),
+                       f"{math.exp(-logs[best[name]][name]):.2f}", signed(paired)))  # fmt: skip
+    lead = ratio(-logs[others.columns].min(axis=1))
+    mean = f"The default over the best other of each table, in hindsight: {lead}."
+    tuned = pd.read_csv(RESULTS / "bakeoff/tuning.csv").query(f"regime == '{regime}'")
+    counts = tuned["method"].drop_duplicates().str.partition(" ")[0].value_counts()
+    body = [
+        (one, ratio(logs[one]), str((lost[one] < lost[DEFAULT]).sum()), str(counts.get(one, "")))
+        for one in logs.mean().sort_values().index
+        if one != DEFAULT
     ]
-    mean = f"The default over the best peer of each table, in hindsight: {ratio(best)}."
-    return f"{mean}\n\n{table(('method', 'over the default', 'tables'), body)}"
+    methods = table(("method", "over the default", "tables ahead of it", "candidates"), body)
+    head = ("table", DEFAULT, "best other", "its loss", "ratio", "difference")
+    return f"{mean}\n\n{methods}\n\n{folded('Table by table', table(head, tables))}"
 
 
-def rivals_tables(name: str) -> str:
-    """Policies over all tables: geometric mean ratios to the default, with intervals by t."""
-    rows, body = rows_of(name), []
-    by_file: dict[str, dict[str, dict[str, str]]] = {}
-    for row in rows:
-        by_file.setdefault(row["file"].partition(":")[2], {})[row["policy"]] = row
-    found = gaps(name)
-    for policy in next(iter(by_file.values())):
-        if policy == DEFAULT:
-            continue
-        logs = {
-            file: math.log(float(each[policy]["final_mean"]) / float(each[DEFAULT]["final_mean"]))
-            for file, each in by_file.items()
-        }
-        cells = [ratio(list(logs.values()))]
-        fair = [log for file, log in logs.items() if file in HELD_OUT]
-        cells += [ratio(fair)] if fair else []
-        verdicts_of = [one.verdict for one in found if one.policy == policy]
-        # Random choice is a row of the table, and not compared.
-        less, more = (
-            str(verdicts_of.count(one)) if verdicts_of else "" for one in ("**less**", "more")
-        )
-        seconds = sum(
-            float(each[policy]["deciding_seconds"]) + float(each[policy]["training_seconds"])
-            for each in by_file.values()
-        )
-        body.append((f"`{policy}`", *cells, less, more, f"{seconds:.0f}"))
-    body.sort(key=lambda row: float(row[1].split()[0]))
-    fair_head = ["held out"] if any(file in HELD_OUT for file in by_file) else []
-    return table(
-        (
-            "policy",
-            "over the default",
-            *fair_head,
-            "less",
-            "more",
-            "seconds of deciding and training",
-        ),
-        body,
-    )
+def edges() -> str:
+    """Which methods have their best value at the end of what was tried, in each regime."""
+    rows = pd.read_csv(RESULTS / "bakeoff/tuning.csv")
+    rows[["name", "option", "value"]] = rows["method"].str.split(" ", expand=True)
+    rows["value"] = rows["value"].astype(float)
+    lines = []
+    for regime, mine in rows.groupby("regime", sort=False):
+        means = mine.groupby(["name", "option", "value"])["score"].mean()
+        best = means.loc[means.groupby("name").idxmax()].index
+        tried = means.reset_index().groupby(["name", "option"])["value"].agg(["min", "max"])
+        ends = [
+            f"`{name}` ({value:g})"
+            for name, option, value in best
+            if value in tuple(tried.loc[(name, option)])
+        ]
+        lines.append(f"- `{regime}`: {len(ends)} of {len(best)}: {', '.join(ends)}.")
+    return "\n".join(lines)
+
+
+def tuning(problem: str) -> str:
+    """The best candidate of each method, and the one that the experiments use."""
+    rows = pd.read_csv(RESULTS / f"tuning/{problem}.csv").query("method != 'random'")
+    body = []
+    for method, mine in rows.groupby("method", sort=False):
+        mine = mine.sort_values("score", kind="stable")
+        used = mine[mine["used"]].iloc[0]
+        place = (mine["score"] < used["score"]).sum() + 1
+        body.append((f"`{method}`", str(len(mine)), f"{mine['score'].iloc[0]:.3f}",
+                     used["parameters"], f"{used['score']:.3f}", str(place),
+                     f"{mine['score'].mean():.3f}"))  # fmt: skip
+    body.sort(key=lambda row: row[4])
+    head = ("method", "candidates", "best score", "in use", "its score", "its rank", "mean of all")
+    return table(head, body)
+
+
+def soak() -> str:
+    """What the simulated year reached."""
+    rows = pd.read_csv(RESULTS / "soak.csv", dtype=str)
+    return table(("", ""), [(one.what, f"{int(one.value):,}") for one in rows.itertuples()])
 
 
 def offline() -> str:
     """Errors of the estimators and coverage of their intervals."""
-    groups: dict[tuple[str, str], Rows] = {}
-    for row in rows_of("offline"):
-        groups.setdefault((row["file"].partition(":")[2], row["policy"]), []).append(row)
-    body = [
-        (
-            *where,
-            *(f"{float(group[0][key]):.3f}" for key in ("logged", "truth")),
-            *(f"{float(row['root_mean_squared_error']):.3f} ({float(row['coverage']):.0%})"
-              for row in group),
-        )
-        for where, group in groups.items()
-    ]  # fmt: skip
-    estimators = [row["estimator"] for row in next(iter(groups.values()))]
-    return table(("set", "policy", "log", "worth", *estimators), body)
-
-
-def experiments() -> str:
-    """Every experiment with its command, size, date and machine."""
-    pages = {"paper": "README.md", "beyond": "beyond.md", "bakeoff": "bakeoff.md"}
-    pages["rivals"] = "rivals.md"
-    body = []
-    for group, names in experiment_groups().items():
-        for name in names:
-            settings, rows = settings_of(name), rows_of(name)
-            given, run = settings["specification"], settings["run"]
-            spent = sum(float(row.get("seconds", 0)) for row in rows) / 60
-            page = pages[GROUPS[group]]
-            body.append((f"[{page}]({page})", f"`submax reproduce {name}{_every(name)}`",
-                         f"{given['replicas']} × {given['observations']}",
-                         f"{spent:.0f}" if spent else "", settings["version"], run["date"],
-                         run["machine"]))  # fmt: skip
-    head = ("page", "command", "replicas × decisions", "minutes", "version", "date", "machine")
-    return table(head, body)
+    rows, body = rows_of("offline"), []
+    for (file, policy), group in rows.groupby(["file", "policy"], sort=False):
+        logged, truth = (f"{group[key].iloc[0]:.3f}" for key in ("logged", "truth"))
+        cells = (f"{one.root_mean_squared_error:.3f} ({one.coverage:.0%})"
+                 for one in group.itertuples())  # fmt: skip
+        body.append((str(file).partition(":")[2], str(policy), logged, truth, *cells))
+    return table(("set", "policy", "log", "worth", *rows["estimator"].unique()), body)
 
 
 BLOCKS: dict[str, Callable[..., str]] = {
     one.__name__.replace("_", "-"): one
     for one in (
-        *(provenance, verdicts, claims, calibration, by_policy, illustration, smoothing),
-        *(against_classics, rates, probes, by_difference, losses, losses_in_short, bakeoff),
-        *(bakeoff_overall, rivals_tables, offline, experiments),
+        *(provenance, run, verdicts, claims, calibration, by_policy, illustration, smoothing),
+        *(against_classics, rates, probes, by_difference, over_tables, losses, losses_in_short),
+        *(in_short, weak_spots, bakeoff, edges, tuning, soak, offline),
     )
 }
 BLOCK = re.compile(r"<!-- results: (.*?) -->\n.*?<!-- /results -->", flags=re.DOTALL)
@@ -764,18 +707,17 @@ def with_blocks(text: str) -> str:
     return BLOCK.sub(written, text)
 
 
-def pages() -> Iterator[Path]:
+def pages() -> list[Path]:
     """The pages with blocks."""
     every = [*sorted(RESULTS.glob("*.md")), RESULTS.parents[1] / "README.md"]
-    yield from (page for page in every if BLOCK.search(page.read_text("utf-8")))
+    return [page for page in every if BLOCK.search(page.read_text("utf-8"))]
 
 
 def main() -> None:
     """Copy results, then write the blocks of all pages."""
     for results in map(Path, sys.argv[1:]):
-        for names in experiment_groups().values():
-            for name in names:
-                publish(results, name)
+        for name in sorted(load_names()):
+            publish(results, name)
     for page in pages():
         page.write_text(with_blocks(page.read_text("utf-8")), encoding="utf-8")
 

@@ -1,10 +1,12 @@
 """The published results were made with the settings of today's experiments."""
 
 import csv
+import json
 from pathlib import Path
 
 import msgspec
 import numpy as np
+import pandas as pd
 import pytest
 
 from submax.research.paper.claims import statements_of
@@ -16,6 +18,14 @@ GENERATORS = Path(__file__).parents[2] / "docs" / "generators"
 EXPERIMENTS = [name for names in experiment_groups().values() for name in names]
 WITHOUT_CURVES = {"illustration", "offline"}
 """Experiments whose summary has no row for every policy in every configuration."""
+
+
+def rows_of(name, table="summary"):
+    """The rows of a published table."""
+    from results import folder_of
+
+    with (folder_of(name) / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 @pytest.fixture(autouse=True)
@@ -33,8 +43,6 @@ def test_results_were_made_with_the_settings_of_the_experiment(name):
 
 @pytest.mark.parametrize("name", sorted({*EXPERIMENTS} - WITHOUT_CURVES))
 def test_results_have_every_policy_in_every_configuration(name):
-    from results import rows_of
-
     specification = load_named(name)
     required = {policy_name(policy) for policy in specification.policies}
     more = {policy_name(policy) for policy in specification.more_policies}
@@ -55,7 +63,7 @@ def test_results_have_every_policy_in_every_configuration(name):
 
 @pytest.mark.parametrize("name", sorted({*EXPERIMENTS} - {"offline"}))
 def test_a_reader_can_recompute_means_and_errors_from_the_replicas(name):
-    from results import folder_of, rows_of
+    from results import folder_of
 
     path = folder_of(name) / "finals.parquet"
     assert path.stat().st_size < 1_048_576
@@ -88,7 +96,7 @@ def test_a_reader_can_recompute_means_and_errors_from_the_replicas(name):
 @pytest.mark.parametrize("name", ["bernoulli", "contextual", "combinatorial", "ablations"])
 def test_every_published_comparison_follows_from_the_replicas(name):
     """Statements are tested anew on the published replicas."""
-    from results import folder_of, rows_of
+    from results import folder_of
 
     published = {
         (row["statement"], row["where"], row["left"]): row for row in rows_of(name, "statements")
@@ -119,3 +127,24 @@ def test_every_method_had_the_same_number_of_candidates(problem):
     for row in rows:
         counts[row["method"]] += 1
     assert set(counts.values()) == {36}
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["bakeoff/scores.csv", "default/weak-spots.csv", "tuning/contextual.csv", "soak.csv"],
+)
+def test_files_of_scripts_say_which_command_made_them_and_where(file):
+    from results import RESULTS, run
+
+    assert (RESULTS / file).stat().st_size < 1_048_576
+    assert all(json.loads((RESULTS / file).with_suffix(".run.json").read_text("utf-8")).values())
+    assert run(file).startswith("`")
+
+
+def test_the_bake_off_has_every_method_on_every_table_with_every_seed():
+    from results import RESULTS
+
+    scores = pd.read_csv(RESULTS / "bakeoff" / "scores.csv")
+    for _, rows in scores.groupby("regime"):
+        every = rows["table"].nunique() * rows["method"].nunique() * rows["seed"].nunique()
+        assert len(rows) == len(rows.drop_duplicates(["table", "method", "seed"])) == every

@@ -1,13 +1,11 @@
 """The documents are executed: what they show is what happens."""
 
-import csv
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from hatchling.metadata.core import ProjectMetadata
@@ -49,23 +47,6 @@ def test_the_first_lines_print_what_the_readme_shows(tmp_path):
     done = run(tmp_path, "example.py")
     assert done.returncode == 0, done.stderr
     assert done.stdout == shown
-
-
-def test_the_ratios_of_the_default_are_said_alike():
-    """The README and the page about the default have one number for one thing."""
-    page = (ROOT / "docs" / "results" / "default.md").read_text(encoding="utf-8")
-    rows = re.findall(r"\| (0\.\d+) \| ([01]\.\d+) \|$", README, flags=re.MULTILINE)
-    assert len(rows) == 3
-    for mean, worst in rows:
-        assert f"| {mean} | {worst} |" in page
-    with (ROOT / "docs" / "research" / "scores-full.csv").open(encoding="utf-8") as file:
-        scores = [row for row in csv.DictReader(file) if row["seed"] == "2024"]
-    ratios = np.array([float(row["ratio"]) for row in scores])
-    errors = np.array([float(row["ratio_error"]) for row in scores])
-    assert len(ratios) == 27
-    assert (f"{ratios.mean():.2f}", f"{ratios.max():.2f}") == rows[1]
-    ahead, decided = (ratios <= 1).sum(), (1 - ratios > 2 * errors).sum()
-    assert f"{ahead} of 27, {decided} of them by more than two standard errors" in page
 
 
 def test_links_of_the_readme_become_absolute_in_distributions():

@@ -5,12 +5,16 @@ smallest number of decisions takes, which is about ten minutes on two cores. Wit
 ``SUBMAX_SOAK`` ten days run, with the same faults and checks.
 """
 
+import csv
 import os
 import time
+from pathlib import Path
 
 import pytest
 from simulated_year import DAY, NAME, SimulatedYear
 from store_checks import check_nothing_lost, check_the_same_version, submax_command
+
+from submax.simulation.results import record_run
 
 SOAK = "SUBMAX_SOAK" in os.environ
 MINUTES = float(os.environ.get("SUBMAX_SOAK_MINUTES", "30"))
@@ -19,6 +23,8 @@ PHASE_DAYS = [73] * 5 if SOAK else [10]
 REFIT_DAYS = 1 if SOAK else 5
 FIRST_DECISIONS = 80_000 if SOAK else 500
 """Decisions of the first phase, from which it is computed how many the others can have."""
+OUT = os.environ.get("SUBMAX_SOAK_OUT")
+"""A CSV in which what was reached is published."""
 LOCK_SECONDS = 12.0 if SOAK else 0.2
 """Longer than SQLite waits for a lock, so that writes fail; in short, they only wait."""
 GOAL = 10**8
@@ -49,6 +55,8 @@ def test_a_year_of_kills_outages_and_clock_jumps(tmp_path, seed, capsys):
     if SOAK:
         with capsys.disabled():
             print("\n" + report(year, time.monotonic() - begin))
+        if OUT:
+            publish(year, time.monotonic() - begin)
         # In ten days a process has hardly done everything once.
         check_memory(year.memory)
 
@@ -107,3 +115,23 @@ def report(year, seconds):
         f"outside of Python's allocator. "
         f"The goal was {GOAL:.0e} events; there were as many as the time allowed."
     )
+
+
+def publish(year, seconds):
+    """Write what was reached, and beside it which command did it and where."""
+    rows = {
+        "minutes": f"{seconds / 60:.0f}",
+        "simulated days": year.days,
+        "decisions": year.journal.count,
+        "acknowledged events": year.journal.events,
+        "lost": 0,
+        **{f"fault: {name.replace('_', ' ')}": count for name, count in year.faults.items()},
+        "commands that failed": year.errors,
+        **{
+            f"resident MB after phase {number}": f"{late['resident'] / 1e6:.0f}"
+            for number, (_, late) in enumerate(year.memory, start=1)
+        },
+    }
+    with Path(OUT).open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([("what", "value"), *rows.items()])
+    record_run(Path(OUT))

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -391,10 +392,33 @@ def _write_manifest(directory: Path, specification: Specification, **facts: Any)
         **facts,
         "versions": versions,
         "commit": _commit(),
-        "machine": f"{os.cpu_count()} cores {platform.machine()}, {platform.system()}",
+        "machine": machine(),
     }
     with atomic_write(directory / MANIFEST) as file:
         file.write((json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def machine() -> str:
+    """The cores, the system and the GPUs of this machine, in words that a page can repeat."""
+    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        gpus = done.stdout.splitlines()
+    except (OSError, subprocess.SubprocessError):
+        gpus = []
+    return ", ".join([f"{os.cpu_count()} cores {platform.machine()}", platform.system(), *gpus])
+
+
+def record_run(results: Path) -> None:
+    """Write which command makes a file of results, and where: ``NAME.run.json`` beside it."""
+    run = {
+        "command": f"python {' '.join(sys.orig_argv[1:])}",
+        "version": __version__,
+        "date": _now()[:10],
+        "machine": machine(),
+    }
+    text = json.dumps(run, indent=1, ensure_ascii=False) + "\n"
+    results.with_suffix(".run.json").write_text(text, encoding="utf-8")
 
 
 def _plain(specification: Specification) -> dict[str, Any]:
