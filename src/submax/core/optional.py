@@ -23,7 +23,7 @@ def missing_extra(extra: str, what: str, *modules: str) -> str:
     missing = [module for module in modules if not is_installed(module)]
     if not missing:
         return ""
-    return f'{what} needs {", ".join(missing)}, not installed here: pip install "submax[{extra}]"'
+    return f'{what} needs {" and ".join(missing)}: pip install "submax[{extra}]"'
 
 
 def require_extra(extra: str, what: str, *modules: str) -> None:
