@@ -147,13 +147,13 @@ class Operations:
         unit: str | None = None,
     ) -> Decision:
         """Choose an action. Without an ``id`` one is made, so retries decide only once."""
-        body = encoded(decision_body(context, id, eligible, activate, unit))
-        return self.send(self._post("/decide", Decision, body))
+        body = {"context": context, "id": id, "eligible": eligible, "activate": activate}
+        return self._post("/decide", decision_body({**body, "unit": unit}), Decision)
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
         """Make several decisions in one request; each has the arguments of ``decide``."""
-        body = encoded({"requests": [decision_body(**request) for request in requests]})
-        return self.send(self._post("/decide-many", list[Decision], body, "decisions"))
+        body = {"requests": list(map(decision_body, requests))}
+        return self._post("/decide-many", body, list[Decision], "decisions")
 
     def reward(
         self,
@@ -165,18 +165,17 @@ class Operations:
         slot: str | None = None,
     ) -> Receipt:
         """Record a reward of a decision."""
-        body = encoded(reward_body(id, value, key, name, slot))
-        return self.send(self._post("/reward", Receipt, body))
+        body = {"id": id, "value": value, "key": key, "name": name, "slot": slot}
+        return self._post("/reward", reward_body(body), Receipt)
 
     def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
         """Record several rewards in one request; a conflict is in the receipt of its reward."""
-        body = encoded({"rewards": [reward_body(**reward) for reward in rewards]})
-        return self.send(self._post("/reward-many", list[Receipt], body, "receipts"))
+        body = {"rewards": list(map(reward_body, rewards))}
+        return self._post("/reward-many", body, list[Receipt], "receipts")
 
     def activate(self, id: str) -> Receipt:  # noqa: A002 - the same word as in decide
         """Confirm a decision that was made with ``activate=False``."""
-        body = encoded({"id": id})
-        return self.send(self._post("/activate", Receipt, body))
+        return self._post("/activate", {"id": id}, Receipt)
 
     def create(self, /, actions: Any, **options: Any) -> Table:
         """Declare the bandit on the server, with the options of ``submax.open``."""
@@ -215,7 +214,7 @@ class Operations:
 
     def archive(self) -> Table:
         """Refuse decisions and rewards until ``resume``."""
-        return self.send(self._post("/archive", Table))
+        return self._post("/archive")
 
     def delete(self) -> Table:
         """Delete the bandit with its decisions; this cannot be undone."""
@@ -227,17 +226,15 @@ class Operations:
 
     def publish(self, version: int | None = None) -> Table:
         """Let a version decide and hold it; without one, the newest and all later ones."""
-        body = encoded({} if version is None else {"version": version})
-        return self.send(self._post("/publish", Table, body))
+        return self._post("/publish", {} if version is None else {"version": version})
 
     def roll_back(self) -> Table:
         """Let the version before the current one decide."""
-        return self.send(self._post("/roll-back", Table))
+        return self._post("/roll-back")
 
     def erase(self, unit: str, *, anonymous: bool = False) -> int:
         """Delete the decisions and rewards of a unit, or make them anonymous; return how many."""
-        body = encoded({"unit": unit, "anonymous": anonymous})
-        return self.send(self._post("/erase", int, body, "decisions"))
+        return self._post("/erase", {"unit": unit, "anonymous": anonymous}, int, "decisions")
 
     def audit(self) -> list[Table]:
         """Return the last 1,000 changes of the whole server, newest first."""
@@ -265,18 +262,18 @@ class Operations:
         return self.send(Call("DELETE", f"/keys/{quote(id, safe='')}", Any))
 
     def _post(
-        self, path: str, kind: type[Answer], body: bytes | None = None, field: str | None = None
-    ) -> Call[Answer]:
-        return Call("POST", self._path + path, kind, body, field)
+        self, path: str, body: object = None, kind: Any = Table, field: str | None = None
+    ) -> Any:
+        content = None if body is None else encoded(body)
+        return self.send(Call("POST", self._path + path, kind, content, field))
 
     def _change(self, verb: str, choice: str, options: Mapping[str, Any]) -> Table:
-        body = encoded({"verb": verb, "choice": choice, **options})
-        return self.send(self._post("/choices", Table, body))
+        return self._post("/choices", {"verb": verb, "choice": choice, **options})
 
     def _pause(self, verb: str, choice: str | None, slot: str) -> Table:
         if choice is not None:
             return self._change(verb, choice, {"slot": slot})
-        return self.send(self._post(f"/{verb}", Table))
+        return self._post(f"/{verb}")
 
 
 class Client(Core, Operations):

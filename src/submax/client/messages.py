@@ -99,33 +99,17 @@ def headers_of(key: str | None) -> dict[str, str]:
     return headers
 
 
-def decision_body(
-    context: Mapping[str, Any] | None = None,
-    id: str | None = None,  # noqa: A002 - the same word as in decide
-    eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-    activate: bool = True,
-    unit: str | None = None,
-) -> dict[str, Any]:
+def decision_body(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body of a decision request. It has an id, so the request can be repeated."""
-    for value in (context or {}).values():
+    for value in (request.get("context") or {}).values():
         _finite(value)
-    return {
-        "context": context,
-        "id": new_identifier() if id is None else id,
-        "eligible": eligible,
-        "activate": activate,
-        "unit": unit,
-    }
+    identifier = request.get("id")
+    return {**request, "id": new_identifier() if identifier is None else identifier}
 
 
-def reward_body(
-    id: str,  # noqa: A002 - the same word as in decide
-    value: RewardValue,
-    key: str | None = None,
-    name: str | None = None,
-    slot: str | None = None,
-) -> dict[str, Any]:
+def reward_body(reward: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body of a reward."""
+    value = reward["value"]
     numbers: Iterable[object] = [value]
     if isinstance(value, Mapping):
         numbers = value.values()
@@ -133,8 +117,7 @@ def reward_body(
         numbers = value
     for number in numbers:
         _finite(number)
-    body = {"id": id, "value": value, "key": key, "name": name, "slot": slot}
-    return {field: given for field, given in body.items() if given is not None}
+    return {field: given for field, given in reward.items() if given is not None}
 
 
 def encoded(body: object) -> bytes:

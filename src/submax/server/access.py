@@ -1,5 +1,6 @@
 """Who calls, and whether they may: keys, sessions, origins, proxies, failed keys and rates."""
 
+import contextlib
 import hmac
 import ipaddress
 import logging
@@ -155,7 +156,13 @@ class Access:
             session = await self._session(headers)
             key = None if session is None else session.key
             if session is not None and scope["method"] not in ("GET", "HEAD"):
-                _check_token(session, headers)
+                sent = headers.get(CSRF_HEADER, "").encode("utf-8", "replace")
+                if not hmac.compare_digest(sent, session.csrf_token.encode()):
+                    raise RefusedError(
+                        401,
+                        f"the header {CSRF_HEADER} does not belong to this session: load the page "
+                        "again",
+                    )
         if key is None:
             raise self._unknown_key(address, sent=bool(text))
         if in_query and text and not key.browser:
@@ -172,16 +179,9 @@ class Access:
         return Caller(key, session, address, encrypted)
 
     async def _session(self, headers: Mapping[str, str]) -> Session | None:
-        token = session_token(headers)
-        return (
-            None if not token else await self._service.in_thread(self._service.sessions.find, token)
-        )
-
-    async def page_caller(
-        self, scope: "Scope", bandit: str | None = None, *, partial: bool = False
-    ) -> Caller:
-        """The caller of a page, which needs the scope ``read``."""
-        return await self.caller(scope, read_headers(scope), "read", bandit, partial=partial)
+        token = _session_token(headers)
+        find = self._service.sessions.find
+        return await self._service.in_thread(find, token) if token else None
 
     def _client(self, scope: "Scope", headers: Mapping[str, str]) -> tuple[str, bool]:
         """The address of the client behind trusted proxies, and whether it used HTTPS.
@@ -269,7 +269,8 @@ class Access:
         this machine send it. nginx sends no header that says so, but HTTP/1.0.
         """
         host = headers["host"]
-        if not _is_local(host):
+        named = HOST.fullmatch(host)
+        if named is None or not is_loopback(named[1].strip("[]")):
             raise RefusedError(
                 403,
                 "without keys the server answers only requests to 127.0.0.1 and localhost: "
@@ -349,12 +350,6 @@ def _same_site(origin: str, host: str) -> bool:
 
 
 @lru_cache(1024)
-def _is_local(host: str) -> bool:
-    """Whether the header ``Host`` names this machine."""
-    matched = HOST.fullmatch(host)
-    return matched is not None and is_loopback(matched[1].strip("[]"))
-
-
 def is_loopback(host: str) -> bool:
     """Whether a server at this host can be reached only from the same machine.
 
@@ -400,29 +395,13 @@ def read_query(scope: "Scope") -> list[tuple[str, str]]:
     return parse_qsl(text, keep_blank_values=True, max_num_fields=20) if text else []
 
 
-def _check_token(session: Session, headers: Mapping[str, str]) -> None:
-    sent = headers.get(CSRF_HEADER, "")
-    if not secrets_equal(sent, session.csrf_token):
-        raise RefusedError(
-            401, f"the header {CSRF_HEADER} does not belong to this session: load the page again"
-        )
-
-
-def secrets_equal(sent: str, expected: str) -> bool:
-    """Whether two texts are equal, in a time that does not tell where they differ."""
-    return hmac.compare_digest(sent.encode("utf-8", "replace"), expected.encode())
-
-
-def session_token(headers: Mapping[str, str]) -> str:
+def _session_token(headers: Mapping[str, str]) -> str:
     """The token in the session's cookie; empty without one."""
     text = headers.get("cookie", "")
-    if COOKIE not in text:
-        return ""
-    try:
-        morsel: Any = SimpleCookie(text.replace(", ", "; ")).get(COOKIE)
-    except CookieError:
-        return ""
-    return "" if morsel is None else str(morsel.value)
+    with contextlib.suppress(CookieError):
+        morsel: Any = SimpleCookie(text.replace(", ", "; ")).get(COOKIE) if COOKIE in text else None
+        return "" if morsel is None else str(morsel.value)
+    return ""
 
 
 def cookie_header(token: str, *, secure: bool) -> dict[str, str]:
