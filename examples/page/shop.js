@@ -1,6 +1,6 @@
 const HEADLINES = { plain: "A good lamp.", bold: "THE lamp!", playful: "Let there be light." };
 
-/** Show the headline that the bandit chooses, and reward it if somebody buys. */
+/** Show the headline that the bandit chooses, and reward it if the visitor buys. */
 export async function openShop(bandit, page) {
   const headline = page.getElementById("headline");
   const button = page.getElementById("buy");

@@ -32,7 +32,7 @@ RATE = 20_000.0
 """Requests a second for each key and bandit, if the key has no rate: only a runaway client meets
 it."""
 BROWSER_RATE = 100.0
-"""Requests a second for a browser key without a rate: everybody can copy the key from the page."""
+"""Requests a second for a browser key without a rate: anyone can copy the key from the page."""
 ADDRESS_RATE = 10.0
 """Requests a second of one address with a browser key: more than any visitor's page sends."""
 MAX_FAILURES = 10
@@ -90,7 +90,7 @@ class Caller(NamedTuple):
 
     @property
     def is_browser(self) -> bool:
-        """Whether the key is one that everybody can read in a page."""
+        """Whether the key is one that anyone can read in a page."""
         return self.key is not None and self.key.browser
 
     @property
@@ -136,7 +136,7 @@ class Access:
     ) -> Caller:
         """The caller of a request that ``needs`` a scope, on a bandit or on the whole server.
 
-        With ``partial`` a key for some bandits is enough. Without a scope everybody is allowed.
+        With ``partial`` a key for some bandits is enough. Without a scope anyone is allowed.
         """
         address, encrypted = self._client(scope, headers)
         host = headers.get("host", "")

@@ -128,7 +128,7 @@ async def _decide_many(call: Call) -> Any:
 
 
 def _requests(call: Call, bodies: list[m.Decide]) -> list[dict[str, Any]]:
-    """The arguments of decisions; a page may not say what everybody could say in its name."""
+    """The arguments of decisions; a page may not say what anyone could say in its name."""
     for body in bodies if call.caller.is_browser else ():
         if body.eligible is not None:
             raise RefusedError(

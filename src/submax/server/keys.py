@@ -43,7 +43,7 @@ class Key(msgspec.Struct, frozen=True):
 
     ``secret`` is the hash of the secret part of its text. ``name`` is for people. From ``expires``
     on, a Unix time, the key is refused; None: never. A ``browser`` key is part of web pages, where
-    everybody can read it: it may decide and reward, and nothing else. ``origins`` are the sites
+    anyone can read it: it may decide and reward, and nothing else. ``origins`` are the sites
     whose pages may use it; None: those that the server was started with.
     """
 
@@ -91,7 +91,7 @@ class Keys:
         self._uses: dict[str, float] = {}
         self.needed = False
         """Whether a request needs a key: if there is or was one. Revoking the last key must not
-        open the server to everybody."""
+        open the server to anyone."""
         self.follow()
 
     def __len__(self) -> int:
@@ -242,7 +242,7 @@ def check_key(
 ) -> None:
     """Refuse unknown scopes, names that no bandit or key can have, and rates of 0 or less.
 
-    A browser key may have only the scopes that everybody may have, and only it has origins.
+    A browser key may have only the scopes that anyone may have, and only it has origins.
     """
     if len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise InputError(

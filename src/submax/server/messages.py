@@ -203,7 +203,7 @@ class NewKey(Body):
         Meta(description="A date or a time in ISO 8601, from which on the key is refused."),
     ] = None
     browser: Annotated[
-        bool, Meta(description="Whether it may be part of web pages, where everybody can read it.")
+        bool, Meta(description="Whether it may be part of web pages, where anyone can read it.")
     ] = False
     origins: Annotated[
         Annotated[list[Annotated[str, Meta(max_length=300)]], Meta(min_length=1, max_length=100)]

@@ -418,7 +418,7 @@ export interface NewKey {
   name?: string;
   /** A date or a time in ISO 8601, from which on the key is refused. */
   expires?: string | null;
-  /** Whether it may be part of web pages, where everybody can read it. */
+  /** Whether it may be part of web pages, where anyone can read it. */
   browser?: boolean;
   /** The sites whose pages may use a browser key. */
   origins?: string[] | null;

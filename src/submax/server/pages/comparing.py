@@ -43,7 +43,7 @@ def own_totals(totals: dict[str, Tally]) -> Tally:
 
 
 def alerts(bandit: DurableBandit, conditions: Sequence[Condition] | None = None) -> list[str]:
-    """Sentences about what needs a person's attention, the gravest first."""
+    """Sentences about what needs attention, the most serious first."""
     known = bandit.conditions() if conditions is None else conditions
     waiting = bandit.read.waiting()
     found = [sentence(one.sentence) for one in known]
