@@ -184,7 +184,7 @@ def missing_rails(rails: GuardRails, menu: ActionSpec) -> list[str]:
 
 
 def rail_notices(
-    settings: Settings, menu: ActionSpec, ramps: Sequence[Ramp], decided: int
+    settings: Settings, menu: ActionSpec, ramps: Sequence[Ramp], decided: int, tallies: Tallies
 ) -> list[str]:
     """What an operator should know about the status, ramps and guard rails of a bandit.
 
@@ -205,7 +205,17 @@ def rail_notices(
             f"{100 * limit.share:.3g} % of the decisions now, and this limit rises until it ends "
             f"after {limit.left:,} more"
         )
-    return [*found, *missing_rails(settings.guard_rails, menu)]
+    rails = settings.guard_rails
+    found += missing_rails(rails, menu)
+    arms = arm_statuses(settings, menu, tallies, None) if rails.control and menu.plain else []
+    rates = {one.choice: one.reward_rate or 0.0 for one in arms if one.status == "active"}
+    if rails.control in rates and max(rates.values()) == rates[rails.control] > 0:
+        found.append(
+            f"the control {rails.control!r} has the highest reward rate, "
+            f"{rates[rails.control]:.4g}, but gets only its share of {rails.control_share:.4g}: "
+            "raise control_share, or use a holdout instead"
+        )
+    return found
 
 
 def unknown_notices(failures: Mapping[str, int]) -> list[str]:

@@ -350,8 +350,8 @@ class Bandit(BanditFace):
         with self._lock:
             self._advance()
             decisions, rails = self._decisions, self._settings.guard_rails
-            decided = decisions.counts["decisions"]
-            found = rail_notices(self._settings, self._menu, self._ramps, decided)
+            decided, sums = decisions.counts["decisions"], decisions.tallies
+            found = rail_notices(self._settings, self._menu, self._ramps, decided, sums)
             found += unknown_notices(self._failures)
             if rails.holdout or rails.control_share:
                 found += [f"{one.against}: {one.cautions[-1]}" for one in self.lift() if one.alarm]

@@ -890,7 +890,8 @@ class BanditReader:
         rails, waiting = self.settings.guard_rails, self.waiting()
         decided = count_decisions(self.store, self.declared.n)
         found = [] if waiting is None else [waiting]
-        found += rail_notices(self.settings, self.menu, self.declared.ramps, decided)
+        ramps, sums = self.declared.ramps, self.tallies()
+        found += rail_notices(self.settings, self.menu, ramps, decided, sums)
         if rails.holdout or rails.control_share:
             found += [f"{one.against}: {one.cautions[-1]}" for one in self.lift() if one.alarm]
         return found
