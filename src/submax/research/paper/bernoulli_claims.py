@@ -1,7 +1,7 @@
 """The claims of the abstract and of section 4.1, tested on a sweep."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +16,15 @@ from submax.research.paper.statements import (
     SPARSE,
     SUPERIOR,
     WITHIN,
-    Claim,
+    Comparisons,
+    Methods,
     PairedComparison,
     Statement,
     best_elsewhere,
     best_of,
+    claims_of,
     compared,
+    ranked,
     share_of_random,
 )
 from submax.simulation.compare import Finals, Side
@@ -50,10 +53,6 @@ CONSTANTS = ("0", "0.01", "0.3", "1", "fitted")
 """What is added to counts, beside the 0.1 of the presets."""
 ARMS, BETAS, DELAYS = (10, 100, 500), (1, 9, 99), (100, 500, 1000)
 ALL = len(ARMS) * len(BETAS) * len(DELAYS)
-
-Comparisons: TypeAlias = Callable[[Finals], Iterator[PairedComparison]]
-Methods: TypeAlias = list[str] | Callable[[dict[str, Any]], list[str]]
-"""Policies by name, or a function of the labels of a configuration that returns them."""
 
 
 def degrade(finals: Finals) -> Iterator[PairedComparison]:
@@ -84,19 +83,8 @@ def slope(finals: Finals) -> Iterator[PairedComparison]:
 
 
 def lower(left: Methods, right: Methods, **where: Sequence[int]) -> Comparisons:
-    """Claim that the best of ``left`` has less regret than the best of ``right``.
-
-    They are compared in every configuration whose labels are among those of ``where``.
-    """
-
-    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
-        for labels in finals.configurations():
-            if all(labels[key] in allowed for key, allowed in where.items()):
-                sides = [one(labels) if callable(one) else one for one in (left, right)]
-                best = [best_of(finals, names, labels) for names in sides]
-                yield from compared(words(labels), *best)
-
-    return comparisons
+    """Claim that the best of ``left`` has less regret than the best of ``right``."""
+    return ranked(left, right, words, **where)
 
 
 def true_prior(labels: dict[str, Any]) -> list[str]:
@@ -150,163 +138,132 @@ def words(labels: dict[str, Any]) -> str:
     return ", ".join(f"{symbol}={labels[key]}" for key, symbol in symbols.items())
 
 
-CLAIMS = [
-    Claim(
-        "paper",
-        ABSTRACT,
-        "UCB1 has less regret than optimistic",
-        ALL,
-        lower(["ucb1"], ["rcp-optimistic"]),
-    ),
-    Claim(
-        "paper",
-        ABSTRACT,
-        "The best Thompson prior has less regret than optimistic",
-        ALL,
-        lower(THOMPSON, ["rcp-optimistic"]),
-    ),
-    Claim(
-        "paper",
-        ABSTRACT,
-        "The best of UCB1 and Thompson has less regret than the best tilted marginalized policy",
-        ALL,
-        lower(["ucb1", *THOMPSON], TILTED),
-    ),
-    Claim(
-        "paper",
-        LARGE,
-        "Classic methods lose, relative to random, from K=10 to 500 (Beta(1,9), N_b=100)",
-        len(CLASSIC) - 1,
-        degrade,
-    ),
-    Claim(
-        "paper",
-        LARGE,
-        "Thompson with the true prior does not lose, relative to random, from K=10 to 500",
-        1,
-        true_prior_does_not_degrade,
-    ),
-    Claim(
-        "paper",
-        BEST,
-        "SubMax is best for every K (Beta(1,9), N_b=100)",
-        len(ARMS),
-        lower(SUBMAX, PAPER, beta=[9], delay=[100]),
-    ),
-    Claim(
-        "paper",
-        SPARSE,
-        "Thompson with the true prior is the best classic method (K=100, N_b=100)",
-        len(BETAS),
-        lower(true_prior, other_classics, arms=[100], delay=[100]),
-    ),
-    Claim(
-        "paper",
-        SPARSE,
-        "ε-greedy is ahead of SubMax at Beta(1,99) (K=100, N_b=100)",
-        1,
-        lower(EPSILON_GREEDY, SUBMAX, arms=[100], beta=[99], delay=[100]),
-    ),
-    Claim(
-        "paper",
-        DELAYED,
-        "SubMax is best for N_b=100 and 500 (K=100, Beta(1,9))",
-        2,
-        lower(SUBMAX, PAPER, arms=[100], beta=[9], delay=[100, 500]),
-    ),
-    Claim(
-        "paper",
-        DELAYED,
-        "Thompson is ahead of SubMax for N_b=1000 (K=100, Beta(1,9))",
-        1,
-        lower(THOMPSON, SUBMAX, arms=[100], beta=[9], delay=[1000]),
-    ),
-    Claim("paper", SLOPE, "SubMax then adds less regret per decision at the end", 1, slope),
-    Claim(
-        "paper",
-        OVERALL,
-        "SubMax is nearest to the best of each configuration, on average",
-        1,
-        most_competitive(PAPER),
-    ),
-    Claim(
-        "paper",
-        OVERALL,
-        "SubMax is ahead of all classic methods of the paper in most configurations",
-        1,
-        ahead_in_most,
-    ),
-    Claim(
-        "paper",
-        SUPERIOR,
-        "SubMax has less regret than the best classic method of the paper (K=500, Beta(1,99))",
-        len(DELAYS),
-        lower(SUBMAX, CLASSIC, arms=[500], beta=[99]),
-    ),
-    Claim(
-        "paper",
-        IMPROVED,
-        "SubMax has less regret than the marginalized policy, whose target is the observed rewards",
-        ALL,
-        lower(SUBMAX, ["rcp-marginalized"]),
-    ),
-    Claim(
-        "paper",
-        IMPROVED,
-        "SubMax has less regret than the marginalized policy with the best tilted target",
-        ALL,
-        lower(SUBMAX, TILTED),
-    ),
-    Claim(
-        "paper",
-        WITHIN,
-        "SubMax has less regret than optimized",
-        ALL,
-        lower(SUBMAX, ["rcp-optimized"]),
-    ),
-    Claim(
-        "paper",
-        WITHIN,
-        "Optimized has less regret than optimistic",
-        ALL,
-        lower(["rcp-optimized"], ["rcp-optimistic"]),
-    ),
-    Claim(
-        "submax",
-        "",
-        "Optimistic has less regret than random",
-        ALL,
-        lower(["rcp-optimistic"], ["random"]),
-    ),
-    Claim(
-        "submax",
-        "",
-        "Thompson with the true prior is ahead of SubMax at Beta(1,1)",
-        9,
-        lower(true_prior, SUBMAX, beta=[1]),
-    ),
-    Claim(
-        "submax",
-        "",
-        "Thompson with the true prior is ahead of SubMax at N_b=1000",
-        9,
-        lower(true_prior, SUBMAX, delay=[1000]),
-    ),
-    Claim(
-        "submax",
-        "",
-        "SubMax is nearest to the best, on average, with the classic methods added here",
-        1,
-        most_competitive([*PAPER, *STRONG]),
-    ),
-    Claim(
-        "submax",
-        "",
-        "The default rcp-adaptive has less regret than the best classic method in hindsight",
-        ALL,
-        lower(["rcp-adaptive"], [*CLASSIC, *STRONG]),
-    ),
-]
+CLAIMS = claims_of(
+    {
+        ABSTRACT: [
+            ("UCB1 has less regret than optimistic", ALL, lower(["ucb1"], ["rcp-optimistic"])),
+            (
+                "The best Thompson prior has less regret than optimistic",
+                ALL,
+                lower(THOMPSON, ["rcp-optimistic"]),
+            ),
+            (
+                "The best of UCB1 and Thompson has less regret than the best tilted "
+                "marginalized policy",
+                ALL,
+                lower(["ucb1", *THOMPSON], TILTED),
+            ),
+        ],
+        LARGE: [
+            (
+                "Classic methods lose, relative to random, from K=10 to 500 (Beta(1,9), N_b=100)",
+                len(CLASSIC) - 1,
+                degrade,
+            ),
+            (
+                "Thompson with the true prior does not lose, relative to random, from K=10 to 500",
+                1,
+                true_prior_does_not_degrade,
+            ),
+        ],
+        BEST: [
+            (
+                "SubMax is best for every K (Beta(1,9), N_b=100)",
+                len(ARMS),
+                lower(SUBMAX, PAPER, beta=[9], delay=[100]),
+            )
+        ],
+        SPARSE: [
+            (
+                "Thompson with the true prior is the best classic method (K=100, N_b=100)",
+                len(BETAS),
+                lower(true_prior, other_classics, arms=[100], delay=[100]),
+            ),
+            (
+                "ε-greedy is ahead of SubMax at Beta(1,99) (K=100, N_b=100)",
+                1,
+                lower(EPSILON_GREEDY, SUBMAX, arms=[100], beta=[99], delay=[100]),
+            ),
+        ],
+        DELAYED: [
+            (
+                "SubMax is best for N_b=100 and 500 (K=100, Beta(1,9))",
+                2,
+                lower(SUBMAX, PAPER, arms=[100], beta=[9], delay=[100, 500]),
+            ),
+            (
+                "Thompson is ahead of SubMax for N_b=1000 (K=100, Beta(1,9))",
+                1,
+                lower(THOMPSON, SUBMAX, arms=[100], beta=[9], delay=[1000]),
+            ),
+        ],
+        SLOPE: [("SubMax then adds less regret per decision at the end", 1, slope)],
+        OVERALL: [
+            (
+                "SubMax is nearest to the best of each configuration, on average",
+                1,
+                most_competitive(PAPER),
+            ),
+            (
+                "SubMax is ahead of all classic methods of the paper in most configurations",
+                1,
+                ahead_in_most,
+            ),
+        ],
+        SUPERIOR: [
+            (
+                "SubMax has less regret than the best classic method of the paper "
+                "(K=500, Beta(1,99))",
+                len(DELAYS),
+                lower(SUBMAX, CLASSIC, arms=[500], beta=[99]),
+            )
+        ],
+        IMPROVED: [
+            (
+                "SubMax has less regret than the marginalized policy, whose target is "
+                "the observed rewards",
+                ALL,
+                lower(SUBMAX, ["rcp-marginalized"]),
+            ),
+            (
+                "SubMax has less regret than the marginalized policy with the best tilted target",
+                ALL,
+                lower(SUBMAX, TILTED),
+            ),
+        ],
+        WITHIN: [
+            ("SubMax has less regret than optimized", ALL, lower(SUBMAX, ["rcp-optimized"])),
+            (
+                "Optimized has less regret than optimistic",
+                ALL,
+                lower(["rcp-optimized"], ["rcp-optimistic"]),
+            ),
+        ],
+    },
+    [
+        ("Optimistic has less regret than random", ALL, lower(["rcp-optimistic"], ["random"])),
+        (
+            "Thompson with the true prior is ahead of SubMax at Beta(1,1)",
+            9,
+            lower(true_prior, SUBMAX, beta=[1]),
+        ),
+        (
+            "Thompson with the true prior is ahead of SubMax at N_b=1000",
+            9,
+            lower(true_prior, SUBMAX, delay=[1000]),
+        ),
+        (
+            "SubMax is nearest to the best, on average, with the classic methods added here",
+            1,
+            most_competitive([*PAPER, *STRONG]),
+        ),
+        (
+            "The default rcp-adaptive has less regret than the best classic method in hindsight",
+            ALL,
+            lower(["rcp-adaptive"], [*CLASSIC, *STRONG]),
+        ),
+    ],
+)
 """What is tested: first the statements of the paper, then ours."""
 
 

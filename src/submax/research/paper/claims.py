@@ -4,20 +4,19 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from submax.core.numerics import standard_error
 from submax.research.paper.bernoulli_claims import bernoulli_statements
 from submax.research.paper.statements import (
     IMPROVED,
-    Claim,
+    Comparisons,
     PairedComparison,
     Statement,
-    against_best,
     best_elsewhere,
-    best_of,
+    claims_of,
     compared,
-    less_regret,
+    ranked,
     share_of_random,
 )
 from submax.simulation.compare import Finals, Side
@@ -102,8 +101,6 @@ WITHOUT_CONTEXT = ["rcp-counting-submax", "thompson-1-1"]
 """Policies that do not look at the context."""
 SHIFTS = (0, -2, -4)
 
-Comparisons: TypeAlias = Callable[[Finals], Iterator[PairedComparison]]
-
 DENSE = (
     "Section 4.2: while classic methods perform better in a dense reward setting, their "
     "performance degrade a lot when the rewards become sparse."
@@ -112,12 +109,6 @@ ROBUST = (
     "Section 4.2: RCPs, on the other side, are more robust to the sparsity in reward, rendering "
     "RCPs with SubMax being the best in the highest sparsity setup."
 )
-
-
-def _dense(finals: Finals) -> Iterator[PairedComparison]:
-    yield from compared(
-        "s=0", best_of(finals, CLASSIC, {"shift": 0}), finals.final("rcp-submax", shift=0)
-    )
 
 
 def _degrade(finals: Finals) -> Iterator[PairedComparison]:
@@ -144,29 +135,13 @@ def _robust(policy: str) -> Comparisons:
     return comparisons
 
 
-def _sparse(finals: Finals) -> Iterator[PairedComparison]:
-    rivals = [*CLASSIC, "rcp-optimistic", "random"]
-    yield from against_best(finals, "s=-4", "rcp-submax", rivals, {"shift": -4})
-
-
-def _sparse_all(finals: Finals) -> Iterator[PairedComparison]:
-    yield from against_best(finals, "s=-4", "rcp-submax", OTHERS, {"shift": -4})
-
-
-def _less_than(lower: str, higher: str) -> Comparisons:
-    return lambda finals: less_regret(finals, lower, higher, _words)
-
-
-def _less_than_best(policy: str, rivals: list[str]) -> Comparisons:
-    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
-        for labels in finals.configurations():
-            yield from against_best(finals, _words(labels), policy, rivals, labels)
-
-    return comparisons
-
-
 def _words(labels: dict[str, Any]) -> str:
     return f"s={labels['shift']}"
+
+
+def _less(lower: list[str], higher: list[str], **where: Sequence[int]) -> Comparisons:
+    """Claim that the best of one family has less regret than the best of another."""
+    return ranked(lower, higher, _words, **where)
 
 
 PAPER_REWARDS = {
@@ -198,70 +173,67 @@ def _added(dense: Side | None, sparse: Side | None) -> Side | None:
     return Side(sparse.name, sparse.values - dense.values)
 
 
-CLAIMS = [
-    Claim("paper", DENSE, "The best classic method has less regret than SubMax at s=0", 1, _dense),
-    Claim(
-        "paper",
-        DENSE,
-        "Classic methods lose, relative to random, from s=0 to s=-4",
-        len(CLASSIC),
-        _degrade,
-    ),
-    Claim(
-        "paper",
-        ROBUST,
-        "SubMax loses less than the best classic method does",
-        1,
-        _robust("rcp-submax"),
-    ),
-    Claim(
-        "paper",
-        ROBUST,
-        "Optimistic loses less than the best classic method does",
-        1,
-        _robust("rcp-optimistic"),
-    ),
-    Claim("paper", ROBUST, "SubMax is the best method of the paper at s=-4", 1, _sparse),
-    Claim(
-        "paper",
-        IMPROVED,
-        "SubMax has less regret than optimistic",
-        len(SHIFTS),
-        _less_than("rcp-submax", "rcp-optimistic"),
-    ),
-    Claim(
-        "paper",
-        IMPROVED,
-        "SubMax has less regret than the marginalized policy, whose target is the observed rewards",
-        len(SHIFTS),
-        _less_than("rcp-submax", "rcp-marginalized"),
-    ),
-    Claim(
-        "paper",
-        IMPROVED,
-        "SubMax has less regret than the marginalized policy with the best tilted target",
-        len(SHIFTS),
-        _less_than_best("rcp-submax", TILTED),
-    ),
-    Claim("submax", "", "SubMax is also ahead of the other baselines at s=-4", 1, _sparse_all),
-    Claim(
-        "submax",
-        "",
-        "SubMax with a CVAE has less regret than the best policy without context",
-        len(SHIFTS),
-        _less_than_best("rcp-submax", WITHOUT_CONTEXT),
-    ),
-    Claim(
-        "submax",
-        "",
-        "Optimized, which the paper does not run here, has less regret than optimistic",
-        len(SHIFTS),
-        _less_than("rcp-optimized", "rcp-optimistic"),
-    ),
-    Claim(
-        "submax", "", "SubMax has less than two thirds of random's regret (s=0, -2)", 2, _two_thirds
-    ),
-]
+CLAIMS = claims_of(
+    {
+        DENSE: [
+            (
+                "The best classic method has less regret than SubMax at s=0",
+                1,
+                _less(CLASSIC, ["rcp-submax"], shift=[0]),
+            ),
+            ("Classic methods lose, relative to random, from s=0 to s=-4", len(CLASSIC), _degrade),
+        ],
+        ROBUST: [
+            ("SubMax loses less than the best classic method does", 1, _robust("rcp-submax")),
+            (
+                "Optimistic loses less than the best classic method does",
+                1,
+                _robust("rcp-optimistic"),
+            ),
+            (
+                "SubMax is the best method of the paper at s=-4",
+                1,
+                _less(["rcp-submax"], [*CLASSIC, "rcp-optimistic", "random"], shift=[-4]),
+            ),
+        ],
+        IMPROVED: [
+            (
+                "SubMax has less regret than optimistic",
+                len(SHIFTS),
+                _less(["rcp-submax"], ["rcp-optimistic"]),
+            ),
+            (
+                "SubMax has less regret than the marginalized policy, whose target is "
+                "the observed rewards",
+                len(SHIFTS),
+                _less(["rcp-submax"], ["rcp-marginalized"]),
+            ),
+            (
+                "SubMax has less regret than the marginalized policy with the best tilted target",
+                len(SHIFTS),
+                _less(["rcp-submax"], TILTED),
+            ),
+        ],
+    },
+    [
+        (
+            "SubMax is also ahead of the other baselines at s=-4",
+            1,
+            _less(["rcp-submax"], OTHERS, shift=[-4]),
+        ),
+        (
+            "SubMax with a CVAE has less regret than the best policy without context",
+            len(SHIFTS),
+            _less(["rcp-submax"], WITHOUT_CONTEXT),
+        ),
+        (
+            "Optimized, which the paper does not run here, has less regret than optimistic",
+            len(SHIFTS),
+            _less(["rcp-optimized"], ["rcp-optimistic"]),
+        ),
+        ("SubMax has less than two thirds of random's regret (s=0, -2)", 2, _two_thirds),
+    ],
+)
 """What is tested: first the statements of the paper, then ours."""
 
 
@@ -292,58 +264,41 @@ OUTPERFORM = (
 )
 
 
-def _earns_more(higher: str, lower: str) -> Comparisons:
-    return _earns_more_than_best(higher, [lower])
+def _earns_more(higher: str, *rivals: str) -> Comparisons:
+    """Claim that a policy earns more than the best of its rivals."""
+    return ranked(list(rivals), [higher], lambda labels: "accumulated reward", "reward")
 
 
-def _earns_more_than_best(higher: str, rivals: list[str]) -> Comparisons:
-    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
-        for labels in finals.configurations():
-            sides = [finals.reward(name, **labels) for name in rivals]
-            best = best_elsewhere(sides, highest=True)
-            yield from compared("accumulated reward", best, finals.reward(higher, **labels))
-
-    return comparisons
-
-
-COMBINATORIAL_CLAIMS = [
-    Claim(
-        "paper",
-        CHANCE,
-        "Optimistic earns more than chance",
-        1,
-        _earns_more("rcp-optimistic", "random"),
-    ),
-    Claim("paper", CHANCE, "SubMax earns more than chance", 1, _earns_more("rcp-submax", "random")),
-    Claim(
-        "paper",
-        BETWEEN,
-        "SubMax earns more than optimistic",
-        1,
-        _earns_more("rcp-submax", "rcp-optimistic"),
-    ),
-    Claim(
-        "paper",
-        OUTPERFORM,
-        "SubMax earns more than the best of neural ε-greedy and dropout Thompson",
-        1,
-        _earns_more_than_best("rcp-submax", COMBINATORIAL_CLASSIC),
-    ),
-    Claim(
-        "submax",
-        "",
-        "SubMax earns more than hill climbing with Thompson sampling",
-        1,
-        _earns_more("rcp-submax", "hill-climbing-thompson"),
-    ),
-    Claim(
-        "submax",
-        "",
-        "The default rcp-adaptive earns more than SubMax with a CVAE",
-        1,
-        _earns_more("rcp-adaptive", "rcp-submax"),
-    ),
-]
+COMBINATORIAL_CLAIMS = claims_of(
+    {
+        CHANCE: [
+            ("Optimistic earns more than chance", 1, _earns_more("rcp-optimistic", "random")),
+            ("SubMax earns more than chance", 1, _earns_more("rcp-submax", "random")),
+        ],
+        BETWEEN: [
+            ("SubMax earns more than optimistic", 1, _earns_more("rcp-submax", "rcp-optimistic"))
+        ],
+        OUTPERFORM: [
+            (
+                "SubMax earns more than the best of neural ε-greedy and dropout Thompson",
+                1,
+                _earns_more("rcp-submax", *COMBINATORIAL_CLASSIC),
+            )
+        ],
+    },
+    [
+        (
+            "SubMax earns more than hill climbing with Thompson sampling",
+            1,
+            _earns_more("rcp-submax", "hill-climbing-thompson"),
+        ),
+        (
+            "The default rcp-adaptive earns more than SubMax with a CVAE",
+            1,
+            _earns_more("rcp-adaptive", "rcp-submax"),
+        ),
+    ],
+)
 """What is tested: first the statements of the paper, then ours."""
 
 
@@ -394,14 +349,11 @@ OF_SUBMAX = {
 def ablation_statements(finals: Finals) -> list[Statement]:
     """The statements about injection layers and latent draws, in every configuration."""
     wanted = len(finals.configurations())
-    claims = [
-        *(
-            Claim("paper", INJECTION, text, wanted, _less_than(*two))
-            for text, two in OF_THE_PAPER.items()
-        ),
-        *(Claim("submax", "", text, wanted, _less_than(*two)) for text, two in OF_SUBMAX.items()),
-    ]
-    return [claim.tested(finals) for claim in claims]
+    of_paper, ours = (
+        [(text, wanted, _less([lower], [higher])) for text, (lower, higher) in of.items()]
+        for of in (OF_THE_PAPER, OF_SUBMAX)
+    )
+    return [claim.tested(finals) for claim in claims_of({INJECTION: of_paper}, ours)]
 
 
 PAPER_MEANS: dict[str, dict[str, float]] = {

@@ -152,25 +152,40 @@ def best_elsewhere(sides: Sequence[Side | None], *, highest: bool = False) -> Si
     return Side(" | ".join(dict.fromkeys(names)), values)
 
 
-def less_regret(
-    finals: Finals, lower: str, higher: str, words: Callable[[dict[str, Any]], str]
-) -> Iterator[PairedComparison]:
-    """Compare the final regret of two policies in every configuration that ``words`` describes."""
-    for labels in finals.configurations():
-        left, right = finals.final(lower, **labels), finals.final(higher, **labels)
-        yield from compared(words(labels), left, right)
+Comparisons: TypeAlias = Callable[[Finals], Iterator["PairedComparison"]]
+Methods: TypeAlias = list[str] | Callable[[dict[str, Any]], list[str]]
+"""Policies by name, or a function of the labels of a configuration that returns them."""
 
 
-def best_of(finals: Finals, policies: Iterable[str], labels: dict[str, Any]) -> Side | None:
+def best_of(
+    finals: Finals, policies: Iterable[str], labels: dict[str, Any], measure: str = "regret"
+) -> Side | None:
     """Return the best of a family in a configuration by `best_elsewhere`."""
-    return best_elsewhere([finals.final(policy, **labels) for policy in policies])
+    sides = [finals.side(measure, policy, labels) for policy in policies]
+    return best_elsewhere(sides, highest=measure == "reward")
 
 
-def against_best(
-    finals: Finals, where: str, policy: str, rivals: Iterable[str], labels: dict[str, Any]
-) -> Iterator[PairedComparison]:
-    """Compare the final regret of a policy with that of the best of its rivals."""
-    yield from compared(where, finals.final(policy, **labels), best_of(finals, rivals, labels))
+def ranked(
+    left: Methods,
+    right: Methods,
+    words: Callable[[dict[str, Any]], str],
+    measure: str = "regret",
+    **where: Sequence[int],
+) -> Comparisons:
+    """Claim that the best of ``left`` has less regret, or reward, than the best of ``right``.
+
+    They are compared in every configuration whose labels are among those of ``where``; ``words``
+    describes it.
+    """
+
+    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
+        for labels in finals.configurations():
+            if all(labels[key] in allowed for key, allowed in where.items()):
+                names = [one(labels) if callable(one) else one for one in (left, right)]
+                sides = [best_of(finals, one, labels, measure) for one in names]
+                yield from compared(words(labels), *sides)
+
+    return comparisons
 
 
 def compared(where: str, left: Side | None, right: Side | None) -> Iterator[PairedComparison]:
@@ -306,3 +321,13 @@ class Claim(NamedTuple):
         if verdicts:
             verdicts = {"preset": found.verdict, **verdicts}
         return found._replace(by_smoothing=verdicts)
+
+
+Rows: TypeAlias = list[tuple[str, int, Comparisons]]
+"""What is compared, in how many configurations, and how."""
+
+
+def claims_of(paper: Mapping[str, Rows], ours: Rows) -> list[Claim]:
+    """Return the claims: first the statements of the paper, by their quotes, then ours."""
+    of_paper = [Claim("paper", quote, *row) for quote, rows in paper.items() for row in rows]
+    return [*of_paper, *(Claim("submax", "", *row) for row in ours)]
