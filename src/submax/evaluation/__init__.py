@@ -35,17 +35,6 @@ _HOME = {
 }
 """The module of each public name; the module is imported when the name is first used."""
 
-__all__ = [
-    "BestPolicy",
-    "Comparison",
-    "Log",
-    "TrainedPolicy",
-    "compare",
-    "compare_rewards",
-    "learn",
-    "learn_best",
-    "make_off_policy",
-    "tune",
-]
+__all__ = [*_HOME]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

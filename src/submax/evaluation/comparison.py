@@ -69,12 +69,10 @@ MOST_NAMED = 10
 """Policies that a sentence names, and that a table or page shows before the rest is folded."""
 MOST_NAMES = 5
 """Names of choices that a sentence lists."""
+SETTINGS = ("interval", "level", "share", "by", "seed")
+"""Arguments of a comparison that its report names."""
 BEST = "best"
 """The baseline that is chosen from the estimates: the policy with the highest recommended one."""
-NOT_KNOWN = (
-    "{} was learned from another log: whether it learned from some of these rows is not known"
-)
-"""The note about a policy whose rows cannot be recognized."""
 
 
 def some_names(names: Sequence[str]) -> str:
@@ -237,7 +235,7 @@ class Comparison(NamedTuple):
     """All estimates, policies in the order given, and ``notes``: sentences about the log.
 
     ``level`` is that of the confidence intervals, such as 0.95. ``differences`` are those of all
-    policies that were evaluated on the same rows as the baseline. ``overview`` has the data checks
+    policies from the baseline. ``overview`` has the data checks
     and the estimates of slices. All values are rewards per ``unit``: a
     decision, or a slate of several positions.
     """
@@ -315,8 +313,8 @@ class Comparison(NamedTuple):
         if not mine:
             known = ", ".join(dict.fromkeys(one.policy for one in self.differences)) or "none here"
             raise NotFoundError(
-                f"there is no difference of {policy!r}: only policies evaluated on the same "
-                f"rows as the baseline have one ({known}): name one of them"
+                f"there is no difference of {policy!r}: name a policy other than the baseline "
+                f"({known})"
             )
         if estimator is None:
             return next(one for one in mine.values() if one.recommended)
@@ -534,6 +532,34 @@ def split_of(
     return found.log, found.part == 0, found.number
 
 
+def unseen_by_all(
+    log: Log, first: Booleans, candidates: Mapping[str, Candidate]
+) -> tuple[Booleans, list[str], list[str]]:
+    """Return the rows from which no policy learns or has learned, and notes about them.
+
+    Policies that have learned from all these rows are named between them.
+    """
+    rest, all_rows, found = ~first, list[str](), dict[str, Booleans | None]()
+    for name, one in candidates.items():
+        if isinstance(one.target, TrainedPolicy):
+            unseen = found[name] = unseen_rows(log, one.target)
+            if unseen is not None and not (rest & unseen).any():
+                all_rows.append(name)
+            elif unseen is not None:
+                rest &= unseen
+    notes = []
+    for name, unseen in found.items():
+        if unseen is None:
+            notes.append(
+                f"{name} was learned from another log: whether it learned from some of these rows "
+                "is not known"
+            )
+        elif name not in all_rows:
+            count = np.count_nonzero(rest)
+            notes.append(f"policies are evaluated on {count} rows, from which {name} did not learn")
+    return rest, all_rows, notes
+
+
 def learning_rows(log: Log, first: Booleans, seed: int) -> Log:
     """Return the rows to learn from; a sample of them if the log may be larger than memory."""
     rows = np.flatnonzero(first)
@@ -557,18 +583,20 @@ class Evaluation:
         self.log, self.first, self._numbers = split_of(
             log, candidates.values(), options.share, options.by, options.seed
         )
-        self.main = self._evaluated(~self.first)
+        rest, self._learned_from_all, notes = ~self.first, list[str](), list[str]()
+        if not options.apart:
+            rest, self._learned_from_all, notes = unseen_by_all(self.log, self.first, candidates)
+        self.main = self._evaluated(rest)
         self.estimators = options.estimators or applicable_estimators(self.main.sample.log)
         # An estimator with a threshold needs the interval of the one without the threshold, too.
         without = [one for one in self.estimators.values() if isinstance(one, ThresholdEstimator)]
         self._all = self.estimators | {
             one.plain.short: one.plain for one in without if one.plain.short not in self.estimators
         }
-        self.notes = list(self._notes(log))
+        self.notes = [*self._notes(log), *notes]
         self._targets: dict[str, Target] = {}
         for name, one in candidates.items():
             self._learn(name, one)
-        self._rows = {name: self._own_rows(name) for name in candidates}
 
     def _notes(self, log: Log) -> Iterator[str]:
         main, first = self.main, self.first
@@ -619,106 +647,56 @@ class Evaluation:
         self._targets[name] = candidate.learned(log, self.options.seed)
         self.notes += candidate.notes(self._targets[name], int(self.first.sum()))
 
-    def _own_rows(self, name: str) -> tuple[Evaluator, bool]:
-        """Return the rows on which to evaluate a policy, and whether it learned from all rows.
-
-        These are the rows used for all policies, unless it learned before from some of them.
-        """
-        learned = self._candidates[name].target
-        if not isinstance(learned, TrainedPolicy) or self.options.apart:
-            return self.main, False
-        unseen = unseen_rows(self.log, learned)
-        if unseen is None:
-            self.notes.append(NOT_KNOWN.format(name))
-        if unseen is None or np.array_equal(unseen, ~self.first):
-            return self.main, False
-        if not unseen.any():
-            return self.main, True
-        own = self._evaluated(unseen)
-        self.notes.append(
-            f"{name} is evaluated on the {len(own.sample.log)} rows that it did not learn from"
-        )
-        return own, False
-
     def compared(self, baseline: str, together: int = 1) -> Comparison:
         """Return the comparison with a baseline; so many differences hold ``together``."""
-        notes, main = [*self.notes], self.main
-        of_baseline = main if baseline == LOGGING_POLICY else self._rows[baseline][0]
-        estimates: dict[str, list[Estimate]] = {}
-        differences: dict[str, list[Difference]] = {}
-        slices: dict[str, list[SliceEstimate]] = {}
-        overview: Overview | None = None
-        # Policies that learned before from some rows may be evaluated on others.
-        for rows in dict.fromkeys([main, *(one for one, _ in self._rows.values())]):
-            names = [name for name in self._candidates if self._rows[name][0] is rows]
-            sample = rows.sample.log
-            rewards = np.unique(sample.reward)
-            setup = Setup(
-                self._all,
-                baseline if rows is of_baseline else LOGGING_POLICY,
-                slices_of(sample, self.options.slices),
-                mean(sample.reward, sample.count),
-                rewards,
-            )
-            asked = [LOGGING_POLICY, *names]
-            targets = {name: self._targets.get(name) for name in asked}
-            found = rows.evaluated(targets, setup)
-            choices = found.log.facts(sample)
-            ranges = bool(sample.schema.menu.ranges)
-            cautions = [*found.log.cautions(choices, ranges, len(rewards)), *model_cautions(rows)]
-            largest = None if ranges else 1 / found.log.propensities[0]
-            untaken = ", ".join(rows.never_taken()[:MOST_NAMES])
-            for name in asked if rows is main else names:
-                sums = found.policies[name]
-                whole, own = sums[None], [*cautions]
-                if name == LOGGING_POLICY:
-                    of_log = found.log.large_reward_cautions(len(rewards))
-                    own = [*rare_reward_cautions(whole.diagnostics), *of_log]
-                else:
-                    own = [*whole.cautions(found.log, largest, untaken), *cautions]
-                    own = [LEARNED_FROM_ALL, *own] if self._rows[name][1] else own
-                    notes += self._eligibility(name, found.log, sample)
-                estimates[name] = self._estimates(name, whole, own, found.log.mean_reward)
-                best = next(one for one in estimates[name] if one.recommended)
-                slices[name] = [
-                    self._of_slice(best, cut, one) for cut, one in sums.items() if cut is not None
-                ]
-                if rows is of_baseline and name not in (baseline, LOGGING_POLICY):
-                    differences[name] = self._differences(
-                        estimates[name], whole, baseline, 1 - (1 - self.options.level) / together
-                    )
-            if rows is main:
-                overview = self._overview(found.log, choices, baseline)
-        order = [LOGGING_POLICY, *self._candidates]
-        assert overview is not None
-        return Comparison(
-            [one for name in order for one in estimates[name]],
-            notes,
-            self.options.level,
-            [one for name in order for one in differences.get(name, ())],
-            overview._replace(slices=[one for name in order for one in slices[name]]),
-        )
-
-    def _overview(self, sums: LogSums, choices: Sequence[ChoiceFacts], baseline: str) -> Overview:
-        options = self.options
-        return Overview(
-            rows=sums.decisions,
+        rows, options, notes = self.main, self.options, [*self.notes]
+        sample = rows.sample.log
+        rewards, ranges = np.unique(sample.reward), bool(sample.schema.menu.ranges)
+        slices, centre = slices_of(sample, options.slices), mean(sample.reward, sample.count)
+        setup = Setup(self._all, baseline, slices, centre, rewards)
+        found = rows.evaluated({LOGGING_POLICY: None, **self._targets}, setup)
+        choices = found.log.facts(sample)
+        cautions = [*found.log.cautions(choices, ranges, len(rewards)), *model_cautions(rows)]
+        largest = None if ranges else 1 / found.log.propensities[0]
+        untaken = ", ".join(rows.never_taken()[:MOST_NAMES])
+        estimates, differences = list[Estimate](), list[Difference]()
+        of_slices = list[SliceEstimate]()
+        for name in (LOGGING_POLICY, *self._candidates):
+            whole = found.policies[name][None]
+            if name == LOGGING_POLICY:
+                own = [*rare_reward_cautions(whole.diagnostics)]
+                own += found.log.large_reward_cautions(len(rewards))
+            else:
+                own = [LEARNED_FROM_ALL] * (name in self._learned_from_all)
+                own += [*whole.cautions(found.log, largest, untaken), *cautions]
+                notes += self._eligibility(name, found.log, sample)
+            mine = self._estimates(name, whole, own, found.log.mean_reward)
+            best = next(one for one in mine if one.recommended)
+            estimates += mine
+            for cut, sums in found.policies[name].items():
+                of_slices += [] if cut is None else [self._of_slice(best, cut, sums)]
+            if name not in (baseline, LOGGING_POLICY):
+                level = 1 - (1 - options.level) / together
+                differences += self._differences(mine, whole, baseline, level)
+        overview = Overview(
+            rows=found.log.decisions,
             learned_rows=int(self.first.sum()),
             reward_kind=str(self.log.schema.rewards["kind"]),
-            rewards=(sums.ends.low, sums.mean_reward, sums.ends.high),
-            propensities=sums.propensities,
-            estimated=round(sums.estimated),
+            rewards=(found.log.ends.low, found.log.mean_reward, found.log.ends.high),
+            propensities=found.log.propensities,
+            estimated=round(found.log.estimated),
             choices=choices,
             settings={
                 "policies": some_names([*self._candidates]),
                 "estimators": ", ".join(self.estimators),
-                "reward model": self.main.models.name,
-                **{name: getattr(options, name) for name in ("interval", "level", "share")},
-                **{name: getattr(options, name) for name in ("by", "seed")},
+                "reward model": rows.models.name,
+                **{name: getattr(options, name) for name in SETTINGS},
                 "baseline": baseline,
             },
             digest=self.digest,
+            slices=of_slices,
         )
+        return Comparison(estimates, notes, options.level, differences, overview)
 
     def _eligibility(self, name: str, log: LogSums, sample: Log) -> Iterator[str]:
         """Yield a sentence if the one action of a policy was not eligible in some rows."""
@@ -910,11 +888,10 @@ def compare(
     A policy given by name, table or object learns from a ``share`` of the rows, the first by time
     or random ones, and is evaluated on the other rows.
 
-    A policy that was learned before, given as ``TrainedPolicy`` or a file, is evaluated on the same
-    rows, or on all rows if every policy was learned before. If it was learned from this log, or
-    from this log before it grew, it is evaluated on the rows it did not learn from; if it learned
-    from all rows, its estimates have a caution. ``apart=True`` asserts that it learned from none
-    of the rows.
+    All policies are evaluated on the same rows. If a policy was learned before from this log, given
+    as ``TrainedPolicy`` or a file, or from this log before it grew, these are rows from which it
+    did not learn; if it learned from all rows, its estimates have a caution. ``apart=True`` asserts
+    that it learned from none of the rows.
 
     ``linucb@greedy`` is the variant of a policy that takes its most likely action,
     ``linucb@temperature=0.5`` one that is sharper, ``reward-model`` takes the action with the
@@ -1049,16 +1026,11 @@ def compare_rewards(
     candidates = candidates_of(policies, logs[learning])
     part, first, numbers = split_of(logs[learning], candidates.values(), share, by, seed)
     to_learn = learning_rows(part, first, seed) if first.any() else part
-    unseen, notes = ~first, list[str]()
-    for name, one in candidates.items():
-        if isinstance(one.target, TrainedPolicy):
-            known = unseen_rows(part, one.target)
-            unseen &= True if known is None else known
-            notes += [NOT_KNOWN.format(name)] * (known is None)
-    if not unseen.any():
+    unseen, learned_from_all, notes = unseen_by_all(part, first, candidates)
+    if learned_from_all:
         raise InputError(
-            "the policies have learned from all rows of this log: learn them from a "
-            "share of the rows, and evaluate them on the others",
+            f"{', '.join(learned_from_all)} learned from all rows of this log, and rows that no "
+            "policy has learned from are needed: learn from a share of the rows",
             parameter="policies",
         )
     kept = np.flatnonzero(unseen) if numbers is None else numbers[unseen]

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,24 +12,6 @@ if TYPE_CHECKING:
 
 ESTIMATES = "estimates.csv"
 """The file with all estimates of an evaluation."""
-COLOURS = {
-    "ips": "#a00000",
-    "snips": "#c2266b",
-    "clipped": "#e8861e",
-    "dm": "#7f7f7f",
-    "dr": "#2f6fd6",
-    "switch-dr": "#123f8a",
-    "dr-shrinkage": "#008b8b",
-    "replay": "#2e9e4f",
-    "pseudo-inverse": "#7b3fa0",
-    "mips": "#8a6d3b",
-    "sndr": "#5a8fe0",
-    "per-decision": "#3d3d3d",
-    "trajectory": "#b0509a",
-}
-"""The colours of estimators with short names, the same in every figure."""
-OTHER_COLOURS = ("#8c564b", "#b8a000", "#d98cb3", "#5f6b1f", "#6fb7e9")
-"""The colours of estimators that were given as a table with parameters, in turn."""
 ROW_INCHES = 0.2
 """The height of one estimate in the figure, in inches."""
 
@@ -66,8 +47,8 @@ def draw_forest(directory: Path, policies: Sequence[str] = ()) -> list[Path]:
 
 def _draw_policies(axes: "Axes", rows: list[dict[str, str]]) -> None:
     height, policy = 0.0, None
-    others = dict.fromkeys(row["estimator"] for row in rows if row["estimator"] not in COLOURS)
-    colours = COLOURS | dict(zip(others, cycle(OTHER_COLOURS), strict=False))
+    names = dict.fromkeys(row["estimator"] for row in rows)
+    colours = {name: f"C{place}" for place, name in enumerate(names)}
     ticks: list[tuple[float, str, bool]] = []
     for row in rows:
         if row["policy"] != policy:

@@ -13,7 +13,6 @@ from submax.core.arrays import Integers
 from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.optional import require_extra
-from submax.core.policy import Policy
 from submax.core.rewards import Binary
 from submax.evaluation.comparison import Comparison, compare
 from submax.evaluation.estimators import OffPolicyEstimator, make_off_policy, tuned
@@ -22,12 +21,12 @@ from submax.evaluation.log import By, DividedLog, Log, data_frame, divided
 from submax.evaluation.policies import (
     Specification,
     UnderTrainedWarning,
+    candidate_of,
     learn_one,
     named,
     parsed_variant,
     training_warnings,
     variant_of,
-    without_name,
 )
 from submax.evaluation.sums import NO_UNITS, Terms, TermSums, Units
 from submax.policies import make_policy
@@ -36,8 +35,6 @@ from submax.schema.trained_policy import MOST_ROWS, TrainedPolicy
 
 DEFAULT = "rcp-adaptive"
 """The policy that is learned if a log has too few rows for a choice."""
-WITHOUT_CONTEXT = (DEFAULT, f"{DEFAULT}@greedy", "rcp-submax")
-WITH_CONTEXT = (DEFAULT, f"{DEFAULT}@greedy")
 NETWORK = ("rcp-softmax-converged", "rcp-softmax-converged@greedy")
 TREES = ("boosted-greedy", "forest-greedy", "trees-greedy")
 MEANS: dict[str, Any] = {"name": "mean-per-arm", "kind": "greedy-regression", "regressor": []}
@@ -72,27 +69,21 @@ def standard_candidates(log: Log) -> tuple[Specification, ...]:
     trees, of random trees, of both and of a regression for each action (needs scikit-learn). The
     action with the highest mean reward is always a candidate.
     """
-    found: tuple[Specification, ...] = (*WITHOUT_CONTEXT, MEANS)
+    found: list[Specification] = [DEFAULT, f"{DEFAULT}@greedy"]
+    few = log.problem.space.size <= MOST_ACTIONS_OF_TREES
+    models = bool(log.schema.context.width) and few and find_spec("sklearn") is not None
     if log.schema.context.width:
         network = all(find_spec(one) for one in ("jax", "equinox", "optax"))
-        few = log.problem.space.size <= MOST_ACTIONS_OF_TREES
-        models = few and find_spec("sklearn") is not None
-        found = (*WITH_CONTEXT, *NETWORK * network, *TREES * models, MEANS)
-        found += (linear_rewards(log),) * models
+        found += [*NETWORK * network, *TREES * models]
+    else:
+        found.append("rcp-submax")
+    found += [MEANS, *[linear_rewards(log)] * models]
     return tuple(one for one in found if _suits(one, log))
 
 
 def _suits(candidate: Specification, log: Log) -> bool:
-    problem = log.problem
-    policy, is_variant = without_name(candidate), False
-    if isinstance(candidate, str):
-        policy, sign, _ = candidate.partition("@")
-        is_variant = bool(sign)
     try:
-        made = policy if isinstance(policy, Policy) else make_policy(policy)
-        made.init(problem, 1, np.random.default_rng(0))
-        if is_variant:
-            problem.space.check_listable("a variant of a policy")
+        candidate_of(candidate, log, "")
     except InputError:
         return False
     return True
@@ -251,20 +242,24 @@ def learn_best(
     given: dict[str, Any] = named(list(candidates))
     if not given:
         raise InputError("name at least one policy to choose from, or none for the standard set")
-    if len(given) == 1 or few:
-        return _without_choice(log, given, len(part), options)
-    step = -(-len(part) // MOST_CHOOSING_ROWS)
-    thinned = part if step == 1 else part.rows(np.arange(0, len(part), step))
-    choosing, reporting = thinned.split(CHOOSING_SHARE, by, seed)
-    race, learned = raced(
-        divided(choosing, [1 / QUARTERS] * QUARTERS, by, seed), given, seed, progress
-    )
-    report = compare(reporting, learned, level=level, seed=seed, apart=True)
-    winner = race.best()
+    race = report = None
+    winner, notes = next(iter(given)), list[str]()
+    if few:
+        notes.append(
+            f"{len(part)} rows are too few to choose among policies ({FEWEST_ROWS} are needed): "
+            f"{winner} was learned"
+        )
+    elif len(given) > 1:
+        step = -(-len(part) // MOST_CHOOSING_ROWS)
+        thinned = part if step == 1 else part.rows(np.arange(0, len(part), step))
+        choosing, reporting = thinned.split(CHOOSING_SHARE, by, seed)
+        quarters = divided(choosing, [1 / QUARTERS] * QUARTERS, by, seed)
+        race, learned = raced(quarters, given, seed, progress)
+        report = compare(reporting, learned, level=level, seed=seed, apart=True)
+        winner, notes = race.best(), _about_choice(race, len(reporting))
+        if step > 1:
+            notes.append(f"the choice used every {step}th row of the log")
     best = learn_one(log, given[winner], **options)
-    notes = _about_choice(race, len(reporting))
-    if step > 1:
-        notes.append(f"the choice used every {step}th row of the log")
     notes += _about_speed(winner, best, log)
     short = training_warnings(best.policy, len(part))
     return BestPolicy(winner, best, race, report, notes, short)
@@ -295,21 +290,6 @@ def _terms(estimator: OffPolicyEstimator, rows: Batch, learned: TrainedPolicy) -
     """Return the terms of an estimator that is tuned to the same rows."""
     about = rows.about(learned)
     return tuned(estimator, about)(about)
-
-
-def _without_choice(
-    log: Log, given: dict[str, Any], rows: int, options: dict[str, Any]
-) -> BestPolicy:
-    name = next(iter(given))
-    best = learn_one(log, given[name], **options)
-    notes = []
-    if rows < FEWEST_ROWS:
-        notes = [
-            f"{rows} rows are too few to choose among policies ({FEWEST_ROWS} are needed): "
-            f"{name} was learned"
-        ]
-    notes += _about_speed(name, best, log)
-    return BestPolicy(name, best, None, None, notes, training_warnings(best.policy, rows))
 
 
 def _about_speed(name: str, learned: TrainedPolicy, log: Log) -> list[str]:
