@@ -59,7 +59,7 @@ def refitted(store, jobs, refitter=None):
 
 
 def versions(store):
-    return store.select("select number, hash, rows from version order by number")
+    return store.select("select number, hash, base, rows from version order by number")
 
 
 def published(store):
@@ -69,9 +69,9 @@ def published(store):
 
 @pytest.mark.parametrize("policy", ["rcp-adaptive", "linucb", "neural-thompson"])
 def test_a_restart_at_any_time_gives_the_same_versions(tmp_path, clock, jobs, policy):
-    """In one process that keeps what it learned, and from the stored state."""
+    """In one process that keeps what it learned, from the stored state, and from rows alone."""
     found = []
-    for way in ("kept", "state"):
+    for way in ("kept", "state", "rows"):
         with open_store(tmp_path / f"{way}.db", clock=clock) as store:
             here = declared(store, policy=policy)
             refitter, learner = Refitter(store, here, jobs), None
@@ -82,12 +82,16 @@ def test_a_restart_at_any_time_gives_the_same_versions(tmp_path, clock, jobs, po
                 if way == "kept":
                     assert refitted(store, jobs, refitter)
                     continue
+                if way == "rows":
+                    store.execute([("delete from learner", {})])
                 learner = BanditLearner(make_policy(policy))
                 until = store.tick(here.n)
                 request = FitRequest(here.n, here.settings, here.menu, until)
                 assert refitter._publish(learner.fit(store, request))
             found.append(versions(store))
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
+    expected = [0, 1, 2, 0, 4] if policy != "neural-thompson" else [0, 0]
+    assert [base for _, _, base, _ in found[0]] == expected
     assert [rows for *_, rows in found[0]] == list(ends)
 
 
@@ -129,7 +133,7 @@ def test_changed_choices_and_policies_are_fitted_to_all_rows(store, jobs):
     assert refitted(store, jobs, refitter)
     declare(store, "b", {"policy": "linucb"})
     assert refitted(store, jobs, refitter)
-    assert [rows for *_, rows in versions(store)] == [30] * 3
+    assert [row[2:] for row in versions(store)] == [(0, 30)] * 3
 
 
 def test_a_bandit_that_is_deleted_during_a_fit_stays_deleted(store, jobs):
@@ -216,12 +220,12 @@ def test_damaged_rows_and_states(store, jobs):
     declared(store)
     lived(store, 0, 12)
     refitted(store, jobs)
-    # Instead of a damaged state, all rows are learned from.
+    # A damaged state is computed again.
     store.execute([("update learner set state = :state", {"state": b"no state"})])
     lived(store, 12, 14)
     fresh = JobRunner()
     assert refitted(store, fresh).version == 2
-    assert versions(store)[1][2] == 14
+    assert versions(store)[1][2] == 1
     fresh.close()
     # A damaged row is named, and the earlier version goes on to decide.
     lived(store, 14, 20)

@@ -23,7 +23,6 @@ from submax.core.checks import did_you_mean, whole_number
 from submax.core.errors import ContextIgnoredWarning, InputError
 from submax.core.policy import Policy
 from submax.schema.actions import LISTED, ActionSpec, Change
-from submax.schema.schema import Schema
 from submax.schema.trained_policy import TrainedPolicy, most_rows
 
 ENOUGH_ROWS = 10_000
@@ -218,36 +217,31 @@ def specification_of(trained: TrainedPolicy) -> str | dict[str, Any]:
 def check_start(
     settings: Settings, menu: ActionSpec, trained: TrainedPolicy, policy: Policy[Any]
 ) -> None:
-    """Refuse a trained policy that does not suit a bandit.
+    """Refuse a trained policy that does not suit a bandit; the status of choices may differ.
 
     ``menu`` has the current choices of the bandit, ``policy`` is the one of its settings.
     """
     specification_of(trained)
-    _check_schema(settings, menu, trained.schema)
+    schema = trained.schema
+    for what, agrees in (
+        ("actions or features", schema.menu.revived in (settings.menu.revived, menu.revived)),
+        ("contexts", schema.context == settings.context),
+        ("rewards", schema.scale == settings.scale),
+    ):
+        if not agrees:
+            raise InputError(
+                f"the policy was learned for other {what} than those of the bandit: declare "
+                "the bandit with the schema of the log"
+            )
     check_propensities(settings, policy, without_propensity(trained))
     rows, kept = trained.origin.rows, len(trained.rows.reward)
-    needed = min(rows, ENOUGH_ROWS, most_rows(trained.schema.context.width))
+    needed = min(rows, ENOUGH_ROWS, most_rows(schema.context.width))
     if kept < needed:
         raise InputError(
             f"the policy was learned from {rows} rows and kept {kept}, so the next "
             "version would forget the others: learn again with --keep-rows of at least "
             f"{needed}"
         )
-
-
-def _check_schema(settings: Settings, menu: ActionSpec, schema: Schema) -> None:
-    """Refuse other names or types than those of the bandit; the status of choices may differ."""
-    same = {
-        "actions or action features": schema.menu.revived in (settings.menu.revived, menu.revived),
-        "contexts": schema.context == settings.context,
-        "rewards": schema.scale == settings.scale,
-    }
-    for what, agrees in same.items():
-        if not agrees:
-            raise InputError(
-                f"the policy was learned for other {what} than those of the bandit: declare "
-                "the bandit with the schema of the log"
-            )
 
 
 def check_propensities(settings: Settings, policy: Policy[Any], without: int) -> None:

@@ -388,7 +388,8 @@ class StoredVersion(msgspec.Struct, frozen=True):
 
     ``rows`` is the number of decisions that it learned from, those that matured up to the time
     ``cursor``. ``active`` are the indices of the choices that were active, and ``ahead`` is how
-    many decisions were expected before the next version. ``kept``: its model is still in the store.
+    many decisions were expected before the next version. ``base`` is the version that this one is
+    an update of; 0 if it was fitted from scratch. ``kept``: its model is still in the store.
     """
 
     version: int
@@ -399,6 +400,7 @@ class StoredVersion(msgspec.Struct, frozen=True):
     seed: int
     active: ChoiceIndices
     ahead: int
+    base: int
     model: str
     kept: bool = True
 
@@ -406,7 +408,7 @@ class StoredVersion(msgspec.Struct, frozen=True):
 def versions(store: Store, bandit: int, last: str = "") -> list[StoredVersion]:
     """All versions of a bandit, oldest first."""
     rows = store.select(
-        "select number, at, policy, rows, cursor, seed, active, ahead, hash, "
+        "select number, at, policy, rows, cursor, seed, active, ahead, base, hash, "
         "case when model is null then 0 else 1 end from version where bandit = :bandit "
         f"order by number{last}",
         bandit=bandit,
@@ -414,9 +416,10 @@ def versions(store: Store, bandit: int, last: str = "") -> list[StoredVersion]:
     return [
         StoredVersion(
             number, at, msgspec.json.decode(policy), count, cursor, seed,
-            msgspec.json.decode(active, type=known_type(ChoiceIndices)), ahead, model, bool(kept),
+            msgspec.json.decode(active, type=known_type(ChoiceIndices)), ahead, base,
+            model, bool(kept),
         )
-        for number, at, policy, count, cursor, seed, active, ahead, model, kept in rows
+        for number, at, policy, count, cursor, seed, active, ahead, base, model, kept in rows
     ]  # fmt: skip
 
 
@@ -428,8 +431,8 @@ def newest_version(store: Store, bandit: int) -> StoredVersion | None:
 def version_statement(bandit: int, version: StoredVersion, model: bytes) -> Statement:
     """The statement that writes a version, unless there is one with its number."""
     sql = f"""insert into version ({COLUMNS["version"]}) values (:bandit, :version, :at, :policy,
-    :rows, :cursor, :seed, :active, :ahead, :hash, :model) on conflict (bandit, number) do nothing
-    """
+    :rows, :cursor, :seed, :active, :ahead, :base, :hash, :model)
+    on conflict (bandit, number) do nothing"""
     values = {
         **msgspec.structs.asdict(version),
         "bandit": bandit,
@@ -556,7 +559,7 @@ def _start_statements(
     started, model, now = _started_from(trained), trained.model.to_bytes(), store.now(0)
     version = StoredVersion(
         number, now, specification_of(trained), started.rows, 0.0, trained.origin.seed,
-        trained.model.active, EXPECTED, started.model,
+        trained.model.active, EXPECTED, 0, started.model,
     )  # fmt: skip
     statements = [
         version_statement(0, version, model),

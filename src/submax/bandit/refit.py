@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import closing
+from itertools import pairwise
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from submax.bandit.declaring import (
     StoredVersion,
     newest_version,
     version_statement,
+    versions,
 )
 from submax.bandit.jobs import JobError, JobRunner, NoProcessError
 from submax.bandit.learning import LearnedModel, RecentRows, RefitResult, why_nothing_matured
@@ -65,7 +67,7 @@ SPOOLED_BYTES = 2**26
 """Bytes of rows that are kept in memory during a fit; more are kept in a temporary file."""
 SMALL_STATE_BYTES, MAX_STATE_BYTES = 2**20, 2**26
 """A learner's state of up to the first size is written with every version, a larger one when there
-are a quarter more rows, and one above the second size never: a restart then fits to all rows."""
+are a quarter more rows, and one above the second size never: it is then computed from the rows."""
 MAX_LEARNERS, MAX_KEPT_NUMBERS = 256, 2**25
 """The most bandits whose learners a process keeps, and the most numbers in their rows (128 MB)."""
 
@@ -138,7 +140,8 @@ class BanditLearner:
     A version is usually an update of the one before it, with the rows in between. It is fitted
     from scratch, to all rows, if choices or the policy changed, if ``LearnedModel.must_fit`` says
     so, and if the policy trains a model on all rows, which is then given the last ones. After a
-    restart the learner goes on from the state in the store, with the rows that matured since then.
+    restart the state is read from the store, or computed again from the rows: a version records
+    from which one it was made, so the same rows always give the same models.
     """
 
     def __init__(self, policy: Policy[Any]) -> None:
@@ -170,10 +173,11 @@ class BanditLearner:
                 ahead = max(ahead, newest.ahead)
             fit = self._trained if self.policy.traits.trains_models else self._learned
             state = fit(store, request, newest, new, ahead)
-        data, number = state.model.to_bytes(), newest.version + 1 if newest else 1
+        data, last = state.model.to_bytes(), newest.version if newest else 0
+        base = last if state.fitted_rows < state.rows else 0
         version = StoredVersion(
-            number, 0.0, settings.policy, state.rows, until, settings.seed, state.model.active,
-            ahead, hash_of(data),
+            last + 1, 0.0, settings.policy, state.rows, until, settings.seed, state.model.active,
+            ahead, base, hash_of(data),
         )  # fmt: skip
         # A model that cannot be read back must not be published.
         Model.from_bytes(data, version.model, self.policy)
@@ -184,7 +188,7 @@ class BanditLearner:
         if self.policy.traits.trains_models:
             return None
         self._state, self._known = state, version.model
-        written = state_bytes(state, {"policy": version.policy}, for_learning=True)
+        written = state_bytes(state, {"version": version.version}, for_learning=True)
         small = len(written) <= SMALL_STATE_BYTES or 4 * state.rows >= 5 * self._state_rows
         if len(written) > MAX_STATE_BYTES or not small:
             return None
@@ -245,27 +249,51 @@ class BanditLearner:
     def _restored(
         self, store: Store, request: FitRequest, newest: StoredVersion
     ) -> LearnedModel | None:
-        """The state of the newest version, by the last one that was written; None if unknown."""
-        found = store.select(
-            "select state, hash, cursor from learner where bandit = :bandit", bandit=request.bandit
+        """The state of the newest version, stored or computed from the rows; None if unknown."""
+        bandit, settings, menu, _ = request
+        known = {one.version: one for one in versions(store, bandit)}
+        links, schema = [newest], settings.schema(menu)
+        while links[-1].base in known:
+            links.append(known[links[-1].base])
+        place, state = self._stored(store, bandit, links)
+        if state is None:
+            place, first = len(links) - 1, links[-1]
+            if first.base or not first.cursor:
+                # It was learned elsewhere.
+                return None
+            with closing(SpooledRows(_all_rows(store, request, first.cursor))) as parts:
+                state = LearnedModel.fitted(schema, self.policy, parts, first.seed, first.ahead)
+        rows = TrainingRows(store, bandit, settings, menu)
+        for before, link in pairwise(links[place::-1]):
+            with closing(SpooledRows(rows.learned(before.cursor, link.cursor))) as parts:
+                state = state.updated(schema, self.policy, parts, link.seed, link.ahead)
+        if hash_of(state.model.to_bytes()) == newest.model:
+            return state
+        LOG.warning(
+            "version %d cannot be computed again from its rows, so the next one is fitted to all "
+            "rows: rows were deleted, or libraries have other versions",
+            newest.version,
         )
+        return None
+
+    def _stored(
+        self, store: Store, bandit: int, links: list[StoredVersion]
+    ) -> tuple[int, LearnedModel | None]:
+        """The state in the store and its place in ``links``, if it belongs to one of them."""
+        sql = "select state, hash from learner where bandit = :bandit"
+        found = store.select(sql, bandit=bandit)
         try:
             if not found or hash_of(bytes(found[0][0])) != found[0][1]:
-                return None
+                return 0, None
             state, facts = read_state(bytes(found[0][0]), modules_of(self.policy))
         except InputError:
-            return None
-        schema = request.settings.schema(request.menu)
-        if not isinstance(state, LearnedModel) or facts.get("policy") != newest.policy:
-            return None
-        if state.must_fit(schema, state.rows):
-            return None
-        self._state_rows, cursor = state.rows, found[0][2]
-        if cursor == newest.cursor:
-            return state
-        rows = TrainingRows(store, request.bandit, request.settings, request.menu)
-        with closing(SpooledRows(rows.learned(cursor, newest.cursor))) as parts:
-            return state.updated(schema, self.policy, parts, newest.seed, newest.ahead)
+            return 0, None
+        for place, link in enumerate(links):
+            if link.version == facts.get("version") and isinstance(state, LearnedModel):
+                self._state_rows = state.rows
+                same = hash_of(state.model.to_bytes()) == link.model
+                return place, state if same else None
+        return 0, None
 
 
 def _all_rows(store: Store, request: FitRequest, until: float) -> Iterator[Columns]:

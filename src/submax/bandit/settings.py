@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Meta
 
 from submax.bandit.guard_rails import GuardRails
-from submax.core.checks import one_of, probability, wrong_type
+from submax.core.checks import one_of, wrong_type
 from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.policy import Policy
@@ -60,18 +60,8 @@ class AlarmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     drawn with a smaller probability; 0: it never is.
     """
 
-    false_alarms: float = 0.01
-    smallest_propensity: float = 0.0
-
-    def check(self) -> None:
-        """Refuse numbers that are no probabilities."""
-        if not 0 < self.false_alarms < 1:
-            raise InputError(
-                f"false_alarms is {self.false_alarms}: give a probability between 0 and 1, "
-                "such as 0.01",
-                parameter="false_alarms",
-            )
-        probability("smallest_propensity", self.smallest_propensity)
+    false_alarms: Annotated[float, Meta(gt=0, lt=1)] = 0.01
+    smallest_propensity: Annotated[float, Meta(ge=0, le=1)] = 0.0
 
 
 Actions = Sequence[str] | Mapping[str, Sequence[str] | Sequence[float]]
@@ -135,6 +125,8 @@ def _converted(given: object, kind: type[Part], setting: str, word: str) -> Part
     try:
         return msgspec.convert(given, known_type(kind))
     except msgspec.ValidationError as error:
+        if isinstance(given, Mapping):
+            raise refused_setting(error, given) from error
         raise InputError(f"{setting}: {error}") from error
 
 
@@ -270,7 +262,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             )
         self._check_rewards()
         self.guard_rails.check(self.menu)
-        self.alarms.check()
         # A policy that does not suit the problem is refused here, not at the first decision.
         if policy is not None:
             policy.init(self.problem, 1, np.random.default_rng(0))

@@ -105,12 +105,14 @@ create table unit (
 ) {clustered};
 
 -- cursor: up to which time decisions that matured were learned. active: the choices that were
--- active. ahead: how many decisions were expected before the next version. model: null if it was
--- deleted because many versions followed.
+-- active. ahead: how many decisions were expected before the next version. base: the version that
+-- this one updates, 0 if it was fitted from scratch. model: null if it was deleted because many
+-- versions followed.
 create table version (
     bandit {whole} not null, number {whole} not null, at {real} not null, policy {json} not null,
     rows {whole} not null, cursor {real} not null, seed {whole} not null, active {json} not null,
-    ahead {whole} not null, hash text not null, model {blob}, primary key (bandit, number)
+    ahead {whole} not null, base {whole} not null, hash text not null, model {blob},
+    primary key (bandit, number)
 );
 -- What a restart continues to learn from.
 create table learner (
