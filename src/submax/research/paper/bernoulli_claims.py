@@ -84,7 +84,7 @@ def slope(finals: Finals) -> Iterator[PairedComparison]:
 
 def lower(left: Methods, right: Methods, **where: Sequence[int]) -> Comparisons:
     """Claim that the best of ``left`` has less regret than the best of ``right``."""
-    return ranked(left, right, words, **where)
+    return ranked(left, right, words, where)
 
 
 def true_prior(labels: dict[str, Any]) -> list[str]:

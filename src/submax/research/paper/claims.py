@@ -141,7 +141,7 @@ def _words(labels: dict[str, Any]) -> str:
 
 def _less(lower: list[str], higher: list[str], **where: Sequence[int]) -> Comparisons:
     """Claim that the best of one family has less regret than the best of another."""
-    return ranked(lower, higher, _words, **where)
+    return ranked(lower, higher, _words, where)
 
 
 PAPER_REWARDS = {
@@ -266,7 +266,7 @@ OUTPERFORM = (
 
 def _earns_more(higher: str, *rivals: str) -> Comparisons:
     """Claim that a policy earns more than the best of its rivals."""
-    return ranked(list(rivals), [higher], lambda labels: "accumulated reward", "reward")
+    return ranked(list(rivals), [higher], lambda labels: "accumulated reward", {}, "reward")
 
 
 COMBINATORIAL_CLAIMS = claims_of(

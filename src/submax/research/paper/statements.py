@@ -169,8 +169,8 @@ def ranked(
     left: Methods,
     right: Methods,
     words: Callable[[dict[str, Any]], str],
+    where: Mapping[str, Sequence[int]],
     measure: str = "regret",
-    **where: Sequence[int],
 ) -> Comparisons:
     """Claim that the best of ``left`` has less regret, or reward, than the best of ``right``.
 
