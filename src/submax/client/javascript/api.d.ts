@@ -513,7 +513,8 @@ export interface Set {
  *
  * ``rows`` is the number of decisions that it learned from, those that matured up to the time
  * ``cursor``. ``active`` are the indices of the choices that were active, and ``ahead`` is how
- * many decisions were expected before the next version. ``kept``: its model is still in the store.
+ * many decisions were expected before the next version. ``base`` is the version that this one is
+ * an update of; 0 if it was fitted from scratch. ``kept``: its model is still in the store.
  */
 export interface StoredVersion {
   version: number;
@@ -524,6 +525,7 @@ export interface StoredVersion {
   seed: number;
   active: number[][];
   ahead: number;
+  base: number;
   model: string;
   kept?: boolean;
 }
