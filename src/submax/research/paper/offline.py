@@ -23,6 +23,8 @@ Row: TypeAlias = dict[str, Any]
 ESTIMATES = "estimates.csv"
 LEVEL = 0.95
 """The level of the confidence intervals whose coverage is reported."""
+ROUNDING = 1e-12
+"""How far an end of an interval may be from a true value that it equals."""
 CONTEXTS = 20_000
 """The number of contexts over which the true value of a policy is averaged if the contexts of an
 environment cannot be listed."""
@@ -112,7 +114,8 @@ def _summary(rows: Sequence[Row]) -> Iterator[Row]:
         groups.setdefault(json.dumps(labels), []).append(row)
     for written, group in groups.items():
         error = np.array([row["value"] - row["truth"] for row in group])
-        covered = [row["low"] <= row["truth"] <= row["high"] for row in group]
+        # Where every reward is 1, the ends differ from it by rounding.
+        covered = [row["low"] - ROUNDING <= row["truth"] <= row["high"] + ROUNDING for row in group]
         yield {
             **json.loads(written),
             "replicas": len(group),
