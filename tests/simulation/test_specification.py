@@ -213,6 +213,7 @@ def test_data_lie_beside_the_file_and_are_part_of_the_key(tmp_path):
 
 def test_packaged_sets_are_no_files_of_the_user(tmp_path, monkeypatch):
     """Not even where a file has the name of the package."""
+    pytest.importorskip("sklearn")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sklearn").write_text("no package")
     (cell,) = cells(load_file(own_rows(tmp_path, "sklearn:iris")))

@@ -193,8 +193,8 @@ def rail_notices(
     found = []
     if settings.status == "paused":
         found.append(
-            "the bandit is paused: decisions are the control or the baseline, or else uniform, and "
-            "are not learned from"
+            "the bandit is paused: decisions follow the control, the baseline or "
+            "chance, and are not learned from"
         )
     elif settings.status == "archived":
         found.append("the bandit is archived: decisions and rewards are refused")
@@ -202,7 +202,7 @@ def rail_notices(
         slot, index = limit.place
         found.append(
             f"{menu.slots[slot].choices[index].name!r} is new: it gets at most "
-            f"{100 * limit.share:.3g} % of the decisions now, and this limit rises until it ends "
+            f"{100 * limit.share:.3g} % of the decisions now; the limit rises, and ends "
             f"after {limit.left:,} more"
         )
     rails = settings.guard_rails
