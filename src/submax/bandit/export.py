@@ -21,6 +21,7 @@ from submax.bandit.reading import advance
 from submax.bandit.row_texts import read_contexts, read_key, read_numbers
 from submax.bandit.store import Store
 from submax.bandit.tables import (
+    DAMAGED,
     DECISION_COLUMNS,
     PART,
     WORD,
@@ -51,6 +52,12 @@ ROWS_PER_GROUP = 10_000
 """Rows that are written as one group of rows, so only some batches are in memory."""
 
 
+N_REWARD = ALL_COLUMNS.index("r.n")
+THESE = "from decision where +bandit = :bandit and +at < :before and +at <= :clock"
+COUNTS = f"""select (select count(*) {THESE}), (select count(*) from reward where +bandit = :bandit
+and +at <= :clock and +decision <= (select max(n) {THESE}))"""
+"""SQL for how many decisions are exported, and their rewards. A damaged index leaves out rows; the
+plus keeps SQLite from using one."""
 UNDECLARED = "(other)"
 """The category, in the schema of an exported file, of values that were not declared."""
 
@@ -84,8 +91,28 @@ class DecisionTables:
             "d.bandit = :bandit and d.at < :before and d.at <= :clock order by d.at, d.n"
         )
         values = {"bandit": self._declared.n, "before": self._before, "clock": self._clock}
-        for rows in whole_decisions(self._store.stream(sql, **values)):
+        expected: list[tuple[int, int]] = []
+
+        def batches() -> Iterator[list[Any]]:
+            for rows in self._store.stream(sql, COUNTS, **values):
+                if len(rows[0]) > 2:
+                    yield rows
+                else:
+                    expected.extend(rows)
+
+        decisions = rewards = last = 0
+        for rows in whole_decisions(batches()):
+            numbers = [row[0] for row in rows]
+            if last >= numbers[0] or numbers != sorted(numbers):
+                raise _damaged("the index decision_time is not in order")
+            last, decisions = numbers[-1], decisions + len(set(numbers))
+            rewards += sum(row[N_REWARD] is not None for row in rows)
             yield self._table(rows)
+        if expected != [(decisions, rewards)]:
+            raise _damaged(
+                f"{decisions} decisions with {rewards} rewards were found, and the tables have "
+                f"{expected[0][0]} with {expected[0][1]}"
+            )
 
     def _table(self, rows: list[tuple[Any, ...]]) -> Any:
         import pyarrow as pa
@@ -216,6 +243,10 @@ class DecisionTables:
                 ("status", text), ("reward", number), ("late_rewards", pa.int64()), *parts,
             ]
         )  # fmt: skip
+
+
+def _damaged(what: str) -> InputError:
+    return InputError(f"{what}: run submax doctor, or restore a backup", code=DAMAGED)
 
 
 def _with_nulls(column: Floats) -> Any:

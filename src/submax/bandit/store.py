@@ -285,11 +285,12 @@ class Store:
         self._commits.check_process()
         return self._database.select(sql, values)
 
-    def stream(self, sql: str, **values: Any) -> Iterator[list[tuple[Any, ...]]]:
-        """The rows of a query as of this moment, in lists; memory does not grow with the rows."""
+    def stream(self, *queries: str, **values: Any) -> Iterator[list[tuple[Any, ...]]]:
+        """The rows of queries as of this moment, in lists; memory does not grow with the rows."""
         self._commits.check_process()
         with self._database.snapshot() as rows:
-            yield from rows(sql, values)
+            for sql in queries:
+                yield from rows(sql, values)
 
     def now(self, bandit: int) -> float:
         """The time that a row of a bandit would have that is written now.

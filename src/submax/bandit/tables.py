@@ -329,7 +329,7 @@ TICKS = 2.0**22
 PART = 2**31
 """Numbers are cut to 31 bits before they are multiplied, so 64 bits hold the product."""
 N_FACTOR, AT_FACTOR, ACTIVATED_FACTOR = 2654435761, 2246822519, 3266489917
-DECISION_FACTOR, LATE_FACTOR = 668265263, 374761393
+DECISION_FACTOR, LATE_FACTOR, HIGH_FACTOR = 668265263, 374761393, 3266489909
 """Odd factors: multiplying by one is a bijection modulo 2³², so no single change is missed."""
 ENCODE = msgspec.msgpack.Encoder().encode
 """Encodes the columns of a row for its checksum: faster than any text, and exact."""
@@ -416,7 +416,8 @@ def _times(seconds: Any) -> NDArray[np.uint64]:
 
 def _term(numbers: Any, factor: int) -> NDArray[np.uint64]:
     """A term of a checksum; sums of terms are taken modulo 2⁶⁴, a multiple of WORD."""
-    return np.asarray(numbers, np.uint64) % np.uint64(PART) * np.uint64(factor)
+    whole = np.asarray(numbers, np.uint64)
+    return whole % np.uint64(PART) * np.uint64(factor) + whole // np.uint64(PART) * HIGH_FACTOR
 
 
 PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")

@@ -18,6 +18,7 @@ from submax.bandit.tables import (
     AT_FACTOR,
     DECISION_COLUMNS,
     DECISION_FACTOR,
+    HIGH_FACTOR,
     LATE_FACTOR,
     MAX_EARLY,
     MAX_EARLY_OF_SOURCE,
@@ -126,7 +127,7 @@ NUMBERED = Step("update counts set n = {number} where bandit = :bandit")
 
 def _term(number: str, factor: int) -> str:
     """A term of a checksum as SQL; see ``damaged_decisions``. No sum of terms overflows."""
-    return f"({number}) % {PART} * {factor} % {WORD}"
+    return f"(({number}) % {PART} * {factor} + ({number}) / {PART} * {HIGH_FACTOR}) % {WORD}"
 
 
 def _ticks(seconds: str) -> str:
