@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from postgres_server import PASSWORD
 from refusals import raises_code
+from waiting import wait_until
 
 from submax.bandit import postgres as postgres_module
 from submax.bandit.sqlite import PATH_KEY
@@ -755,7 +756,7 @@ def test_a_lost_connection_fails_a_call_and_not_the_store(postgres, postgres_add
         assert other.lead("fit")
         assert not store.lead("fit")
         other.close()
-        assert store.lead("fit")
+        wait_until(lambda: store.lead("fit"))
 
 
 @pytest.mark.needs("postgresql")
