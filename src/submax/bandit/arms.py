@@ -301,7 +301,7 @@ def bandit_summary(
         )
     failed = [f"{count:,} {kind}" for kind, count in failures.items() if count]
     if failed:
-        sentences.append(f"failures after which the bandit went on: {', '.join(failed)}")
+        sentences.append(f"failures, after which the bandit continued: {', '.join(failed)}")
     if settings.status != "active":
         sentences.append(f"the bandit is {settings.status}")
     sentences += [*missing_rails(settings.guard_rails, menu), *more]

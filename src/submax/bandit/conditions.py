@@ -150,9 +150,9 @@ def _contexts_outside(reader: BanditReader) -> Iterator[Condition]:
             far = float(above.max() if len(above) == count else below.min())
             yield Condition(
                 "context",
-                f"{count} of the newest {NEWEST_CONTEXTS} values of the context field {name!r} "
-                f"are far outside of what was seen before, {low:.4g} to {high:.4g}: up to "
-                f"{far:.4g}",
+                f"{count} of the newest {NEWEST_CONTEXTS} values of the context field "
+                f"{name!r} are far outside the range seen before, {low:.4g} to {high:.4g}: "
+                f"up to {far:.4g}",
                 {"low": low, "high": high, "value": far},
                 name,
             )

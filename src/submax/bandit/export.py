@@ -387,7 +387,7 @@ def _verify(path: Path, tables: "DecisionTables") -> None:
                 break
         if groups != file.num_row_groups:
             raise StoreError(
-                f"{path} does not hold what the store has, so nothing was deleted: check the disk, "
+                f"{path} does not match the store, so nothing was deleted: check the disk, "
                 "and export again"
             )
 

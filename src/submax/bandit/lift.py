@@ -446,17 +446,15 @@ def _cautions(settings: Settings, tally: LiftTally, enough: bool) -> Iterator[st
             "and high if you know them"
         )
     if tally.clusters is not None:
-        yield (
-            "the interval is clustered by unit, because decisions of one unit depend on each "
-            "other; it is approximate for few units"
-        )
+        yield ("the interval is clustered by unit, and approximate for few units")
     if settings.reward_wait == 0:
         yield (
-            "with reward_wait=0 a decision counts when its reward comes, so a group whose rewards "
-            "come later or less often is not compared fairly: set a reward_wait"
+            "with reward_wait=0 a decision counts when its reward arrives, which is "
+            "unfair to a group whose rewards arrive later or less often: set a "
+            "reward_wait"
         )
     elif settings.default_reward is None:
-        yield "decisions without a reward do not count: the lift is that of decisions with one"
+        yield "decisions without a reward do not count"
 
 
 def _alarms(ratio: SampleRatioReport | None, differs: bool) -> Iterator[str]:
@@ -467,8 +465,8 @@ def _alarms(ratio: SampleRatioReport | None, differs: bool) -> Iterator[str]:
         )
     elif differs:
         yield (
-            "both groups are decided alike, and their rewards differ: look for an error in how "
-            "actions are displayed or rewards are sent"
+            "both groups are treated alike, but their rewards differ: look for an "
+            "error in how actions are displayed or rewards are sent"
         )
 
 
