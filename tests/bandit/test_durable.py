@@ -17,6 +17,7 @@ from submax.bandit.decision import LiftReport
 from submax.bandit.declaring import bandit_names, delete_bandit
 from submax.bandit.doctor import examined
 from submax.bandit.durable import open_bandit
+from submax.bandit.export import export
 from submax.bandit.reading import (
     MOST_LIFT_POINTS,
     BanditReader,
@@ -26,7 +27,7 @@ from submax.bandit.reading import (
 )
 from submax.bandit.rewards import LateRewardWarning
 from submax.bandit.store import open_store
-from submax.core.errors import ConflictError, StoreError
+from submax.core.errors import ConflictError, InputError, StoreError
 from submax.evaluation.log import Log
 
 WAIT, ARMS = 10.0, ["A", "B", "C"]
@@ -549,3 +550,26 @@ def test_what_has_happened_lately_is_summed_by_the_minute(opened, clock):
     # Segments are what the bandit shows, so held-out decisions are not among them.
     (segment,) = bandit.read.segments("device")
     assert (segment.values, segment.decisions) == (("desk",), 150 - held_out)
+
+
+def test_an_export_of_a_store_with_a_flipped_bit_is_refused_or_right(tmp_path, clock, seed):
+    rng = np.random.default_rng([seed, 1])
+    file, copy, path = (tmp_path / name for name in ("page.db", "copy.db", "log.parquet"))
+    with open_bandit(file, actions=ARMS, reward_wait=WAIT, background=False, clock=clock) as bandit:
+        fed(bandit, clock)
+        bandit.export(path)
+    right, data = Log.read(path), file.read_bytes()
+    refused = 0
+    # Behind the settings, which have no checksum.
+    for place in rng.integers(6 * 8192, len(data), 25).tolist():
+        changed = bytearray(data)
+        changed[place] ^= 1 << int(rng.integers(8))
+        copy.write_bytes(changed)
+        try:
+            with open_store(copy, read_only=True) as store:
+                export(store, "page", path)
+        except (InputError, StoreError):
+            refused += 1
+            continue
+        assert Log.read(path).reward.tolist() == right.reward.tolist()
+    assert refused < 25
