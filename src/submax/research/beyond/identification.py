@@ -41,11 +41,6 @@ class BestArmPolicy(TabularPolicy[State]):
     def stopped(self, state: Any) -> Booleans:
         """Return in which replicas the policy is certain enough of its recommendation, ``[R]``."""
 
-    def even(self, chosen: Booleans) -> Floats:
-        """Return equal probabilities for the chosen arms, ``[R, A] -> [R, 1, A]``."""
-        listed: Floats = chosen / chosen.sum(axis=-1, keepdims=True)
-        return listed[:, None]
-
 
 HALVINGS = 25
 """Bisections for the common level of evidence, to a relative error of 3e-8."""
@@ -208,7 +203,9 @@ class TrackAndStop(BestArmPolicy[TrackingState]):
         forced = (fewest < np.sqrt(total) - pulls.shape[1] / 2) | (fewest == 0)
         lacking = total * state.share - pulls
         tracked = lacking >= lacking.max(axis=-1, keepdims=True) - 1e-9 * (1 + total)
-        return self.even(np.where(forced, pulls == fewest, tracked))
+        chosen = np.where(forced, pulls == fewest, tracked)
+        listed: Floats = chosen / chosen.sum(axis=-1, keepdims=True)
+        return listed[:, None]
 
     def restricted(self, state: TrackingState, choices: Choices) -> TrackingState:
         """Compute the optimal shares of these choices alone."""

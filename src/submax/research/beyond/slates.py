@@ -90,8 +90,7 @@ class Cascade(WithOutcome[Floats]):
 
 def _shown_before(action: Integers, position: int) -> Booleans:
     """Whether the item of a position is already at an earlier one, ``[R, n]``."""
-    earlier = action[..., :position] == action[..., position, None]
-    return np.asarray(earlier.any(axis=-1))
+    return (action[..., :position] == action[..., position, None]).any(axis=-1)
 
 
 @serializable("cascade-state")

@@ -36,14 +36,14 @@ CLASSIC = [*EPSILON_GREEDY, "ucb1", *THOMPSON]
 """The classic methods of the paper."""
 PAPER = ["random", *CLASSIC, "rcp-optimistic", "rcp-optimized"]
 """All methods of the paper except SubMax."""
-PRIORS = (1, 9, 99)
+ARMS, BETAS, DELAYS = (10, 100, 500), (1, 9, 99), (100, 500, 1000)
 STRONG = [
     *("gradient", "ucb1-pending", "kl-ucb", "kl-ucb-pending", "moss", "moss-pending"),
     *("imed", "imed-pending"),
-    *(f"bayes-ucb-1-{beta}" for beta in PRIORS),
-    *(f"bayes-ucb-1-{beta}-pending" for beta in PRIORS),
-    *(f"information-directed-1-{beta}" for beta in PRIORS),
-    *(f"posterior-greedy-1-{beta}" for beta in PRIORS),
+    *(f"bayes-ucb-1-{beta}" for beta in BETAS),
+    *(f"bayes-ucb-1-{beta}-pending" for beta in BETAS),
+    *(f"information-directed-1-{beta}" for beta in BETAS),
+    *(f"posterior-greedy-1-{beta}" for beta in BETAS),
 ]
 """Classic methods that are not in the paper."""
 TILTED = [f"rcp-tilted-{temperature}" for temperature in (0.5, 2, 8)]
@@ -51,7 +51,6 @@ TILTED = [f"rcp-tilted-{temperature}" for temperature in (0.5, 2, 8)]
 CONDITIONED = ("rcp-optimistic", "rcp-optimized", "rcp-submax")
 CONSTANTS = ("0", "0.01", "0.3", "1", "fitted")
 """What is added to counts, beside the 0.1 of the presets."""
-ARMS, BETAS, DELAYS = (10, 100, 500), (1, 9, 99), (100, 500, 1000)
 ALL = len(ARMS) * len(BETAS) * len(DELAYS)
 
 

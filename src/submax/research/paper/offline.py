@@ -48,7 +48,10 @@ def _replica(cell: Cell, environment: Environment[Any], replica: int) -> Iterato
     rng = np.random.default_rng([*seed_of(cell), replica])
     world = environment.reset(1, rng)
     first, second = uniform_log(environment, world, cell.observations, rng).split(0.5)
-    learned = learn_one(first, _specification(cell), seed=cell.seed + replica, keep_rows=0)
+    policy: Any = cell.policy
+    if not isinstance(policy, str):
+        policy = {key: value for key, value in policy.items() if key != "name"}
+    learned = learn_one(first, policy, seed=cell.seed + replica, keep_rows=0)
     truth = true_value(environment, world, learned, rng)
     found = compare(second, {cell.policy_name: learned}, level=LEVEL, apart=True)
     for one in found.estimates[1:]:
@@ -126,9 +129,3 @@ def _summary(rows: Sequence[Row]) -> Iterator[Row]:
             "root_mean_squared_error": float(np.sqrt((error**2).mean())),
             "coverage": float(np.mean(covered)),
         }
-
-
-def _specification(cell: Cell) -> Any:
-    if isinstance(cell.policy, str):
-        return cell.policy
-    return {key: value for key, value in cell.policy.items() if key != "name"}

@@ -45,26 +45,16 @@ def run_sweep(
     run_cells(specification, chosen, directory, executor, finished, write=write)
 
 
-def run_offline(
-    specification: Specification,
-    chosen: Sequence[Cell],
-    directory: Path,
-    executor: Executor,
-    finished: Callable[[str, Any], None],
-) -> None:
+def run_offline(*arguments: Any) -> None:
     """Run the chosen cells on logs, then write result files for all finished cells."""
     # Imported only here: other experiments need nothing of the evaluation of logs.
     from submax.research.paper.offline import estimate_cell, write_offline
 
-    run_cells(specification, chosen, directory, executor, finished, estimate_cell, write_offline)
+    run_cells(*arguments, run=estimate_cell, write=write_offline)
 
 
 def run_illustration(
-    specification: Specification,
-    chosen: Sequence[Cell],
-    directory: Path,
-    executor: Executor,
-    finished: Callable[[str, Any], None],
+    specification: Specification, chosen: object, directory: Path, *others: object
 ) -> None:
     """Compute the illustration, which has no cells, and write its result files."""
     begin = time.perf_counter()

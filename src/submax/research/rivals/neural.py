@@ -421,14 +421,8 @@ class ResidualBelief(NamedTuple):
         return self.belief.values(context), np.sqrt(self.squares / counts**2)[:, None]
 
 
-class SampleAveragePolicy(ValueNetworkPolicy[ResidualBelief], TabularPolicy[ResidualBelief]):
-    """A policy that decides by the values and standard errors that a `ResidualBelief` gives."""
-
-    belief = ResidualBelief
-
-
 @dataclass(frozen=True)
-class SampleAverageSampling(SampleAveragePolicy, NormalSampling[ResidualBelief]):
+class SampleAverageSampling(ValueNetworkPolicy[ResidualBelief], NormalSampling[ResidualBelief]):
     """Draw a value N(v(a, c), ν² τ_a² / n_a) for each action and take the action with the largest.
 
     v is the value network, τ_a² the mean squared residual of action a and n_a the number of its
@@ -439,10 +433,11 @@ class SampleAverageSampling(SampleAveragePolicy, NormalSampling[ResidualBelief])
     """
 
     scale: NonNegative = 1.0
+    belief = ResidualBelief
 
 
 @dataclass(frozen=True)
-class SampleAverageUCB(SampleAveragePolicy):
+class SampleAverageUCB(ValueNetworkPolicy[ResidualBelief], TabularPolicy[ResidualBelief]):
     """Take the action with the highest upper confidence bound, v(a, c) + γ τ_a √(ln n / n_a).
 
     v is the value network, τ_a² the mean squared residual of action a, n_a the number of its
@@ -453,6 +448,7 @@ class SampleAverageUCB(SampleAveragePolicy):
     """
 
     width: NonNegative = 1.0
+    belief = ResidualBelief
 
     def probabilities(self, state: ResidualBelief, context: Floats) -> Floats:
         value, error = state.scores(context)
