@@ -62,8 +62,8 @@ def degrade(finals: Finals) -> Iterator[PairedComparison]:
 
 def true_prior_does_not_degrade(finals: Finals) -> Iterator[PairedComparison]:
     """Compare Thompson sampling with the true prior at K = 500 and at K = 10."""
-    policy = "thompson-1-9"
-    yield from compared(policy, relative(finals, policy, 500), relative(finals, policy, 10))
+    sides = (relative(finals, "thompson-1-9", arms) for arms in (500, 10))
+    yield from compared("thompson-1-9", *sides)
 
 
 def relative(finals: Finals, policy: str, arms: int) -> Side | None:

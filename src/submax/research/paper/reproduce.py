@@ -50,7 +50,8 @@ def run_offline(*arguments: Any) -> None:
     # Imported only here: other experiments need nothing of the evaluation of logs.
     from submax.research.paper.offline import estimate_cell, write_offline
 
-    run_cells(*arguments, run=estimate_cell, write=write_offline)
+    run: Any = run_cells
+    run(*arguments, run=estimate_cell, write=write_offline)
 
 
 def run_illustration(
