@@ -94,7 +94,6 @@ CLASSIC = [
 ]
 """The paper's classic methods, with a value network."""
 OTHERS = [*CLASSIC, "linucb", "linear-thompson", "neural-ucb", "neural-thompson"]
-"""Those, and the baselines that are not in the paper."""
 TILTED = [f"rcp-tilted-{temperature}" for temperature in (0.5, 2, 8)]
 """The marginalized policy with a target tilted towards high rewards, by temperature."""
 WITHOUT_CONTEXT = ["rcp-counting-submax", "thompson-1-1"]
