@@ -20,8 +20,8 @@ NO_DEFAULT = "no default is declared"
 HINTS = {
     r"[-+]?\d+,\d+": "Are there decimal commas in {0!r}? Give --decimal ',' (decimal=',').",
     r"[-+]?[\d.,]+\s*%": "Is {0!r} in percent? Divide it by 100, and write numbers alone.",
-    r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*": "Is {0!r} a date? Leave it out of the context, or "
-    "name it as the time: --column time={0}.",
+    r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*": "Is {0!r} a date? A date is no number to learn "
+    "from: name it as the time, --column time={0}, or leave it out.",
 }
 """What a value that is not a number looks like, and what to do then."""
 MOST_PROBLEMS = 12
@@ -82,10 +82,7 @@ class BadRows:
             for (column, reason), (rows, first) in list(self._problems.items())[:MOST_PROBLEMS]
         ]
         if self.rejected:
-            found.append(
-                f"{self.source.first_rejected()} has another number of values than the header "
-                f"({counted(self.rejected, 'line')})"
-            )
+            found.append(f"{self.source.first_rejected()} ({counted(self.rejected, 'line')})")
         left_out = len(self._problems) + (self.rejected > 0) - MOST_PROBLEMS
         more = [f"... and {left_out} other problems"] if left_out > 0 else []
         return [*found[:MOST_PROBLEMS], *more]
@@ -93,7 +90,8 @@ class BadRows:
     def refuse(self, rows: int, parameter: str | None = None) -> None:
         """Raise an error that lists all problems, if there are any.
 
-        Rows can be left out of a log, not of the table that is the value of another ``parameter``.
+        Rows can be left out of a log, not of the table that is the value of another ``parameter``,
+        for which no defaults can be declared either.
         """
         if not self.count:
             return
@@ -103,7 +101,7 @@ class BadRows:
         for (column, reason), (_, first) in list(self._problems.items())[:MOST_PROBLEMS]:
             hint = hint_about(column, [self._value(column, first)])
             advice += [hint] if hint is not None else []
-            if reason.endswith(NO_DEFAULT):
+            if reason.endswith(NO_DEFAULT) and parameter is None:
                 advice.append(
                     "You can declare a default for missing values: --declare FILE.toml with "
                     '[context] and country = {values = ["fr", "de"], default = "fr"}, age = '

@@ -452,8 +452,9 @@ def answer_of(found: Comparison) -> str:
 
     The highest of several estimates is too high on average (the winner's curse). So with several
     policies all intervals are ``joint`` ones, which hold together whichever policy is chosen: a
-    policy can be the best one if the upper end of its interval is above the lower ends of all. With
-    ``baseline="best"`` the paired differences from the best policy decide.
+    policy can be the best one if the upper end of its interval is above the lower ends of all.
+    Where the best policy is compared with each other one, as with ``baseline="best"``, or one of
+    two with the other, their paired differences decide.
     """
     logged, *others = found.recommended()
     computed = in_order(one for one in others if not math.isnan(one.value))
@@ -469,14 +470,15 @@ def answer_of(found: Comparison) -> str:
     paired = [
         one
         for one in found.differences
-        if one.recommended and one.baseline == best.policy and one.policy in ends
+        if one.recommended and {one.policy, one.baseline} <= ends.keys() and best.policy in one[:2]
     ]
     if len(paired) == len(known) - 1 and all(
         (1 - one.level) * len(paired) <= (1 - found.level) * (1 + 1e-9) for one in paired
     ):
         # Paired differences from the best policy, which hold together, say more.
-        not_worse = {one.policy for one in paired if one.interval.high >= 0} | {best.policy}
-        possible = [one.policy for one in known if one.policy in not_worse]
+        worse = {one.policy for one in paired if one.interval.high < 0}
+        worse |= {one.baseline for one in paired if one.interval.low > 0}
+        possible = [one.policy for one in known if one.policy not in worse - {best.policy}]
     value = best.within(ends[best.policy])
     if len(known) == 1:
         first = f"{best.policy} would have earned {value}"

@@ -172,7 +172,7 @@ def candidate_of(given: Any, log: Log, name: str) -> Candidate:
         if action not in names:
             raise refused(
                 f"the policy is {given}, and the actions of the log are {listed(names)}: "
-                f"name one of them, or {ALWAYS}{EVERY} for each{did_you_mean(action, names)}"
+                f"{did_you_mean(action, names)}name one of them, or {ALWAYS}{EVERY} for each"
             )
         place = names.index(action)
         return Candidate(name, partial(of_one_action, place, len(names)), only=place)

@@ -448,7 +448,7 @@ class ContextColumns:
         if field.default is None:
             text = sql.name(column, f"is missing, and {NO_DEFAULT}")
             code = self.wanted[name] = sql.code(text, field.values)
-            reason = "is not one of the declared categories"
+            reason = f"is not one of the categories {listed(field.values)}"
             sql.check(column, reason, f"{text} is not null and {code} = {UNKNOWN}")
         else:
             code = sql.code(sql.text(column), field.values)

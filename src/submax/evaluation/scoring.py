@@ -61,7 +61,7 @@ def scores(
             table["action"] = pa.array(names).take(pa.array(probability.argmax(axis=1)))
             table |= {f"prob_{one}": probability[:, place] for place, one in enumerate(names)}
             yield pa.RecordBatch.from_pydict(table)
-    sql.refuse()
+    sql.refuse("source")
 
 
 def _choices(cell: str | None, names: list[str]) -> tuple[tuple[int, ...]] | None:

@@ -74,8 +74,9 @@ class Part(NamedTuple):
 
     ``lines`` yields the line at which each row begins, as an editor counts; None if rows are not
     lines of a file. ``rejected`` returns the numbers, among all rows, of those that DuckDB left
-    out, after the part was read. ``schema`` is the one that the export of a bandit carries. The
-    columns that are ``untyped`` are text because nothing said of which type they are.
+    out, after the part was read, and ``why`` says what is wrong with them. ``schema`` is the one
+    that the export of a bandit carries. The columns that are ``untyped`` are text because nothing
+    said of which type they are.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Part(NamedTuple):
     rejected: Callable[[], list[int]] = list
     schema: Schema | None = None
     untyped: Sequence[str] = ()
+    why: str = "has another number of values than the header"
 
 
 class Source:
@@ -131,9 +133,10 @@ class Source:
         return [part.rejected() for part in self._parts]
 
     def first_rejected(self) -> str:
-        """Return where the first row is that is no row."""
+        """Return where the first row is that is no row, and what is wrong with it."""
         place = next(place for place, rows in enumerate(self.rejected) if rows)
-        return self._in_part(self._parts[place], self.rejected[place][0])
+        part = self._parts[place]
+        return f"{self._in_part(part, self.rejected[place][0])} {part.why}"
 
     def row(self, number: int) -> str:
         """Return where a row is: its number and line in its file, and which of several files.
@@ -238,6 +241,11 @@ def _opened(path: Path, text: TextFormat, connection: Any) -> Part:
 
 def unreadable(name: str, error: Exception) -> InputError:
     """Return the error about what cannot be read."""
+    if "strict_mode" in str(error):
+        return InputError(
+            f"cannot read {name!r}: a line ends otherwise than the first one, or a quote in it is "
+            "not closed; write all lines with the same end"
+        )
     return InputError(f"cannot read {name!r}: {one_line(error)}")
 
 
@@ -342,7 +350,7 @@ def _from_json(path: Path, connection: Any) -> Part:
 
     names = [*cells]
     table = f"(select {named} from (select {read}))"
-    return Part(str(path), names, table, numbers, rejected, None, names)
+    return Part(str(path), names, table, numbers, rejected, None, names, "is not a JSON object")
 
 
 # CSV ---------------------------------------------------------------------------------------------

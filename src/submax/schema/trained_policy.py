@@ -231,7 +231,9 @@ class TrainedPolicy(NamedTuple):
         try:
             data = Path(path).read_bytes()
         except OSError as error:
-            raise InputError(f"cannot read the policy {str(path)!r}: {error}") from error
+            raise InputError(
+                f"cannot read the policy {str(path)!r}: {(error.strerror or str(error)).lower()}"
+            ) from error
         return cls.from_bytes(data, str(path), trust=trust)
 
     @classmethod

@@ -252,7 +252,7 @@ def check_policy_file(path: Path) -> None:
     if path.suffix != SUFFIX:
         raise InputError(
             f"--out is {path.name!r}, and a learned policy must end in {SUFFIX}: give "
-            f"--out {path.with_suffix(SUFFIX).name}"
+            f"--out {path.with_suffix(SUFFIX)}"
         )
     check_folder(path)
     if not path.parent.is_dir():
