@@ -209,6 +209,15 @@ def test_only_leaves_out_experiments_without_a_match(done, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"bernoulli"}
 
 
+def test_figures_are_drawn_of_a_single_configuration(done, tmp_path):
+    done(
+        "reproduce", "bernoulli", "--only", "arms=10", "--only", "beta=9", "--only", "delay=1000",
+        "--only", "policy=rcp-submax", "--only", "policy=ucb1", "--replicas", 2, "--jobs", 1,
+        "--out", tmp_path,
+    )  # fmt: skip
+    assert list((tmp_path / "bernoulli" / "figures").iterdir())
+
+
 @pytest.mark.parametrize(
     ("names", "expected"),
     [

@@ -77,3 +77,23 @@ def test_a_client_needs_httpx_and_msgspec(python_with):
 def test_import_submax_needs_the_standard_library(python_with):
     done = python_with(("submax",), "-c", "import submax; print('Bandit' in dir(submax))")
     assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def test_figures_of_the_paper_are_drawn_without_the_packages_for_logs(python_with, tmp_path):
+    """The first command of the tutorial, with what ``submax[plots]`` installs."""
+    drawing = (
+        "matplotlib",
+        "contourpy",
+        "cycler",
+        "dateutil",
+        "fontTools",
+        "kiwisolver",
+        "mpl_toolkits",
+    )
+    others = ("packaging", "PIL", "pyparsing", "six", "pyarrow")
+    done = python_with(
+        (*BASE, *REQUIRED_BY_BASE, *drawing, *others), "-m", "submax", "reproduce", "illustration",
+        "--replicas", 2, "--jobs", 1, "--out", "results",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert list((tmp_path / "results" / "illustration").glob("**/*.png"))

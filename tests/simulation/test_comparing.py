@@ -103,6 +103,9 @@ def test_the_command_prints_the_differences_in_every_form(directory, form):
     done = CliRunner().invoke(main, command)
     assert done.exit_code == 0, done.output
     assert "rcp-submax" in done.output
+    if form == "latex":
+        rows = [line for line in done.output.splitlines() if line.endswith(r"\\")]
+        assert {line.replace(r"\&", "").count("&") for line in rows} == {4}
     if form == "csv":
         rows = list(csv.DictReader(io.StringIO(done.output)))
         found = compare(directory, ["random", "rcp-submax"])

@@ -126,7 +126,7 @@ def _parameters(kind: type) -> str:
 
 
 def _first_line(described: object) -> str:
-    return (described.__doc__ or "").strip().splitlines()[0]
+    return (described.__doc__ or "").strip().splitlines()[0].replace("``", "")
 
 
 # Results --------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def _final_table(title: str, group: list[Labels], finals: Finals, measure: str) 
         f"Final {measure} ± standard error{f', {title}' if title else ''}",
         headings,
         ([name, *(column.get(name, "-") for column in columns)] for name in finals.policies()),
-        "* best   = within two standard errors of the best (paired)",
+        "*: the best; =: within two standard errors of the best (paired)",
     )
 
 
@@ -306,7 +306,7 @@ def _statement_table(section: str, statements: Sequence[Statement]) -> Table:
         f"Statements tested by {section}",
         ("by", "statement", "verdict", "closest comparison"),
         rows,
-        "verdicts by two standard errors of paired differences; all in statements.csv",
+        "verdicts by paired t-tests, corrected by Holm within a statement; all in statements.csv",
         texts=range(4),
     )
 
@@ -345,7 +345,8 @@ def print_comparison(
         for one in found
     ]
     if form == "latex":
-        lines = [" & ".join(row).translate(LATEX) + r" \\" for row in (headings, *cells)]
+        rows = ([cell.translate(LATEX) for cell in row] for row in (headings, *cells))
+        lines = [" & ".join(row) + r" \\" for row in rows]
         columns = "l" * (len(varying) + 1) + "rrr"
         print(rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", sep="\n")
         print(*lines[1:], r"\bottomrule", r"\end{tabular}", sep="\n")

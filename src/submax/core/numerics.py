@@ -110,9 +110,10 @@ def log_prob_of(probabilities: Floats, index: Integers) -> Floats:
 def _check_sums(total: Floats) -> None:
     # A comparison with NaN is false, so NaN is refused, too.
     if not (total.size == 0 or np.abs(total - 1).max() < TOLERANCE):
+        ends = dict.fromkeys(f"{end:.6g}" for end in (total.min(), total.max()))
         raise InputError(
             "the probabilities of all actions must sum to 1, and here they sum to "
-            f"{total.min():.6g} up to {total.max():.6g}"
+            f"{' to '.join(ends)}"
         )
 
 

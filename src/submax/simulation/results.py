@@ -275,6 +275,8 @@ class CellStore:
         return self._directory / f"{key}{CELL_ENDING}"
 
 
+ESTIMATES = "estimates.csv"
+"""The estimates of an experiment on logs beside the truth."""
 MANIFEST = "manifest.json"
 """The file with the specification, versions and times of an experiment."""
 VERSIONED = ("numpy", "scipy", "pyarrow", "matplotlib", "jax", "equinox", "optax", "scikit-learn")

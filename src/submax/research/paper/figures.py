@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
-from submax.research.paper.offline import ESTIMATES
 from submax.simulation.compare import t_test
 from submax.simulation.experiment import Labels
 from submax.simulation.figures import (
@@ -26,6 +25,7 @@ from submax.simulation.figures import (
 )
 from submax.simulation.results import (
     CURVE_TABLE,
+    ESTIMATES,
     FINAL_TABLE,
     ResultTable,
     configurations_in,
@@ -84,10 +84,10 @@ def figures_of(directory: Path) -> list[SweepFigure]:
     paper = [one._replace(name=f"paper-{one.name}", kind="paper") for one in chosen]
     if specification["statements"] == "section 4.1":
         # The text of the paper has N_b = 100 here, the caption of its figure 500.
-        (arms,) = [one for one in paper if one.name == "paper-varying-arms"]
-        panels = [{**panel, "delay": 500} for panel in arms.panels]
-        if all(panel in every for panel in panels):
-            paper.append(arms._replace(name="paper-varying-arms-500", panels=panels))
+        for arms in [one for one in paper if one.name == "paper-varying-arms"]:
+            panels = [{**panel, "delay": 500} for panel in arms.panels]
+            if all(panel in every for panel in panels):
+                paper.append(arms._replace(name="paper-varying-arms-500", panels=panels))
     return [*figures, *paper]
 
 

@@ -15,12 +15,11 @@ from submax.evaluation.log import Log
 from submax.evaluation.policies import learn_one
 from submax.schema.trained_policy import TrainedPolicy
 from submax.simulation.experiment import Cell, make_environment
-from submax.simulation.results import SUMMARY, write_csv
+from submax.simulation.results import ESTIMATES, SUMMARY, write_csv
 from submax.simulation.runner import seed_of
 
 Row: TypeAlias = dict[str, Any]
 
-ESTIMATES = "estimates.csv"
 LEVEL = 0.95
 """The level of the confidence intervals whose coverage is reported."""
 ROUNDING = 1e-12
