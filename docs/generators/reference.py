@@ -233,9 +233,12 @@ def bandit_settings() -> str:
             declared["properties"][field.name]["default"] = plain
     for name in ("action_features", "context", "guard_rails", "alarms"):
         declared["properties"][name]["default"] = {}
+    always_fixed = [word for word in FIXED if word != "reward_wait"]
     parts = [
         fields_table(declared),
-        f"These cannot change once the bandit has decided: {listed(FIXED)}.",
+        f"These cannot change once the bandit has decided: {listed(always_fixed)}. There "
+        "`reward_wait` can become longer or shorter with a store, but not change between 0 and "
+        "more than 0.",
         f"Only a bandit in memory (`submax.Bandit`) has {listed(MEMORY_ONLY)}.",
         f"Only a bandit with a store (`submax.open`, or a server) has {listed(STORE_ONLY)}.",
     ]

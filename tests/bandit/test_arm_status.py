@@ -46,6 +46,22 @@ def test_the_interval_of_an_arm_holds_its_mean_over_all_contexts(seed, scale, dr
     assert covered(seed, 0.4, scale, drawn) >= 0.95 - 0.01 - 4 * error
 
 
+def test_an_arm_is_called_silent_only_where_this_is_hardly_chance():
+    """With one rewarded decision of A, n of B without any have the chance 2 / ((n + 1) (n + 2))."""
+    clock = ManualClock()
+    with submax.open(
+        ":memory:", actions=["A", "B"], reward_wait=60, clock=clock, background=False
+    ) as bandit:
+        bandit.reward(bandit.decide(eligible=["A"]).id, 1.0)
+        for more, found in ((1, []), (59, []), (10, [70.0])):
+            for _ in range(more):
+                bandit.decide(eligible=["B"])
+            clock.advance(61)
+            bandit.refit()
+            silent = [one for one in bandit.conditions() if one.kind == "silent-arm"]
+            assert [one.values["decisions"] for one in silent] == found
+
+
 def test_every_choice_is_shown_with_its_numbers(seed):
     clock = ManualClock()
     bandit = submax.open(

@@ -44,6 +44,7 @@ def test_a_bandit_is_changed_and_the_audit_says_so(served, command, done):
     command("add", "shop", "C", "--ramp", "0")
     command("retire", "shop", "C")
     command("roll-back", "shop")
+    assert "held until submax publish shop" in command("status")
     command("publish", "shop")
     audit = command("audit", "shop")
     assert audit == done("audit", "shop", "--store", served[0])
@@ -78,6 +79,19 @@ def test_the_decisions_are_exported(command, refused, served, tmp_path):
     rows = [parquet.read_table(tmp_path / f"{name}.parquet").num_rows for name in ("log", "none")]
     assert rows[0] > rows[1] == 0
     assert "--delete" in refused("export", "--delete", "--store", served[1])
+    for place in (served[0], served[1]):
+        assert ".xlsx" in refused("export", "--out", tmp_path / "log.xlsx", "--store", place)
+
+
+def test_csv_of_a_server_is_that_of_its_store(served, command, done, tmp_path):
+    command("export", "--out", tmp_path / "sent.csv")
+    done("export", "--out", tmp_path / "own.csv", "--store", served[0])
+    assert (tmp_path / "sent.csv").read_bytes() == (tmp_path / "own.csv").read_bytes()
+    assert (tmp_path / "sent.csv").stat().st_mode & 0o077 == 0
+
+
+def test_a_backup_needs_the_store_itself(served, refused, tmp_path):
+    assert "address of a server" in refused("backup", served[1], tmp_path / "copy.db")
 
 
 @pytest.mark.parametrize(

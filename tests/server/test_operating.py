@@ -49,6 +49,14 @@ def test_a_contradiction_is_refused_and_changes_nothing(http, changes, code):
     decided(http)
 
 
+@pytest.mark.parametrize("headers", [{}, {"content-type": "application/json"}])
+def test_an_empty_body_is_enough_where_no_field_is_needed(http, headers):
+    created(http, ARMS)
+    assert done(http.post("/bandits/arms/publish", headers=headers)) == {"version": 0}
+    refused = http.post("/bandits/arms/reward", headers=headers)
+    assert refused.status_code == (400 if headers else 415)
+
+
 def test_conditions_are_shown_and_measured(http, monkeypatch):
     found = Condition("reward-rate", "the mean reward has fallen", {"before": 0.5, "now": 0.1})
     monkeypatch.setattr(DurableBandit, "conditions", lambda self: [found])

@@ -12,6 +12,7 @@ from submax.bandit.arms import Tally
 from submax.bandit.reading import HOLDOUT, HOUR, PAUSED, RARE, BanditReader
 from submax.bandit.row_texts import read_contexts
 from submax.core.arrays import Floats
+from submax.core.summary import counted, number
 from submax.schema.context import Number
 from submax.sequential.mixture_boundary import mixture_boundary
 
@@ -172,12 +173,25 @@ def _small_propensities(reader: BanditReader) -> Iterator[Condition]:
         )
 
 
+def _chance_of_none(arm: Tally, decisions: float) -> float:
+    """The chance that so many more decisions of an arm earn nothing; its rate is uncertain."""
+    known, failed = arm.known, arm.known - arm.reward
+    return math.exp(
+        math.lgamma(1 + failed + decisions)
+        - math.lgamma(1 + failed)
+        + math.lgamma(2 + known)
+        - math.lgamma(2 + known + decisions)
+    )
+
+
 def _silent_arms(reader: BanditReader) -> Iterator[Condition]:
     """Active arms without a success for so long that this is hardly chance.
 
     If an arm earns with the chance p, n decisions in a row without a success have the chance
-    (1 − p)ⁿ. Here p is the lowest success rate of all arms that earn something, so an arm is
-    not called broken because it is worse than others.
+    (1 − p)ⁿ. Here p is the success rate of an arm that earns something, as uncertain as it is: with
+    s successes in m decisions it has the distribution Beta(1 + s, 1 + m − s), under which the mean
+    of (1 − p)ⁿ is B(1 + s, 1 + m − s + n) / B(1 + s, 1 + m − s). The arm with the largest of these
+    chances counts, so an arm is not called broken because it is worse than others.
     """
     if not reader.menu.plain or reader.settings.rewards["kind"] != "binary":
         return
@@ -195,15 +209,17 @@ def _silent_arms(reader: BanditReader) -> Iterator[Condition]:
         last = max((hour for hour, sums in rows if sums.reward > 0), default=None)
         silent = sum(sums.known for hour, sums in rows if last is None or hour > last)
         lowest = min(rates.values())
-        if (1 - lowest) ** silent >= RARE / len(choices):
+        chance = max(_chance_of_none(totals[one], silent) for one in rates)
+        if chance >= RARE / len(choices):
             continue
         lacks = "never had a reward"
         if last is not None:
-            lacks = f"had no reward for {rows[-1][0] - last:,} hours"
+            lacks = f"had no reward for {counted(rows[-1][0] - last, 'hour')}"
         yield Condition(
             "silent-arm",
-            f"{name!r} has {lacks}, in {silent:,.0f} decisions, while arms that earn something "
-            f"are rewarded at least {100 * lowest:.2g} % of the time: check that it works",
+            f"{name!r} has {lacks}, in {counted(round(silent), 'decision')}, while arms that earn "
+            f"something are rewarded at least {number(100 * lowest, 2)} % of the time: check that "
+            "it works",
             {"decisions": silent, "expected": lowest},
             name,
         )

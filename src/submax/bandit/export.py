@@ -42,6 +42,7 @@ from submax.core.arrays import Floats
 from submax.core.errors import InputError, StoreError
 from submax.core.optional import require_extra
 from submax.core.serialization import atomic_write
+from submax.core.summary import counted
 from submax.schema.actions import ARMS
 from submax.schema.context import Category, ContextSchema, Number
 from submax.schema.schema import METADATA
@@ -333,7 +334,11 @@ def export(
         deleted = store.delete_decisions(declared.n, "at < :before", before=before)
         when = "" if before is None else f" before {datetime.fromtimestamp(before, UTC):%Y-%m-%d}"
         write_audit(
-            store, name, who, "export and delete", f"{deleted} decisions{when} to {path.name}"
+            store,
+            name,
+            who,
+            "export and delete",
+            f"{counted(deleted, 'decision')}{when} to {path.name}",
         )
     return count
 
@@ -392,8 +397,18 @@ def _verify(path: Path, tables: "DecisionTables") -> None:
             )
 
 
+def check_ending(path: Path) -> None:
+    """Refuse the name of a file of another kind than can be written."""
+    if path.suffix.lower() in (".xlsx", ".xls", ".ods", ".json", ".jsonl", ".gz", ".zip"):
+        raise InputError(
+            f"{str(path)!r} cannot be written as {path.suffix}: give a name that ends in .parquet "
+            "or .csv"
+        )
+
+
 def write(path: Path, schema: Any, tables: Iterable[Any]) -> int:
     """Write tables to a file that only its owner can read; return the number of rows."""
+    check_ending(path)
     writer = _write_csv if path.suffix.lower() == ".csv" else _write_parquet
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {str(path.parent)!r} to write to: make it first")
@@ -478,7 +493,7 @@ def erase(store: Store, name: str, unit: str, *, anonymous: bool = False, who: W
     # Other processes forget what they remember of units when the revision changes.
     changed = Statement("update bandit set revision = revision + 1 where n = :bandit", values)
     verb = "make a unit anonymous" if anonymous else "erase a unit"
-    audit = audit_statement(store, name, who, verb, f"{len(rows)} decisions")
+    audit = audit_statement(store, name, who, verb, counted(len(rows), "decision"))
     if not anonymous:
         store.delete_decisions(declared.n, "unit = :unit", unit=unit)
     statements = map(_without_unit, rows) if anonymous else ()

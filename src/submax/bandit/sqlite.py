@@ -400,7 +400,8 @@ def _file(path: Path) -> FileInUse:
     _forget_unused()
     if not path.exists():
         raise InputError(
-            f"there is no store {str(path)!r}: check the name, or create it with submax.open"
+            f"there is no store {str(path)!r}: check the name, or create it with "
+            "submax.open or submax create"
         )
     try:
         if path.is_dir():

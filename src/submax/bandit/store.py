@@ -420,6 +420,11 @@ def open_store(
     ``":memory:"`` is a store that is deleted when it is closed. Without a ``clock``, times are
     those of the machine or of the database.
     """
+    if str(path_or_url).startswith(("http://", "https://")):
+        raise InputError(
+            f"{path_or_url} is the address of a server, and this needs its store: give the file "
+            "or the URL of the database on the server's machine"
+        )
     if not str(path_or_url).startswith(POSTGRES):
         return Store(SQLiteDatabase(path_or_url, read_only=read_only, clock=clock))
     require_extra("postgres", "a store in PostgreSQL", "psycopg")

@@ -41,6 +41,8 @@ STORE = click.option(
 SLOT = click.option("--slot", metavar="SLOT", default="", help="The slot of the choice.")
 TRUST = click.option("--trust", is_flag=True, help="Allow the code of a policy of your own to run.")
 PATH = click.Path(path_type=Path)
+NUMBERS = ("number", "float", "int")
+"""The words of a field of the context whose values are numbers."""
 
 
 def repeated(
@@ -162,11 +164,11 @@ def actions_of(texts: Sequence[str]) -> Any:
 def context_of(texts: Sequence[str]) -> dict[str, Any]:
     """The fields of ``--context`` of a declaration.
 
-    >>> context_of(["country=de,fr", "age=number"])
-    {'country': ['de', 'fr'], 'age': 'number'}
+    >>> context_of(["country=de,fr", "age=number", "visits=int"])
+    {'country': ['de', 'fr'], 'age': 'number', 'visits': 'number'}
     """
     fields = pairs(texts, "--context", "country=de,fr or age=number")
-    return {name: kind if kind == "number" else kind.split(",") for name, kind in fields}
+    return {name: "number" if kind in NUMBERS else kind.split(",") for name, kind in fields}
 
 
 # Bandits
@@ -245,7 +247,7 @@ def _status_lines(details: Table) -> Iterator[str]:
 
     counts = details["counts"]
     policy = PolicySpecification(details["policy"]).title
-    held = ", held" if details["held"] else ""
+    held = f", held until submax publish {details['name']}" if details["held"] else ""
     learned, late = counts.get("learned", 0), counts.get("late rewards", 0)
     sentences = [
         f"{details['name']}: {details['status']}, {policy}, version {details['version']}{held}",
@@ -284,6 +286,7 @@ def lift(found: "Found") -> Answer:
 
 def _lift_lines(report: Any, binary: bool) -> Iterator[str]:
     """The lines about one comparison: rates in %, other rewards as numbers."""
+    from submax.core.summary import counted
 
     def mean(value: float | None, sign: str = "") -> str:
         if value is None:
@@ -294,15 +297,20 @@ def _lift_lines(report: Any, binary: bool) -> Iterator[str]:
 
     test = ", A/A test" if report.aa_test else ""
     points = " percentage points" if binary else ""
-    yield (
-        f"Lift over the {report.against} ({report.action}{test}): "
-        f"{mean(report.estimate, '+')}{points} per decision"
-    )
+    head = f"Lift over the {report.against} ({report.action}{test}): "
+    if report.estimate is None:
+        yield f"{head}not known yet"
+    else:
+        yield f"{head}{mean(report.estimate, '+')}{points} per decision"
     if report.low is not None and report.high is not None:
         ends = f"{mean(report.low, '+')} to {mean(report.high, '+')}"
         yield f"  95 % confidence interval (always valid): {ends}"
-    yield f"  bandit {mean(report.mean)} in {report.decisions:,} decisions"
-    yield f"  {report.against} {mean(report.mean_of_group)} in {report.decisions_of_group:,}"
+    for group, earned, count in (
+        ("bandit", report.mean, report.decisions),
+        (report.against, report.mean_of_group, report.decisions_of_group),
+    ):
+        known = f"{mean(earned)} in {counted(count, 'decision')}"
+        yield f"  {group} {known if count else 'no decisions counted yet'}"
     ratio = report.sample_ratio
     if ratio is not None:
         yield (
@@ -381,8 +389,10 @@ def delete(found: "Found", yes: bool) -> Answer:
     This cannot be undone: make a copy first with submax store backup. The name can be used again.
     """
     if not yes:
-        decisions = found.show()["counts"].get("decisions", 0)
-        question = f"Delete {found.bandit} with its {decisions:,} decisions, forever?"
+        from submax.core.summary import counted
+
+        decisions = counted(found.show()["counts"].get("decisions", 0), "decision")
+        question = f"Delete {found.bandit} with its {decisions}, forever?"
         click.confirm(question, abort=True)
     return found.delete(), [f"{found.bandit}: the bandit and its decisions are deleted."]
 
@@ -482,8 +492,9 @@ def export(
     submax evaluate, learn and tune read the file, or the store itself. --rewards and --delete need
     the store itself, because a broken download must not lose data.
     """
-    from submax.cli.places import StoreClient
+    from submax.cli.places import StoreClient, downloaded
     from submax.core.errors import InputError
+    from submax.core.summary import counted
 
     path = out or Path(f"{found.bandit}.parquet")
     if not isinstance(found, StoreClient):
@@ -492,14 +503,15 @@ def export(
                 "--rewards and --delete work on a store, not on a server: give a PostgreSQL "
                 "database, or a file whose server was stopped"
             )
-        size = found.export(path, before=before)
+        size = downloaded(found, path, before=before)
         return {"path": str(path), "bytes": size}, [f"{size:,} bytes in {path}"]
     count = found.export(path, before=before, delete=deletes)
     done: Table = {"path": str(path), "decisions": count}
-    lines = [f"{count:,} decisions in {path}{', deleted from the store' if deletes else ''}"]
+    ending = ", deleted from the store" if deletes else ""
+    lines = [f"{counted(count, 'decision')} in {path}{ending}"]
     if rewards is not None:
         done |= {"rewards_path": str(rewards), "rewards": found.export_rewards(rewards)}
-        lines.append(f"{done['rewards']:,} rewards in {rewards}")
+        lines.append(f"{counted(done['rewards'], 'reward')} in {rewards}")
     return done, lines
 
 

@@ -6,6 +6,7 @@ process and without HTTP, so a command prints the same wherever the bandit is.
 
 import asyncio
 import os
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -41,6 +42,26 @@ SERVERS = ("http://", "https://")
 ATTEMPTS = 3
 """How often a request is sent if there is no answer: a person who waits can repeat the command."""
 Table = dict[str, Any]
+
+
+def downloaded(client: Client, path: Path, *, before: str | None = None) -> int:
+    """Write the decisions of a server's bandit to a file, as a store does; its number of bytes.
+
+    A server sends Parquet, which becomes CSV if the name of the file ends so.
+    """
+    export.check_ending(path)
+    if path.suffix.lower() != ".csv":
+        return client.export(path, before=before)
+    from pyarrow import parquet
+
+    with tempfile.TemporaryDirectory(prefix="submax-export-") as folder:
+        sent = Path(folder) / "sent.parquet"
+        client.export(sent, before=before)
+        with parquet.ParquetFile(sent) as file:
+            schema = file.schema_arrow.remove_metadata()
+            groups = (file.read_row_group(one) for one in range(file.num_row_groups))
+            export.write(path, schema, (one.replace_schema_metadata() for one in groups))
+    return path.stat().st_size
 
 
 class StoreClient(Operations):

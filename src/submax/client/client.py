@@ -295,6 +295,12 @@ class Client(Core, Operations):
 
         ``before`` limits it to decisions before a date or a time.
         """
+        if Path(path).suffix.lower() in (".csv", ".xlsx"):
+            raise InputError(
+                f"the server sends Parquet, and {str(path)!r} ends differently: give a name that "
+                "ends in .parquet; submax export also writes .csv",
+                parameter="path",
+            )
         query = "" if before is None else f"?before={quote(before, safe='')}"
         call, partial = Call("GET", f"{self._path}/export{query}", bytes), Path(f"{path}.partial")
         url = self._servers[self._current].url + call.path

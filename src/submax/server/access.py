@@ -258,8 +258,8 @@ class Access:
             )
         return RefusedError(
             401,
-            "this key has expired, is unknown or was revoked: use another, or make one by submax "
-            "keys add",
+            "this key has expired, is unknown or was revoked: use another, or make one with "
+            "submax keys add",
         )
 
     def _check_local(self, scope: "Scope", headers: Mapping[str, str], needs: str) -> None:

@@ -217,8 +217,13 @@ class App:
             query = _query(operation, scope) if scope["query_string"] else {}
             body = None
             if decoder is not None:
-                _check_type(headers, caller)
-                body = decoder.decode(await self._bodies.read(headers, receive, operation.largest))
+                untyped = bool(decoder.when_empty) and "content-type" not in headers
+                if not untyped:
+                    _check_type(headers, caller)
+                sent = await self._bodies.read(headers, receive, operation.largest)
+                if untyped and sent:
+                    _check_type(headers, caller)
+                body = decoder.decode(sent or decoder.when_empty)
             if operation.scope is not None:
                 known = bandit if bandit and self.service.get(bandit) is not None else ""
                 self.access.check_rate(caller, known, operation.cost(body))

@@ -376,6 +376,9 @@ class Decoder:
 
     def __init__(self, kind: Any) -> None:
         self._fields = kind.__struct_fields__
+        required = any(field.required for field in msgspec.structs.fields(kind))
+        self.when_empty = b"" if required else b"{}"
+        """What an empty body stands for: no field, if none is needed."""
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(known_type(kind))
 
     def decode(self, body: bytes) -> Any:

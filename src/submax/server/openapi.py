@@ -10,7 +10,7 @@ import msgspec
 from submax._version import __version__
 from submax.server.access import KEY_PARAMETER
 from submax.server.api import DECIDING, OPERATING, SERVER, Operation
-from submax.server.messages import BanditName, Failure, Identifier, KeyIdentifier
+from submax.server.messages import BanditName, Decoder, Failure, Identifier, KeyIdentifier
 
 REFERENCE = "#/components/schemas/{name}"
 """How the description refers to the schema of a named type."""
@@ -103,7 +103,10 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
         content: dict[str, Any] = {"schema": schema_of[repr(operation.body)]}
         if operation.example is not None:
             content["example"] = operation.example
-        described["requestBody"] = {"required": True, "content": {"application/json": content}}
+        described["requestBody"] = {
+            "required": not Decoder(operation.body).when_empty,
+            "content": {"application/json": content},
+        }
     return described
 
 
