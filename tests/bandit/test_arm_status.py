@@ -56,7 +56,7 @@ def test_an_arm_is_called_silent_only_where_this_is_hardly_chance():
         for more, found in ((1, []), (59, []), (10, [70.0])):
             for _ in range(more):
                 bandit.decide(eligible=["B"])
-            clock.advance(61)
+            clock.now += 61
             bandit.refit()
             silent = [one for one in bandit.conditions() if one.kind == "silent-arm"]
             assert [one.values["decisions"] for one in silent] == found

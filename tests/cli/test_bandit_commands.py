@@ -95,6 +95,21 @@ def test_lift_agrees_with_the_means_below_it(file, done):
         assert report["estimate"] == pytest.approx(difference)
 
 
+def test_lift_without_decisions_says_so(tmp_path, done):
+    place = ("--store", tmp_path / "new.db")
+    done(
+        "create",
+        "page",
+        "--actions",
+        "A,B",
+        'guard_rails={"holdout": 0.5, "baseline": "A"}',
+        *place,
+    )
+    shown = done("lift", *place)
+    assert "unknown" not in shown
+    assert shown.count("no decisions counted yet") == 2
+
+
 def test_settings_are_changed_in_parts_and_as_a_whole(file, done):
     done("set", "shop", "refit_rows=7", "policy=rcp-submax", "guard_rails.minimum=0.05")
     done("set", "shop", 'guard_rails={"burn_in": 10}', "no_reward_after=null")
