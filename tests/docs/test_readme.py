@@ -118,7 +118,7 @@ def test_classes_of_your_own_and_their_tests_pass(tmp_path):
         (tmp_path / name).write_text(block, encoding="utf-8")
     tests = [name for name in named if name.startswith("test_")]
     assert {f"test_{name}" for name in named if name not in tests} == set(tests)
-    assert len(tests) == 5
+    assert len(tests) == 6
     done = run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert done.returncode == 0, done.stdout
 

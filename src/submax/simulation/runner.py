@@ -275,6 +275,11 @@ def run_study(
     folder. Each job writes the result files from all cells that are finished when it ends; a
     further call without ``part`` writes them from all cells.
     """
+    if not isinstance(experiment, (Specification, Path, str)):
+        raise InputError(
+            "the experiment is a TOML file, a name or a Specification, not a "
+            f"{type(experiment).__name__}: submax.simulation.experiment.parse reads a text in TOML"
+        )
     if not isinstance(experiment, Specification):
         is_file = isinstance(experiment, Path) or experiment.endswith(".toml")
         experiment = load_file(Path(experiment)) if is_file else load_named(str(experiment))
