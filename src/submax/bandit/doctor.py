@@ -9,6 +9,7 @@ from submax.bandit.reading import BanditReader
 from submax.bandit.store import Store
 from submax.core.errors import InputError, StoreError, one_line
 from submax.core.serialization import read_state
+from submax.core.summary import counted
 from submax.policies import make_policy
 from submax.schema.model import hash_of
 
@@ -145,7 +146,8 @@ def _advice(store: Store, declared: DeclaredBandit) -> Iterator[Finding]:
     counts = reader.counts()
     yield Finding(
         "ok",
-        f"{name}: {counts['decisions']} decisions, {counts['rewards']} rewards, "
+        f"{name}: {counted(counts['decisions'], 'decision')}, "
+        f"{counted(counts['rewards'], 'reward')}, "
         f"{counts['late rewards']} late, {counts['matured']} matured, "
         f"{counts.get('learned', 0)} learned, {len(reader.early_rewards(2**31))} in quarantine, "
         f"{counts['dropped from quarantine']} dropped from it, {counts['orphans']} orphans",

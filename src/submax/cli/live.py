@@ -298,6 +298,9 @@ def _lift_lines(report: Any, binary: bool) -> Iterator[str]:
     test = ", A/A test" if report.aa_test else ""
     points = " percentage points" if binary else ""
     head = f"Lift over the {report.against} ({report.action}{test}): "
+    if not (report.decisions or report.decisions_of_group or report.alarm):
+        yield f"{head}no decisions counted yet"
+        return
     if report.estimate is None:
         yield f"{head}not known yet"
     else:

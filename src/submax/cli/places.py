@@ -24,6 +24,7 @@ from submax.bandit.store import Store, open_store
 from submax.client.client import Client, Operations
 from submax.client.messages import Answer, Call, Server, bandit_path, understood
 from submax.core.errors import ContextIgnoredWarning, InputError
+from submax.core.optional import require_extra
 from submax.core.policy import Policy
 from submax.core.processes import variable_text
 from submax.policies.epsilon_greedy import Random
@@ -52,6 +53,7 @@ def downloaded(client: Client, path: Path, *, before: str | None = None) -> int:
     export.check_ending(path)
     if path.suffix.lower() != ".csv":
         return client.export(path, before=before)
+    require_extra("logs", "an export to CSV", "pyarrow")
     from pyarrow import parquet
 
     with tempfile.TemporaryDirectory(prefix="submax-export-") as folder:
