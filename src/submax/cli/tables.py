@@ -345,8 +345,8 @@ def print_comparison(
         for one in found
     ]
     if form == "latex":
-        rows = ([cell.translate(LATEX) for cell in row] for row in (headings, *cells))
-        lines = [" & ".join(row) + r" \\" for row in rows]
+        translated = ([cell.translate(LATEX) for cell in row] for row in (headings, *cells))
+        lines = [" & ".join(row) + r" \\" for row in translated]
         columns = "l" * (len(varying) + 1) + "rrr"
         print(rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", sep="\n")
         print(*lines[1:], r"\bottomrule", r"\end{tabular}", sep="\n")
