@@ -11,7 +11,7 @@ import math
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,7 +36,9 @@ DEFAULT, RANDOM = "rcp-adaptive", "random"
 RECOMMENDED = dict.fromkeys(("bump", "pricing", "pricing-rivals"), "fourier-thompson")
 """The recommended policy of an experiment if the default does not take its actions."""
 HELD_OUT = ("letter", "marketing", "ring", "spambase", "splice", "texture", "twonorm")
-"""Tables on which no setting of the default or of a peer was chosen."""
+"""Tables on which no parameter of a peer was chosen with dense rewards."""
+REGIMES = {f"bake-off, {one}": one for one in ("dense", "rare", "repeated")}
+"""The parts of bakeoff/scores.csv, which is compared like an experiment."""
 FIGURES = {
     "illustration": {"illustration": "illustration"},
     "bernoulli": {
@@ -194,13 +196,24 @@ class Gap(NamedTuple):
         return "**less**" if self.paired.mean < 0 else "more"
 
 
+def regrets(name: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Each configuration with its regret, or lost reward in %: replicas by policies."""
+    if name not in REGIMES:
+        for where, rows in configurations(finals_of(name)):
+            values = rows.pivot(index="replica", columns="policy", values="regret").astype(float)
+            yield where, values[rows["policy"].unique()]
+        return
+    scores = pd.read_csv(RESULTS / "bakeoff/scores.csv").query(f"regime == '{REGIMES[name]}'")
+    for where, rows in scores.groupby("table"):
+        yield str(where), 100 * (1 - rows.pivot(index="seed", columns="method", values="score"))
+
+
 def gaps(name: str) -> list[Gap]:
     """Each policy minus the recommended one in each configuration, by the published replicas."""
     reference, found = RECOMMENDED.get(name, DEFAULT), []
-    for where, rows in configurations(finals_of(name)):
-        values = rows.pivot(index="replica", columns="policy", values="regret").astype(float)
+    for where, values in regrets(name):
         base = values[reference]
-        for policy in rows["policy"].unique():
+        for policy in values:
             if policy not in (reference, RANDOM):
                 own = values[policy]
                 tests = (t_test(one.to_numpy()) for one in (own, base, own - base))
@@ -412,6 +425,41 @@ def against_classics() -> str:
     return table(("ratio to the best classic", *head), body)
 
 
+def sweeps() -> str:
+    """How much ε and the prior matter, and Thompson sampling with the true prior against SubMax.
+
+    Best and worst of a family are those of the other half of the replicas.
+    """
+    lines, arms = [], list(regrets("bernoulli"))
+    for what, family in (("ε", "epsilon-greedy-"), ("priors", "thompson-1-")):
+        tests, spread = [], []
+        for _, values in arms:
+            mine = values[[one for one in values if re.fullmatch(family + r"[\d.]+", str(one))]]
+            halves = mine.iloc[: len(mine) // 2], mine.iloc[len(mine) // 2 :]
+            apart = [
+                own[other.mean().idxmax()] - own[other.mean().idxmin()]
+                for own, other in (halves, halves[::-1])
+            ]
+            tests.append(t_test(pd.concat(apart).to_numpy()))
+            spread.append(mine.mean().max() / mine.mean().min())
+        pairs = zip(tests, holm([one.p_value for one in tests]), strict=True)
+        decided = sum(one.mean > 0 and p < LEVEL for one, p in pairs)
+        lines.append(
+            f"- The worst of {mine.shape[1]} {what} has {min(spread):.2f} to {max(spread):.1f} "
+            f"times the regret of the best (median {np.median(spread):.1f}); the difference is "
+            f"decided in {decided} of {len(arms)} configurations."
+        )
+    finals = finals_of("bernoulli").query("arms == 100 and delay == 100")
+    body = []
+    for beta, rows in finals.groupby("beta"):
+        values = rows.pivot(index="replica", columns="policy", values="regret").astype(float)
+        thompson, own = values[f"thompson-1-{beta:g}"], values["rcp-submax"]
+        cells = (plus_minus(*t_test(one.to_numpy())[:2]) for one in (thompson, own))
+        body.append((f"Beta(1, {beta:g})", *cells, signed(t_test((own - thompson).to_numpy()))))
+    head = ("K = 100, N_b = 100", "Thompson, true prior", "`rcp-submax`", "difference")
+    return "\n".join(lines) + "\n\n" + table(head, body)
+
+
 def rates() -> str:
     """The exponent with which regret grows in the last tenth of the decisions, by jackknife.
 
@@ -503,6 +551,7 @@ COMPARED = (
     *("combinatorial", "ratings", "gaussian", "poisson", "drifting", "continual"),
     *("classification", "bakeoff-dense-rivals", "bakeoff-rare-rivals", "contextual-rivals"),
     *("combinatorial-rivals", "bump", "pricing", "pricing-rivals"),
+    *("bakeoff-dense", "bakeoff-rare", *REGIMES),
 )
 """The experiments in which the default, or what is recommended in its place, meets others."""
 
@@ -690,7 +739,16 @@ BLOCKS: dict[str, Callable[..., str]] = {
     one.__name__.replace("_", "-"): one
     for one in (
         *(provenance, run, verdicts, claims, calibration, by_policy, illustration, smoothing),
-        *(against_classics, rates, probes, by_difference, over_tables, losses, losses_in_short),
+        *(
+            against_classics,
+            sweeps,
+            rates,
+            probes,
+            by_difference,
+            over_tables,
+            losses,
+            losses_in_short,
+        ),
         *(in_short, weak_spots, bakeoff, edges, tuning, soak, offline),
     )
 }
