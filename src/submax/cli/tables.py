@@ -82,7 +82,8 @@ def print_policies() -> None:
             if described.__module__.startswith(package):
                 named_alike = lines == [f"  {kind}"]
                 print(f"{kind}: {_first_line(described)}")
-                print(*([] if named_alike else lines), "", sep="\n")
+                parameters = [f"  parameters: {one}" for one in [_parameters(described)] if one]
+                print(*parameters, *([] if named_alike else lines), "", sep="\n")
 
 
 def _differing(table: dict[str, Any]) -> str:
@@ -119,7 +120,9 @@ def _parameters(kind: type) -> str:
         elif field.default is not dataclasses.MISSING:
             parts.append(f"{field.name} = {field.default!r}")
         elif field.default_factory is not dataclasses.MISSING:
-            parts.append(f"{field.name} = {field.default_factory()!r}")
+            made = field.default_factory()
+            shown = type(made).__name__ if dataclasses.is_dataclass(made) else repr(made)
+            parts.append(f"{field.name} = {shown}")
         else:
             parts.append(f"{field.name}: {getattr(hints[field.name], '__name__', 'value')}")
     return ", ".join(parts)
