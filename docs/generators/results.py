@@ -593,7 +593,8 @@ def losses_in_short() -> str:
     decided = sum(any(one.corrected < LEVEL for one in found) for _, found in ahead)
     name, most = max(((name, found[0]) for name, found in ahead), key=lambda one: one[1].share)
     return (
-        f"It is not always ahead: in {len(ahead)} of {len(COMPARED)} published experiments some "
+        "It, or `fourier-thompson` where actions are real-valued, is not always ahead: in "
+        f"{len(ahead)} of {len(COMPARED)} published experiments some "
         "policy has less regret in at least one setting (paired tests at 5 %; in "
         f"{decided} also after correction for all comparisons). The largest gap is "
         f"{most.share * 100:.0f} %, of `{most.policy}` in `{name}`."
