@@ -147,9 +147,10 @@ def leaves(state: object) -> list[NDArray[Any]]:
     """
     if isinstance(state, np.ndarray):
         return [state]
-    parts = state.values() if isinstance(state, Mapping) else state
-    if isinstance(state, tuple | list | Mapping):
-        return [array for part in parts for array in leaves(part)]  # type: ignore[attr-defined]
+    if isinstance(state, Mapping):
+        return leaves(list(state.values()))
+    if isinstance(state, tuple | list):
+        return [array for part in state for array in leaves(part)]
     return []
 
 
