@@ -53,7 +53,7 @@ soak: $(VENV)/.installed-all
 sentences: $(VENV)/.installed-all
 	PYTHONPATH=tests/support $(BIN)/python tests/sentences/test_sentences.py
 
-# Freeze what the library decides, estimates, answers and prints, or compare with what is frozen. A change of form leaves it
+# Freeze what the library decides, estimates and simulates, or compare with what is frozen. A change of form leaves it
 # as it is; write it anew only if behaviour changes on purpose: make golden ONLY=adaptive
 golden: $(VENV)/.installed-all
 	PYTHONPATH=tests:tests/support $(BIN)/python benchmarks/golden/golden.py $(ONLY)

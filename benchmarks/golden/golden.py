@@ -1,41 +1,27 @@
-"""Golden files: what the library decides, estimates, simulates, answers and prints, as numbers.
+"""Golden files: what the library decides, estimates and simulates, as numbers.
 
 A change of form must leave them as they are. ``make golden`` writes all files anew, and
 ``make golden ONLY=adaptive`` one of them: do so only if behaviour changes on purpose, and say why
-in the commit. Values are compared, not texts: numbers to 1e-9, sentences not at all.
+in the commit. Numbers are compared to 1e-9.
 """
 
-import csv
 import gzip
-import io
 import json
 import math
-import re
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import chdir, closing
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
-from in_process import InProcess
-from waiting import wait_until
 
 import submax
 from submax import Arms, BatchedRewards, Binary, Box, Continuous, Feedback, Policy, Problem, Slots
-from submax.bandit.store import open_store
-from submax.cli import main
 from submax.core.policy import restricted_state
 from submax.evaluation import Log, compare
 from submax.policies import presets
-from submax.server.app import App
-from submax.server.service import Service
 
 FOLDER = Path(__file__).parent
 DIGITS, TOLERANCE, NETWORK_TOLERANCE = 10, 1e-9, 1e-4
@@ -252,227 +238,6 @@ def estimates(name: str) -> dict[str, Any]:
     return {"interval": interval, "notes": len(found.notes), "rows": rows}
 
 
-# Answers of the server ----------------------------------------------------------------------------
-
-
-def shape(value: Any) -> Any:
-    """Names and types of JSON; the entries of a list are taken together, and null has no type."""
-    if isinstance(value, dict):
-        return {name: shape(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [merged([shape(one) for one in value])] if value else []
-    names = {bool: "boolean", int: "number", float: "number", str: "string"}
-    return names.get(type(value))
-
-
-def merged(shapes: list[Any]) -> Any:
-    shapes = [one for one in shapes if one is not None] or [None]
-    if all(isinstance(one, dict) for one in shapes):
-        names = dict.fromkeys(name for one in shapes for name in one)
-        return {name: merged([one[name] for one in shapes if name in one]) for name in names}
-    if all(isinstance(one, list) for one in shapes):
-        inside = [entry for one in shapes for entry in one]
-        return [merged(inside)] if inside else []
-    texts = {one if isinstance(one, str) else json.dumps(one) for one in shapes}
-    return " | ".join(sorted(texts)) if len(texts) > 1 else shapes[0]
-
-
-ARMS = {
-    "name": "arms",
-    "actions": ["A", "B"],
-    "context": {"age": "number", "land": ["de", "fr"]},
-    "policy": "linear-thompson",
-    "reward_wait": 5,
-    "refit_rows": 1,
-    "guard_rails": {"holdout": 0.5, "baseline": "A"},
-}
-PAGE = "/bandits/arms"
-CONTEXT = {"age": 30, "land": "de"}
-REWARDS = [{"id": f"d{number}", "value": number % 2} for number in range(40)]
-REQUESTS: tuple[tuple[str, str, Any], ...] = (
-    ("GET", "/healthz", None),
-    ("GET", "/readyz", None),
-    ("POST", "/bandits", ARMS),
-    ("POST", f"{PAGE}/decide", {"id": "first", "context": CONTEXT, "activate": False}),
-    ("POST", f"{PAGE}/activate", {"id": "first"}),
-    ("POST", f"{PAGE}/reward", {"id": "first", "value": 1}),
-    ("POST", f"{PAGE}/decide", {"context": {"age": "old"}}),
-    (
-        "POST",
-        f"{PAGE}/decide-many",
-        {"requests": [{"id": one["id"], "context": CONTEXT, "unit": one["id"]} for one in REWARDS]},
-    ),
-    ("POST", f"{PAGE}/reward-many", {"rewards": REWARDS}),
-    ("GET", f"{PAGE}/versions", None),
-    ("GET", "/bandits", None),
-    ("GET", PAGE, None),
-    ("GET", f"{PAGE}/lift", None),
-    ("GET", f"{PAGE}/decisions", None),
-    ("GET", f"{PAGE}/decisions/d1", None),
-    ("GET", f"{PAGE}/decisions/ID", None),
-    ("GET", f"{PAGE}/export", None),
-    ("POST", f"{PAGE}/publish", {"version": 0}),
-    ("POST", f"{PAGE}/publish", {}),
-    ("POST", f"{PAGE}/roll-back", None),
-    ("POST", f"{PAGE}/erase", {"unit": "d1"}),
-    ("POST", f"{PAGE}/choices", {"verb": "add", "choice": "C"}),
-    ("PATCH", PAGE, {"refit_rows": 20}),
-    ("POST", f"{PAGE}/pause", None),
-    ("POST", f"{PAGE}/resume", None),
-    ("POST", f"{PAGE}/archive", None),
-    ("GET", "/metrics", None),
-    ("POST", "/keys", {"scopes": ["admin"], "name": "golden"}),
-    ("GET", "/keys", None),
-    ("GET", "/audit", None),
-    ("POST", "/login", None),
-    ("POST", "/logout", None),
-    ("DELETE", PAGE, None),
-    ("DELETE", "/keys/ID", None),
-    ("GET", "/nothing", None),
-)
-
-
-def answers() -> dict[str, Any]:
-    """The status and the shape of every answer, and the documented operations."""
-    results: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        _ask(Service(open_store(Path(folder) / "served.db")), results)
-    return results
-
-
-def _ask(service: Service, results: dict[str, Any]) -> None:
-    """Send all requests to a server, and keep its answers."""
-    newest, headers = "", {}
-
-    def ready() -> bool:
-        """Whether the bandit has learned."""
-        return bool(client.get(f"{PAGE}/versions").json()["deciding"])
-
-    with closing(InProcess(App(service))) as client:
-        wait_until(lambda: service.ready)
-        described = client.get("/openapi.json").json()
-        for place, (method, path, body) in enumerate(REQUESTS):
-            made = path.replace("ID", newest)
-            answer = client.request(method, made, json=body, headers=headers)
-            results[f"{place} {method} {path}"] = [answer.status_code, answered(answer)]
-            if method == "POST" and path == "/keys":
-                newest = answer.json()["id"]
-                headers = {"authorization": f"Bearer {answer.json()['key']}"}
-            if path == f"{PAGE}/reward-many":
-                wait_until(ready)
-    results["documented"] = {
-        f"{method.upper()} {path}": operation["operationId"]
-        for path, operations in described["paths"].items()
-        for method, operation in operations.items()
-    }
-    results["schemas"] = {
-        name: sorted(one.get("properties", ()))
-        for name, one in described["components"]["schemas"].items()
-    }
-
-
-def answered(answer: Any) -> Any:
-    kind = answer.headers.get("content-type", "")
-    if "json" in kind:
-        return shape(answer.json())
-    if "parquet" in kind:
-        return {one.name: str(one.type) for one in pq.read_schema(io.BytesIO(answer.content))}
-    if kind.startswith("text/plain"):
-        return sorted(set(re.findall(r"^# TYPE (submax.+)$", answer.text, flags=re.MULTILINE)))
-    return kind
-
-
-# Commands -----------------------------------------------------------------------------------------
-
-EXPERIMENT = """
-observations = 200
-replicas = 4
-policies = ["ucb1", "thompson-1-9", "rcp-submax"]
-[environment]
-kind = "bernoulli"
-arms = [3, 5]
-beta = 2
-[delay]
-kind = "batched-rewards"
-size = 20
-"""
-LISTINGS = ("policies", "environments", "estimators", "strategies", "delays")
-COMMANDS = (
-    "decide --store shop.db --id d1 --context age=30 --unit u",
-    "decide --store shop.db --id d1 --context age=30 --unit u",
-    "reward shop d1 1 --store shop.db",
-    "reward shop d1 1 --store shop.db",
-    "export --store shop.db --out export.parquet",
-    "simulate small.toml --no-figures --out results --jobs 1",
-    "compare results/small --format csv",
-)
-
-
-def commands() -> dict[str, Any]:
-    """All commands with their options, what some print for programs, and the files they write."""
-    results: dict[str, Any] = {"tree": tree(main.to_info_dict(click.Context(main)))}
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        Path("small.toml").write_text(EXPERIMENT, encoding="utf-8")
-        context = {"age": float}
-        submax.open(
-            "shop.db", name="shop", actions=["A"], context=context, background=False
-        ).close()
-        for line in LISTINGS:
-            # Kinds are followed by a colon, and names of policies are indented below their kind.
-            name = r"^([\w-]+):|^  ([\w.-]+)" if line == "policies" else r"^([\w-]+): ()"
-            found = re.findall(name, printed(line), flags=re.MULTILINE)
-            results[line] = sorted({kind or policy for kind, policy in found})
-        for number, line in enumerate(COMMANDS):
-            output = printed(line)
-            name = f"{number} {line}"
-            if line.startswith(("decide", "reward")):
-                results[name] = json.loads(output)
-            elif line.startswith("compare"):
-                results[name] = table(output)
-        results["summary.csv"] = table(Path("results/small/summary.csv").read_text("utf-8"))
-        exported = pq.read_table("export.parquet").to_pylist()
-        results["export"] = [{**row, "at": None} for row in exported]
-        manifest = json.loads(Path("results/small/manifest.json").read_text("utf-8"))
-        results["manifest.json"] = shape(manifest)
-    return results
-
-
-def printed(line: str) -> str:
-    done = CliRunner().invoke(main, line.split(), env={"COLUMNS": "1000"})
-    assert done.exit_code == 0, done.output
-    return done.stdout
-
-
-def table(text: str) -> list[dict[str, Any]]:
-    """The rows of a CSV file with numbers as numbers; how long something took is left out."""
-    rows = csv.DictReader(io.StringIO(text))
-    return [
-        {name: number(value) for name, value in row.items() if "seconds" not in name}
-        for row in rows
-    ]
-
-
-def number(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def tree(command: dict[str, Any]) -> dict[str, Any]:
-    """The arguments, options and commands of a command, without what is said about them."""
-    kept = ("opts", "secondary_opts", "required", "nargs", "multiple", "default", "is_flag")
-    parameters = {
-        one["name"]: {
-            **{name: one.get(name) for name in kept},
-            "choices": one["type"].get("choices"),
-        }
-        for one in command.get("params", ())
-    }
-    inside = {name: tree(one) for name, one in command.get("commands", {}).items()}
-    return {"parameters": parameters, "commands": inside}
-
-
 # The files, and how they are compared -------------------------------------------------------------
 
 
@@ -491,8 +256,6 @@ def entries() -> Iterator[tuple[str, str, Callable[[], Any]]]:
     yield "finals", "environments", environments
     for name in LOGS:
         yield "estimates", name, lambda name=name: estimates(name)
-    yield "answers", "answers", answers
-    yield "commands", "commands", commands
 
 
 def plain(value: Any) -> Any:
@@ -508,13 +271,7 @@ def plain(value: Any) -> Any:
 
 
 def different(expected: Any, found: Any, tolerance: float, at: str = "") -> Iterator[str]:
-    """Yield where two values differ, and how.
-
-    Among types, where ``tolerance`` is NaN, what is null or empty in one of them is not compared:
-    some averages of the server exist or not as chance has it.
-    """
-    if math.isnan(tolerance) and any(one in (None, []) for one in (expected, found)):
-        return
+    """Yield where two values differ, and how."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for name in sorted(expected.keys() ^ found.keys()):
             yield f"{at}/{name}: {'missing' if name in expected else 'new'}"
@@ -542,23 +299,15 @@ def read(file: str) -> dict[str, Any]:
 
 def cases() -> Iterator[Any]:
     for file, name, compute in entries():
-        slow = file in ("adaptive", "answers", "commands")
-        marks = pytest.mark.soak if file == "networks" else [pytest.mark.slow] * slow
+        marks = {"networks": pytest.mark.soak, "adaptive": pytest.mark.slow}.get(file, ())
         yield pytest.param(file, name, compute, id=f"{file}-{name}", marks=marks)
 
 
 @pytest.mark.parametrize(("file", "name", "compute"), list(cases()))
 def test_nothing_has_changed(file, name, compute):
-    tolerance = {"networks": NETWORK_TOLERANCE, "answers": math.nan}.get(file, TOLERANCE)
+    tolerance = NETWORK_TOLERANCE if file == "networks" else TOLERANCE
     found = list(different(read(file)[name], plain(compute()), tolerance))
     assert not found, f"{len(found)} differences:\n" + "\n".join(found[:10])
-
-
-def test_every_documented_operation_is_asked_for():
-    kept = read("answers")["answers"]
-    asked = {f"{method} {path.partition('?')[0]}" for method, path, _ in REQUESTS}
-    wanted = {name.format(name="arms", id="ID") for name in kept["documented"]}
-    assert wanted - asked == {"GET /openapi.json"}
 
 
 def write(only: list[str]) -> None:

@@ -7,10 +7,7 @@ from submax.core.serialization import read_state, state_bytes
 from submax.environments import ENVIRONMENTS
 from submax.estimators import (
     ESTIMATORS,
-    Autoregressive,
     Counting,
-    Denoising,
-    VariationalContinual,
 )
 from submax.policies import (
     POLICIES,
@@ -64,7 +61,7 @@ def together(instances):
         marks = [pytest.mark.xdist_group(group)] if trains else []
         long = trains or isinstance(one, LONG)
         marks += [pytest.mark.slow] if long else []
-        beyond = trains and isinstance(one, (Policy, *RESEARCH)) and not isinstance(one, PAPER)
+        beyond = trains and isinstance(one, Policy) and not isinstance(one, PAPER)
         if (type(one) in classes or beyond) and one not in ALWAYS:
             marks.append(pytest.mark.soak)
         classes.add(type(one))
@@ -74,8 +71,6 @@ def together(instances):
 
 PAPER = (RewardConditioned, SlotBySlot, NeuralEpsilonGreedy, NeuralUCB)
 """Policies of the paper, and two of its neural rivals."""
-RESEARCH = (Autoregressive, Denoising, VariationalContinual)
-"""Estimators beyond the paper."""
 ALWAYS = [
     *examples(POLICIES, "greedy-regression"),
     UCB1(pending=True),

@@ -14,7 +14,6 @@ from submax.policies import (
     EpsilonGreedy,
     LinearThompson,
     NeuralEpsilonGreedy,
-    SlateCVAE,
     Thompson,
 )
 from submax.simulation import DELAYS
@@ -56,7 +55,6 @@ def test_what_is_no_number_of_its_kind_is_refused(registry, kind):
         (LinearThompson, "width", float("inf")),
         (NeuralEpsilonGreedy, "dropout", 1.0),
         (NeuralEpsilonGreedy, "hidden", 1.5),
-        (SlateCVAE, "quantile", 1.5),
         (Thompson, "alpha", 0.04),
     ],
 )

@@ -6,14 +6,11 @@ from refusals import raises_code
 
 from submax.core import optional as extras
 from submax.core.problem import Problem
-from submax.core.rewards import Counts
 from submax.core.spaces import Arms, Box, Mixed, Slots
 from submax.estimators.classifier import Classifier
 from submax.estimators.counting import Counting
 from submax.estimators.network import CVAE, Softmax
-from submax.models.training_settings import Training
 from submax.policies.reward_conditioned import RewardConditioned
-from submax.research.rivals.estimators import Autoregressive, Denoising, VariationalContinual
 from submax.strategies.weighted import Optimized
 from submax.testing.problems import some_feedback
 
@@ -27,15 +24,6 @@ BAD = [
     (CVAE, "latent", [0]),
     (CVAE, "draws", [0]),
     (CVAE, "injection", ["gates"]),
-    (Autoregressive, "hidden", [0]),
-    (Autoregressive, "injection", ["token"]),
-    (Denoising, "hidden", [0]),
-    (Denoising, "noise_steps", [0]),
-    (Denoising, "draws", [0]),
-    (Denoising, "spread", [0]),
-    (VariationalContinual, "prior_weight", [0]),
-    (VariationalContinual, "estimator", [Counting()]),
-    (VariationalContinual, "training", [Training(), Training(steps=5, weight_decay=0.1)]),
 ]
 
 
@@ -43,11 +31,8 @@ BAD = [
 def test_bad_settings_are_refused(kind, parameter, values):
     needed = {"classifier": "sklearn.naive_bayes.GaussianNB"} if kind is Classifier else {}
     for value in values:
-        given = {parameter: value}
-        if kind is VariationalContinual and parameter == "training":
-            given = {"estimator": Softmax(training=value)}
         with raises_code("invalid-input", parameter):
-            kind(**needed, **given)
+            kind(**needed, **{parameter: value})
 
 
 LARGE, BOX, MIXED = Slots((2000, 2000)), Box((0.0,), (1.0,)), Mixed((2,), (-2.0,), (6.0,))
@@ -63,7 +48,6 @@ CLASSIFIER = Classifier("sklearn.naive_bayes.GaussianNB")
         (CLASSIFIER, Problem(BOX)),
         (Softmax(), Problem(BOX)),
         (Softmax(), Problem(MIXED)),
-        (VariationalContinual(), Problem(Arms(2), scale=Counts())),
         (RewardConditioned(CVAE(), Optimized()), Problem(BOX)),
     ],
     ids=repr,
@@ -89,7 +73,7 @@ def test_bad_feedback_is_refused(estimator, seed):
             estimator.fit(fresh, good._replace(**{parameter: bad}), rng)
 
 
-@pytest.mark.parametrize("estimator", [Softmax(), CVAE(), Autoregressive()], ids=repr)
+@pytest.mark.parametrize("estimator", [Softmax(), CVAE()], ids=repr)
 def test_without_jax_the_extra_is_named(estimator, monkeypatch, seed):
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     with raises_code("missing-extra") as refused:

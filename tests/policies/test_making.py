@@ -40,7 +40,6 @@ from submax.policies import (
     PosteriorSlots,
     PosteriorSubMax,
     RewardConditioned,
-    SlateCVAE,
     SlotBySlot,
     Thompson,
     presets,
@@ -180,7 +179,6 @@ CASES = [
             ClimbingEpsilonGreedy(),
             PolicyGradient(),
             PosteriorSlots(),
-            SlateCVAE(),
             SlotBySlot(CVAE()),
         )
     ),

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from submax import Box, Memory, Problem, Slots
+from submax import Memory, Problem, Slots
 from submax.models.memory import Buffer
 from submax.models.nn.designs import Example
 from submax.policies import (
     ActorCritic,
     DoublyRobustGradient,
-    GenerativePolicyGradient,
     PolicyGradient,
     PreferenceOptimization,
 )
@@ -37,7 +36,7 @@ def exact_gradient():
 
 @pytest.fixture(scope="session")
 def row_gradients():
-    """The gradient of the loss of one row for each logged action: ``[M, Z, O]``."""
+    """The gradient of the loss of one row for each logged action: ``[M, C]``."""
 
     def gradients(design, output, listing, columns):
         def one(action, column):
@@ -53,35 +52,29 @@ pytestmark = pytest.mark.xdist_group("ValueBelief")
 
 PROBLEM = Problem(Slots((2, 3)))
 POLICY = PolicyGradient(hidden=4, largest_weight=1e9)
-GENERATIVE = GenerativePolicyGradient(hidden=4, latent=2, draws=3, components=2, largest_weight=1e9)
 
 
-@pytest.mark.parametrize(
-    ("policy", "draws", "baseline"), [(POLICY, 1, 0.0), (POLICY, 1, 0.7), (GENERATIVE, 3, 0.4)]
-)
+@pytest.mark.parametrize("baseline", [0.0, 0.7])
 def test_the_expected_gradient_is_that_of_the_expected_reward(
-    policy, draws, baseline, exact_gradient, row_gradients, seed
+    baseline, exact_gradient, row_gradients, seed
 ):
-    """Sum over all logged actions, each with its probability q: an enumeration, not a sample.
-
-    A generative policy is a mixture of as many decoders as it has draws.
-    """
+    """Sum over all logged actions, each with its probability q: an enumeration, not a sample."""
     rng = np.random.default_rng(seed)
-    design = policy.design(PROBLEM)
+    design = POLICY.design(PROBLEM)
     listing = jnp.asarray(PROBLEM.space.listing(), dtype=jnp.float32)
-    output = jnp.asarray(rng.normal(size=(draws, 5)), dtype=jnp.float32)
+    output = jnp.asarray(rng.normal(size=5), dtype=jnp.float32)
     value, logged = rng.random(6), rng.dirichlet(np.ones(6))
     columns = np.stack([value - baseline, np.log(logged)], axis=1).astype(np.float32)
     rows = row_gradients(design, output, listing, jnp.asarray(columns))
     expected = exact_gradient(design, output, listing, jnp.asarray(value, dtype=jnp.float32))
-    found = np.einsum("m,mzo->zo", logged, rows)
+    found = np.einsum("m,mo->o", logged, rows)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_weights_are_truncated(row_gradients, seed):
     """If a weight is above W, the gradient is W (r − b) ∇ log π, and so proportional to W."""
     rng = np.random.default_rng(seed)
-    output = jnp.asarray(rng.normal(size=(1, 5)), dtype=jnp.float32)
+    output = jnp.asarray(rng.normal(size=5), dtype=jnp.float32)
     listing = jnp.asarray(PROBLEM.space.listing(), dtype=jnp.float32)
     tiny = jnp.asarray(np.tile([1.0, -20.0], (6, 1)), dtype=jnp.float32)
     small, large = (
@@ -98,7 +91,7 @@ def test_the_gradient_is_that_of_the_values_of_the_critic(exact_gradient, row_gr
     rng = np.random.default_rng(seed)
     design = ActorCritic(hidden=4).design(PROBLEM)
     listing = jnp.asarray(PROBLEM.space.listing(), dtype=jnp.float32)
-    output = jnp.asarray(rng.normal(size=(1, 5)), dtype=jnp.float32)
+    output = jnp.asarray(rng.normal(size=5), dtype=jnp.float32)
     value = jnp.asarray(rng.normal(size=6), dtype=jnp.float32)
     columns = jnp.concatenate([jnp.zeros((6, 2)), jnp.tile(value, (6, 1))], axis=1)
     rows = row_gradients(design, output, listing, columns)
@@ -116,14 +109,14 @@ def gradients(exact_gradient, row_gradients, seed):
 
     def computed(error):
         rng = np.random.default_rng(seed)
-        output = jnp.asarray(rng.normal(size=(1, 5)), dtype=jnp.float32)
+        output = jnp.asarray(rng.normal(size=5), dtype=jnp.float32)
         truth, logged = rng.random(6), rng.dirichlet(np.ones(6))
         critic = truth + error * rng.normal(size=6)
         columns = [[truth[a] - critic[a], np.log(logged[a]), *critic] for a in range(6)]
         actions = jnp.asarray(LISTING, dtype=jnp.float32)
         rows = row_gradients(DESIGN, output, actions, jnp.asarray(columns, dtype=jnp.float32))
         expected = exact_gradient(DESIGN, output, actions, jnp.asarray(truth, dtype=jnp.float32))
-        return np.asarray(rows), np.einsum("m,mzo->zo", logged, rows), np.asarray(expected)
+        return np.asarray(rows), np.einsum("m,mo->o", logged, rows), np.asarray(expected)
 
     return computed
 
@@ -169,32 +162,6 @@ def test_columns_hold_residuals_and_values_of_the_critic(kind, problem, training
         chosen = np.take_along_axis(values, feedback.action, axis=-1)[..., 0]
         np.testing.assert_allclose(columns[..., 0], (reward - chosen) / spread, atol=1e-5)
         np.testing.assert_array_equal(columns[..., 1], feedback.log_prob)
-
-
-def test_over_numbers_it_is_the_gradient_of_the_integral(row_gradients, seed):
-    """Integrate −∫ π(x) v(x) dx and the rows' gradients by midpoints, for a uniform logging."""
-    problem, rng = Problem(Box((0.0,), (1.0,))), np.random.default_rng(seed)
-    design = GENERATIVE.design(problem)
-    points = jnp.asarray((np.arange(400) + 0.5) / 400, dtype=jnp.float32)[:, None]
-    output = jnp.asarray(rng.normal(size=(3, 6)), dtype=jnp.float32)
-    value = jnp.sin(5 * points[:, 0])
-
-    def loss(output):
-        density = jnp.exp(jax.vmap(lambda x: design.log_prob(output, x))(points))
-        return -(density * value).mean()
-
-    columns = jnp.stack([value - 0.2, jnp.zeros(400)], axis=1)
-    rows = row_gradients(design, output, points, columns)
-    np.testing.assert_allclose(rows.mean(axis=0), jax.jit(jax.grad(loss))(output), atol=2e-3)
-
-
-def test_logged_densities_are_those_on_the_unit_cube(seed):
-    problem, rng = Problem(Box((-2.0,), (6.0,))), np.random.default_rng(seed)
-    feedback = some_feedback(problem, 2, 5, seed)
-    state = GENERATIVE.init(problem, 2, rng)
-    state = state._replace(buffer=state.buffer.add(feedback, Memory(), rng))
-    found = GENERATIVE.columns(state, rng)[..., 1]
-    np.testing.assert_allclose(found, feedback.log_prob + np.log(8.0))
 
 
 # Preference optimization

@@ -46,7 +46,6 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
         "exp3-ix": [{}, {"learning_rate": 0.1}],
         "fitted-thompson": [{"sharpness": 4.0}],
         "fourier-thompson": [{"points": 3, "features": 8, "draws": 5}],
-        "generative-policy-gradient": [{**SMALL, "latent": 2, "draws": 2, "components": 2}],
         "gradient": [{}, {"step": 2.0}],
         "greedy-regression": [
             {"regressor": "sklearn.linear_model.LinearRegression"},
@@ -128,7 +127,6 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
         ],
         "sample-average-sampling": [{**SMALL}],
         "sample-average-ucb": [{**SMALL}],
-        "slate-cvae": [{**SMALL, "latent": 2, "draws": 2, "alternatives": 2}],
         "slot-by-slot": [
             {},
             {
@@ -163,7 +161,6 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
         "variance-network-ucb": [{**SMALL}],
     },
     "estimator": {
-        "autoregressive": [{**SMALL}],
         "classifier": [
             {
                 "classifier": "sklearn.linear_model.LogisticRegression",
@@ -196,11 +193,7 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
             {"hidden": 4, "latent": 2, "draws": 2, "shared_draws": False, "training": BRIEF},
             {"hidden": 4, "latent": 2, "draws": 2, "training": BRIEF, "memory": {"reservoir": 5}},
         ],
-        "denoising": [
-            {"hidden": 4, "noise_steps": 3, "draws": 3, "spread": 0.3, "training": BRIEF}
-        ],
         "softmax": [{**SMALL}],
-        "variational-continual": [{"estimator": {"kind": "softmax", **SMALL}}],
     },
     "strategy": {
         "clipped": [{"weight": 0.5}, {"weight": 1.0}, {}, {"weight": 1000000.0}],

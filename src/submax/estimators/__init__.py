@@ -10,13 +10,10 @@ ESTIMATORS: Registry[Estimator[Any]] = Registry(
     Estimator,  # type: ignore[type-abstract]  # a contract is abstract
     "estimator",
     {
-        "autoregressive": "submax.research.rivals.estimators:Autoregressive",
         "classifier": "submax.estimators.classifier:Classifier",
         "counting": "submax.estimators.counting:Counting",
         "cvae": "submax.estimators.network:CVAE",
-        "denoising": "submax.research.rivals.estimators:Denoising",
         "softmax": "submax.estimators.network:Softmax",
-        "variational-continual": "submax.research.rivals.estimators:VariationalContinual",
     },
 )
 

@@ -32,9 +32,6 @@ POLICIES: Registry[Policy[Any]] = Registry(
         "exp3-ix": "submax.research.beyond.adversarial:EXP3IX",
         "fitted-thompson": "submax.research.rivals.bayesian_arms:FittedThompson",
         "fourier-thompson": "submax.research.beyond.real_valued:FourierThompson",
-        "generative-policy-gradient": (
-            "submax.research.rivals.policy_gradient:GenerativePolicyGradient"
-        ),
         "gradient": "submax.policies.epsilon_greedy:Gradient",
         "greedy-regression": "submax.policies.greedy_regression:GreedyRegression",
         "gridded": "submax.research.beyond.real_valued:Gridded",
@@ -61,7 +58,6 @@ POLICIES: Registry[Policy[Any]] = Registry(
         "reward-conditioned": "submax.policies.reward_conditioned:RewardConditioned",
         "sample-average-sampling": "submax.research.rivals.neural:SampleAverageSampling",
         "sample-average-ucb": "submax.research.rivals.neural:SampleAverageUCB",
-        "slate-cvae": "submax.research.rivals.conditioned:SlateCVAE",
         "slot-by-slot": "submax.policies.slots:SlotBySlot",
         "tempered": "submax.policies.greedy_regression:Tempered",
         "thompson": "submax.policies.thompson:Thompson",

@@ -16,11 +16,11 @@ BY_DEFAULTS = (
         "cascade-kl-ucb",
     ),
     *("climbing-dropout-thompson", "doubly-robust-gradient", "dropout-thompson"),
-    *("exp3-ix", "fourier-thompson", "generative-policy-gradient", "gradient"),
+    *("exp3-ix", "fourier-thompson", "gradient"),
     *("hill-climbing-thompson", "imed", "kl-ucb", "linear-thompson", "linucb", "moss"),
     *("neural-thompson", "neural-ucb", "policy-gradient", "posterior-slots", "posterior-submax"),
     *("preference-optimization", "random", "relative-ucb", "sample-average-sampling"),
-    *("sample-average-ucb", "slate-cvae", "top-two-thompson"),
+    *("sample-average-ucb", "top-two-thompson"),
     *("track-and-stop", "ucb1", "variance-network-ucb"),
 )
 """Kinds whose preset has the name of the kind, and the defaults of all parameters."""
@@ -48,11 +48,6 @@ PRESETS: dict[str, Table] = {
     "rcp-softmax-converged": _conditioned(
         {"kind": "softmax", "hidden": 128, "training": {"steps": "converged"}}
     ),
-    "rcp-autoregressive-submax": _conditioned("autoregressive"),
-    "rcp-autoregressive-optimistic": _conditioned("autoregressive", "optimistic"),
-    "rcp-denoising-optimistic": _conditioned("denoising", "optimistic"),
-    "rcp-denoising-submax": _conditioned("denoising"),
-    "rcp-continual-submax": _conditioned("variational-continual"),
     "rcp-cvae-submax-by-slot": {"kind": "slot-by-slot", "estimator": "cvae"},
     "rcp-softmax-adaptive": {"kind": "slot-by-slot", "estimator": "softmax", "strategy": TRACKING},
     "rcp-cvae-adaptive": {"kind": "slot-by-slot", "estimator": "cvae", "strategy": TRACKING},

@@ -1,12 +1,12 @@
-"""Relatives of the reward-conditioned policy: advantages, Bayes' rule, slates."""
+"""Relatives of the reward-conditioned policy: advantages, and Bayes' rule."""
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from submax.core.arrays import Actions, Floats, Integers
-from submax.core.checks import BelowOne, Count, NonNegative, Probability, instance_of
+from submax.core.arrays import Actions, Floats
+from submax.core.checks import BelowOne, Count, instance_of
 from submax.core.conditioning import Estimator, Strategy, Table, normalized
 from submax.core.errors import InputError
 from submax.core.policy import Policy, PolicyTraits, TabularPolicy, restricted_state
@@ -15,7 +15,6 @@ from submax.core.rewards import Binary, Continuous
 from submax.core.serialization import serializable
 from submax.core.spaces import Arms, Choices
 from submax.estimators.network import Softmax
-from submax.models.memory import Buffer, Memory
 from submax.models.training_settings import Training
 from submax.policies.reward_conditioned import (
     RewardConditioned,
@@ -23,12 +22,8 @@ from submax.policies.reward_conditioned import (
     check_parts,
     restricted_belief,
 )
-from submax.research.rivals.policy_gradient import PolicyNetwork, PolicyNetworkPolicy
 from submax.research.rivals.value_networks import ValueBelief, reward_bounds, reward_shares
 from submax.strategies.weighted import SubMax, Tilted
-
-if TYPE_CHECKING:
-    from submax.research.rivals.designs import SlateCVAEDesign
 
 
 @serializable("advantage-conditioned-state")
@@ -289,114 +284,3 @@ def _between_levels(state: BayesReparameterizedState, value: Floats) -> Floats:
     first, last = state.levels[:, :1, None], state.levels[:, -1:, None]
     span = np.where(last > first, last - first, 1.0)
     return np.where(last > first, np.clip((mean - first) / span, 0.0, 1.0), 0.5)
-
-
-def slot_responses(values: ValueBelief, buffer: Buffer, alternatives: Integers) -> Floats:
-    """Return ρ_s = r / S + v(a) − (1/P) Σ_b v(b, a_{−s}) of every slot: ``[R, n, S]``.
-
-    v is the value network, S the number of slots, and b runs over the P choices of slot s in
-    ``alternatives [R, n, S, P]``; the other slots keep the choices of a. So a slot responds by
-    its share of the reward, and by what its choice is worth compared with other choices. It would
-    be a mistake to subtract v(a) from r, because the responses would then be highest if a bad
-    action was lucky. Rewards are scaled to the range from 0 to 1.
-    """
-    reward = reward_shares(values.problem.scale, buffer, buffer.reward)
-    predicted = values.values_of(buffer)
-    slots, count = alternatives.shape[2:]
-    found = np.empty((*reward.shape, slots))
-    for slot in range(slots):
-        others = np.zeros_like(reward)
-        for one in range(count):
-            action = buffer.action.copy()
-            action[..., slot] = alternatives[:, :, slot, one]
-            others += values.values_of(buffer._replace(action=action)) / count
-        found[..., slot] = reward / slots + predicted - others
-    return found
-
-
-BIN_EDGES = 5
-"""Number of quantiles of a slot's responses by which a response is encoded, as for rewards."""
-
-
-@dataclass(frozen=True)
-class SlateCVAE(PolicyNetworkPolicy):
-    """Learn p(a | c, ρ_1 … ρ_S) from responses ρ_s of the slots, and ask for a high one in each.
-
-    π(a | c) = (1/Z) Σ_z p(a | c, ρ*, z) with p the decoder of a CVAE, a softmax in each slot. z has
-    ``latent`` dimensions, Z is ``draws``, and the weight of the Kullback-Leibler term is
-    ``kl_weight``. ρ* is the ``quantile`` of the responses of each slot. The response of a slot is
-    its reward (`Feedback.slot_reward`) if it is known. Otherwise it is computed from the reward of
-    the joint action: by what the slot's choice is worth compared with ``alternatives`` random other
-    choices, by a value network (`slot_responses`). Decisions are made by ε / M + (1 − ε) π.
-
-    Reference: Jiang et al. (2019), List-CVAE.
-
-    *Departs from the paper:* if only the joint action has a reward, the responses of slots are
-    computed instead of being observed. The prior of z does not depend on the condition. The paper
-    embeds documents; here every slot has choices of its own.
-    """
-
-    latent: Count = 8
-    draws: Count = 5
-    kl_weight: NonNegative = 0.5
-    quantile: Probability = 0.99
-    alternatives: Count = 4
-
-    traits = PolicyTraits(trains_models=True)
-
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PolicyNetwork:
-        state = super().init(problem, replicas, rng)
-        # The buffer of slot rewards is like that of decisions, but for the width of its contexts.
-        as_context = Problem(problem.space, problem.space.slots, problem.scale)
-        return state._replace(
-            critic=ValueBelief.unlisted(problem, replicas, self.hidden),
-            slot_rewards=Buffer.empty(as_context, replicas),
-        )
-
-    def with_critic(
-        self, state: PolicyNetwork, feedback: Feedback, rng: np.random.Generator
-    ) -> PolicyNetwork:
-        """Return the state with a trained value network and with the rewards of slots."""
-        assert state.slot_rewards is not None, "init gives the state a buffer of slot rewards"
-        given = feedback.slot_reward
-        known = np.full(feedback.action.shape, np.inf) if given is None else given
-        known = np.where(np.isfinite(known), known, np.inf)
-        slot_rewards = state.slot_rewards.add(feedback._replace(context=known), Memory(), rng)
-        return super().with_critic(state, feedback, rng)._replace(slot_rewards=slot_rewards)
-
-    def design(self, problem: Problem) -> "SlateCVAEDesign":
-        from submax.research.rivals.designs import SlateCVAEDesign
-
-        return SlateCVAEDesign(
-            sizes=problem.space.choices,
-            reals=0,
-            context_width=problem.context_width,
-            reward_width=BIN_EDGES * problem.space.slots,
-            hidden=self.hidden,
-            latent=self.latent,
-            injection="modulation",
-            kl_weight=self.kl_weight,
-            components=0,
-        )
-
-    def columns(self, state: PolicyNetwork, rng: np.random.Generator) -> Floats:
-        return self.conditions(state, rng)[0]
-
-    def conditions(self, state: PolicyNetwork, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the encoded responses of every row, and those that decisions ask for."""
-        assert state.critic is not None, "init gives the state a critic"
-        buffer, sizes = state.buffer, state.problem.space.choices
-        shape = (*buffer.reward.shape, self.alternatives)
-        drawn = np.stack([rng.integers(size, size=shape) for size in sizes], axis=2)
-        responses = slot_responses(state.critic, buffer, drawn)
-        assert state.slot_rewards is not None, "init gives the state a buffer of slot rewards"
-        known = state.slot_rewards.context
-        responses = np.where(np.isfinite(known), known, responses)
-        columns, asked = [], []
-        for slot in range(len(sizes)):
-            response = np.where(buffer.weight > 0, responses[..., slot], 0.0)
-            scale = Continuous(quantiles=(0.0, self.quantile), bin_edges=BIN_EDGES)
-            encoding = scale.reward_encoding(response, buffer.weight)
-            columns.append(encoding.encoded(response))
-            asked.append(encoding.encoded(encoding.levels[:, -1:]))
-        return np.concatenate(columns, axis=-1), np.concatenate(asked, axis=-1)

@@ -2,7 +2,6 @@
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -11,38 +10,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from submax.models.networks.choices import SlotNetwork
-from submax.models.networks.densities import outputs
 from submax.models.nn.designs import (
     LEAST_STEPS,
-    CVAEDesign,
-    CVAEModel,
     Design,
     Example,
-    LikelihoodDesign,
     contiguous,
-    features,
-    log_density,
     log_prob,
     one_hot,
     slot_network,
 )
 from submax.models.nn.reward_injection import Dense, Network
-from submax.research.rivals.estimators import AutoregressiveNetwork, DenoisingNetwork, signal_shares
 from submax.research.rivals.value_networks import ValueNetwork
 
 
 class PolicyNetworkDesign(Design[Network]):
-    """The network of a policy: its inputs are a latent variable, if any, and the context."""
+    """The network of a policy p(a | c), a softmax in each slot."""
 
     hidden: int
+    reals = 0
 
-    def output(self, model: Network, latent: jax.Array, context: jax.Array) -> jax.Array:
-        """Return the outputs ``[O]`` for a latent ``[J]`` and a context ``[D]``."""
-        return model(jnp.concatenate([latent, context]), jnp.zeros(0))
+    def drawn(self, rng: np.random.Generator) -> Network:
+        return Network.drawn(self.context_width, sum(self.sizes), self.hidden, 0, "plain", rng)
 
-    def drawn_with(self, latent: int, outputs: int, rng: np.random.Generator) -> Network:
-        """Return a network with a latent variable of this width, and so many outputs."""
-        return Network.drawn(latent + self.context_width, outputs, self.hidden, 0, "plain", rng)
+    def output(self, model: Network, context: jax.Array) -> jax.Array:
+        """Return the logits ``[C]`` for a context ``[D]``."""
+        return model(context, jnp.zeros(0))
 
     def informed(self, model: Network, share: NDArray[np.float32]) -> Network:
         """Return the model with a head of zeros, so training begins at a uniform policy."""
@@ -52,16 +44,13 @@ class PolicyNetworkDesign(Design[Network]):
     def exported(
         self, model: Network, levels: NDArray[np.float32], latent: ArrayLike
     ) -> SlotNetwork:
-        """Return the network in numpy; ``levels [R, 1, 0]`` are empty, ``latent [R, 1, Z, J]``."""
+        """Return the network in numpy; ``levels [R, 1, 0]`` and ``latent`` are empty."""
         return slot_network(model, levels, latent)
 
 
 @dataclass(frozen=True)
 class PolicyDesign(PolicyNetworkDesign):
-    """The network of a policy π(a | c) = (1/Z) Σ_z p(a | c, z), with z ~ N(0, 1).
-
-    Without a latent variable (``latent`` 0 and ``draws`` 1) π is p, a softmax in each slot. Z is
-    ``draws``, and real-valued parts of an action have a mixture density of ``components``.
+    """The network of a policy π(a | c) that follows a gradient of the expected reward.
 
     The loss of a row with action a and context c is, with w = min(π(a | c) / q, W) held constant,
 
@@ -77,12 +66,8 @@ class PolicyDesign(PolicyNetworkDesign):
     """
 
     sizes: tuple[int, ...]
-    reals: int
     context_width: int
     hidden: int
-    latent: int
-    draws: int
-    components: int
     regularization: float
     largest_weight: float
     listed: int
@@ -92,58 +77,40 @@ class PolicyDesign(PolicyNetworkDesign):
         """The advantage, the logged log-probability, and the values of listed actions."""
         return 2 + self.listed
 
-    def drawn(self, rng: np.random.Generator) -> Network:
-        width = outputs(sum(self.sizes), self.reals, self.components)
-        return self.drawn_with(self.latent, width, rng)
-
     def losses(self, model: Network, batch: Example, key: jax.Array) -> jax.Array:
-        """Return the loss of each row, with draws of z and u of its own."""
-        keys = jax.random.split(key, 2)
-        rows = batch.reward.shape[0]
-        latent = jax.random.normal(keys[0], (rows, self.draws, self.latent))
-        uniform = jax.random.uniform(keys[1], (rows, len(self.sizes) + self.reals))
+        """Return the loss of each row, with a uniform action of its own."""
+        shape = (batch.reward.shape[0], len(self.sizes))
+        uniform = jax.random.uniform(jax.random.split(key)[1], shape)
+        actions = jnp.floor(uniform * jnp.asarray(self.sizes, jnp.float32))
 
-        def loss(example: Example, latent: jax.Array, uniform: jax.Array) -> jax.Array:
-            output = self._output_of_draws(model, latent, example)
-            spread = self.log_prob(output, self._uniform_action(uniform))
+        def loss(example: Example, uniform: jax.Array) -> jax.Array:
+            output = self.output(model, example.context)
+            spread = self.log_prob(output, uniform)
             return self.surrogate(output, example) - self.regularization * spread
 
-        return jax.vmap(loss)(batch, latent, uniform)
+        return jax.vmap(loss)(batch, actions)
 
     def held_out_losses(
         self, model: Network, batch: Example, share: jax.Array, key: jax.Array
     ) -> jax.Array:
         """Return minus the estimated reward of the policy, A w + Σ_b π(b) G(b), and no λ."""
-        latent = jax.random.normal(key, (self.draws, self.latent))
 
         def loss(example: Example) -> jax.Array:
-            output = self._output_of_draws(model, latent, example)
+            output = self.output(model, example.context)
             weight = self._weight(self.log_prob(output, example.action), example)
             return -example.reward[0] * weight - self._listed_value(output, example)
 
         return jax.vmap(loss)(batch)[:, None]
 
     def surrogate(self, output: jax.Array, example: Example) -> jax.Array:
-        """Return the loss without λ, of outputs ``[Z, O]`` for one row: a scalar."""
+        """Return the loss without λ, of logits ``[C]`` for one row: a scalar."""
         log_prob = self.log_prob(output, example.action)
         weight = jax.lax.stop_gradient(self._weight(log_prob, example))
         return -example.reward[0] * weight * log_prob - self._listed_value(output, example)
 
-    def _output_of_draws(self, model: Network, latent: jax.Array, example: Example) -> jax.Array:
-        """Return the outputs for each latent draw in the context of a row: ``[Z, J] -> [Z, O]``."""
-        return jax.vmap(lambda one: self.output(model, one, example.context))(latent)
-
     def log_prob(self, output: jax.Array, action: jax.Array) -> jax.Array:
-        """Return log π of an action ``[S]``, averaged over the draws of z: ``[Z, O] -> []``."""
-
-        def given(one: jax.Array) -> jax.Array:
-            chosen = log_prob(one, one_hot(action, self.sizes), self.sizes)
-            if not self.reals:
-                return chosen
-            numbers = action[len(self.sizes) :]
-            return chosen + log_density(one[sum(self.sizes) :], numbers, self.components)
-
-        return jax.nn.logsumexp(jax.vmap(given)(output)) - jnp.log(self.draws)
+        """Return log π of an action ``[S]`` from logits ``[C]``."""
+        return log_prob(output, one_hot(action, self.sizes), self.sizes)
 
     def _weight(self, log_prob: jax.Array, example: Example) -> jax.Array:
         """Return min(π / q, W)."""
@@ -154,18 +121,10 @@ class PolicyDesign(PolicyNetworkDesign):
         """Return Σ_b π(b | c) G(b), or 0 if no actions are listed."""
         if not self.listed:
             return jnp.zeros(())
-        parts, first = [], 0
-        for size in self.sizes:
-            parts.append(jax.nn.log_softmax(output[:, first : first + size]))
-            first += size
+        parts = jnp.split(output, np.cumsum(self.sizes)[:-1])
         listing = jnp.asarray(_listed_choices(self.sizes), dtype=output.dtype)
-        joint = jnp.exp(jnp.concatenate(parts, axis=1) @ listing.T).mean(axis=0)
+        joint = jnp.exp(listing @ jnp.concatenate([jax.nn.log_softmax(part) for part in parts]))
         return joint @ example.reward[2:]
-
-    def _uniform_action(self, uniform: jax.Array) -> jax.Array:
-        """Return an action ``[S]`` from uniform numbers: choices, then numbers from 0 to 1."""
-        choices = jnp.floor(uniform[: len(self.sizes)] * jnp.asarray(self.sizes, jnp.float32))
-        return jnp.concatenate([choices, uniform[len(self.sizes) :]])
 
 
 @functools.cache
@@ -192,15 +151,11 @@ class PreferenceDesign(PolicyNetworkDesign):
     context_width: int
     hidden: int
     strength: float
-    reals: int = 0
 
     @property
     def reward_width(self) -> int:  # type: ignore[override]  # computed from the other fields
         """The other context, the other action, the difference of log-probabilities, the sign."""
         return self.context_width + len(self.sizes) + 2
-
-    def drawn(self, rng: np.random.Generator) -> Network:
-        return self.drawn_with(0, sum(self.sizes), rng)
 
     def losses(self, model: Network, batch: Example, key: jax.Array) -> jax.Array:
         """Return the loss of each pair."""
@@ -209,8 +164,7 @@ class PreferenceDesign(PolicyNetworkDesign):
             context, action, _ = jnp.split(
                 example.reward, [self.context_width, self.context_width + len(self.sizes)]
             )
-            none = jnp.zeros(0)
-            first, second = (self.output(model, none, one) for one in (example.context, context))
+            first, second = (self.output(model, one) for one in (example.context, context))
             return self.pair_loss(first, second, example, action)
 
         return jax.vmap(loss)(batch)
@@ -229,250 +183,6 @@ class PreferenceDesign(PolicyNetworkDesign):
         self, model: Network, batch: Example, share: jax.Array, key: jax.Array
     ) -> jax.Array:
         return self.losses(model, batch, key)[:, None]
-
-
-@dataclass(frozen=True)
-class SlateCVAEDesign(CVAEDesign):
-    """The design of a CVAE whose encoded reward joins the encoded responses of all slots.
-
-    Reference: Jiang et al. (2019).
-    """
-
-    def held_out_losses(
-        self, model: CVAEModel, batch: Example, share: jax.Array, key: jax.Array
-    ) -> jax.Array:
-        """Return minus the evidence bound: responses of several slots cannot be listed."""
-        return self.losses(model, batch, key)[:, None]
-
-
-FIRST_DEVIATION = 0.05
-"""Standard deviation of the parameters when training begins: small beside Glorot's weights, so
-the first gradients are not mostly noise."""
-
-
-class VariationalModel(eqx.Module):
-    """The posterior N(``mean``, exp(``log_deviation``)²) of a network's parameters, and its prior.
-
-    Each of the first four fields has the form of the network. ``prior_share`` is the weight of the
-    divergence from the prior in the loss of one row. The prior and its weight are not trained.
-    """
-
-    mean: Any
-    log_deviation: Any
-    prior_mean: Any
-    prior_log_deviation: Any
-    prior_share: Any
-
-
-@dataclass(frozen=True)
-class VariationalDesign(Design[VariationalModel]):
-    """The design that maximizes E_q[log p(rows | θ)] − KL(q ‖ prior), with q and prior normal.
-
-    θ are the parameters of the ``network``, whose design has log p as minus its loss. The first
-    prior is N(0, s²) with s the ``prior_deviation``; later priors come with the parameters that
-    training starts from.
-
-    Reference: Nguyen et al. (2018); Blundell et al. (2015) for the gradient.
-    """
-
-    network: Design[Any]
-    prior_deviation: float
-
-    @property
-    def sizes(self) -> tuple[int, ...]:  # type: ignore[override]  # those of the network
-        """The numbers of choices of the slots."""
-        return self.network.sizes
-
-    @property
-    def reals(self) -> int:  # type: ignore[override]  # that of the network
-        """The number of real-valued parts of an action."""
-        return self.network.reals
-
-    @property
-    def context_width(self) -> int:  # type: ignore[override]  # that of the network
-        """The number of features of the context."""
-        return self.network.context_width
-
-    @property
-    def reward_width(self) -> int:  # type: ignore[override]  # that of the network
-        """The length of an encoded reward."""
-        return self.network.reward_width
-
-    def drawn(self, rng: np.random.Generator) -> VariationalModel:
-        mean = self.network.drawn(rng)
-
-        def alike(value: float) -> Any:
-            return jax.tree.map(lambda leaf: np.full(leaf.shape, value, np.float32), mean)
-
-        return VariationalModel(
-            mean,
-            alike(float(np.log(FIRST_DEVIATION))),
-            alike(0.0),
-            alike(float(np.log(self.prior_deviation))),
-            np.zeros((), dtype=np.float32),
-        )
-
-    def losses(self, model: VariationalModel, batch: Example, key: jax.Array) -> jax.Array:
-        """Return the loss of each row for one draw of θ, plus its share of the divergence."""
-        keys = jax.random.split(key, 2)
-        share = jax.lax.stop_gradient(model.prior_share)
-        losses = self.network.losses(drawn_network(model, keys[0]), batch, keys[1])
-        return losses + share * divergence(model)
-
-    def held_out_losses(
-        self, model: VariationalModel, batch: Example, share: jax.Array, key: jax.Array
-    ) -> jax.Array:
-        return self.network.held_out_losses(model.mean, batch, share, key)
-
-    def exported(
-        self, model: VariationalModel, levels: NDArray[np.float32], latent: ArrayLike
-    ) -> SlotNetwork:
-        """Return the network with the mean of the posterior as its parameters, in numpy."""
-        network: Any = self.network
-        return network.exported(model.mean, levels, latent)
-
-
-def drawn_network(model: VariationalModel, key: jax.Array) -> Any:
-    """Return the network with parameters drawn from the posterior: θ = μ + σ ε."""
-    mean, spread = _joined(model.mean), _joined(model.log_deviation)
-    # One draw for all parameters is compiled in a fraction of the time of many small ones.
-    vector = mean + jnp.exp(spread) * jax.random.normal(key, mean.shape)
-    leaves, structure = jax.tree.flatten(model.mean)
-    parts = jnp.split(vector, np.cumsum([leaf.size for leaf in leaves])[:-1])
-    shaped = [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
-    return jax.tree.unflatten(structure, shaped)
-
-
-def divergence(model: VariationalModel) -> jax.Array:
-    """Return KL(posterior ‖ prior), with no gradient by the prior: a scalar."""
-    prior = (model.prior_mean, model.prior_log_deviation)
-    prior_mean, prior_spread = (jax.lax.stop_gradient(_joined(part)) for part in prior)
-    mean, spread = _joined(model.mean), _joined(model.log_deviation)
-    square = jnp.exp(2 * (spread - prior_spread))
-    apart = ((mean - prior_mean) * jnp.exp(-prior_spread)) ** 2
-    return jnp.sum(prior_spread - spread + (square + apart - 1) / 2)
-
-
-def _joined(network: Any) -> jax.Array:
-    """Return all parameters of a network as one vector."""
-    return jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(network)])
-
-
-UNCONDITIONED = 0.2
-"""Share of rows whose reward is hidden in training, so the network also learns to predict an
-action without a reward; between the 0.1 and 0.25 that are common."""
-
-
-@dataclass(frozen=True)
-class DenoisingDesign(Design[Network]):
-    """The network x̂ that minimizes E ‖x̂(x_t, t, c, r) − x‖², x_t = √ᾱ_t x + √(1 − ᾱ_t) ε.
-
-    x are the numbers of an action between −1 and 1, the one-hot choices among them. t is uniform
-    from 1 to T = ``steps``, and ε is standard normal. In a share of the rows r is hidden, encoded
-    as zeros.
-
-    Reference: Ho et al. (2020); Ho and Salimans (2022) for hidden conditions.
-    """
-
-    sizes: tuple[int, ...]
-    reals: int
-    context_width: int
-    reward_width: int
-    hidden: int
-    steps: int
-    injection: str
-
-    @property
-    def action_width(self) -> int:
-        """Number of numbers that describe an action (W)."""
-        return sum(self.sizes) + self.reals
-
-    def drawn(self, rng: np.random.Generator) -> Network:
-        inputs = self.action_width + self.steps + self.context_width
-        shape = (self.hidden, self.reward_width, self.injection)
-        return Network.drawn(inputs, self.action_width, *shape, rng)
-
-    def losses(self, model: Network, batch: Example, key: jax.Array) -> jax.Array:
-        """Return the squared error of each row, for a step and a noise of its own."""
-        keys = jax.random.split(key, 3)
-        rows = batch.reward.shape[0]
-        step = jax.random.randint(keys[0], (rows,), 1, self.steps + 1)
-        noise = jax.random.normal(keys[1], (rows, self.action_width))
-        conditioned = jax.random.bernoulli(keys[2], 1 - UNCONDITIONED, (rows, 1))
-        masked = batch._replace(reward=batch.reward * conditioned)
-        return jax.vmap(self.loss, in_axes=(None, 0, 0, 0))(model, masked, step, noise)
-
-    def loss(
-        self, model: Network, example: Example, step: jax.Array, noise: jax.Array
-    ) -> jax.Array:
-        """Return the squared error of one row at a given step and noise: a scalar."""
-        clean = self.numbers(example.action)
-        share = jnp.asarray(signal_shares(self.steps), dtype=clean.dtype)[step]
-        noisy = jnp.sqrt(share) * clean + jnp.sqrt(1 - share) * noise
-        inputs = jnp.concatenate([noisy, jnp.eye(self.steps)[step - 1], example.context])
-        return jnp.sum((model(inputs, example.reward) - clean) ** 2)
-
-    def numbers(self, action: jax.Array) -> jax.Array:
-        """Return an action as numbers between −1 and 1: ``[S] -> [W]``."""
-        found = features(action, self.sizes)
-        choices = sum(self.sizes)
-        return jnp.concatenate([2 * found[:choices] - 1, found[choices:]])
-
-    def held_out_losses(
-        self, model: Network, batch: Example, share: jax.Array, key: jax.Array
-    ) -> jax.Array:
-        return self.losses(model, batch, key)[:, None]
-
-    def exported(
-        self, model: Network, levels: NDArray[np.float32], latent: ArrayLike
-    ) -> DenoisingNetwork:
-        """Return the network in numpy at levels ``[R, L, E]``; ``latent [R, 1, K, W]`` is noise."""
-        none = np.zeros((len(levels), 1, levels.shape[2]), dtype=np.float32)
-        conditions = np.concatenate([levels, none], axis=1)
-        ends = np.cumsum([self.action_width, self.steps])
-        noise, step, context, bias, *rest = model.folded(conditions, ends)
-        return DenoisingNetwork(*contiguous([noise, step + bias, context, *rest, latent]))
-
-
-@dataclass(frozen=True)
-class AutoregressiveDesign(LikelihoodDesign):
-    """π(a | c, r) = Π_s p(a_s | a_1 … a_{s−1}, c, r), trained by maximum likelihood.
-
-    For every slot s the network reads the one-hot choices of the slots before s (zeros for the
-    others), the one-hot s, the context and the reward; the logits of slot s count.
-    """
-
-    sizes: tuple[int, ...]
-    context_width: int
-    reward_width: int
-    hidden: int
-    injection: str
-    reals: int = 0
-
-    def drawn(self, rng: np.random.Generator) -> Network:
-        inputs = sum(self.sizes) + len(self.sizes) + self.context_width
-        shape = (self.hidden, self.reward_width, self.injection)
-        return Network.drawn(inputs, sum(self.sizes), *shape, rng)
-
-    def log_prob(self, model: Network, example: Example, reward: jax.Array) -> jax.Array:
-        slot_of = jnp.asarray(np.repeat(np.arange(len(self.sizes)), self.sizes))
-        slots = jnp.arange(len(self.sizes))[:, None]
-        chosen = one_hot(example.action, self.sizes)
-        before = jnp.where(slot_of < slots, chosen, 0.0)
-        context = jnp.broadcast_to(example.context, (len(self.sizes), self.context_width))
-        inputs = jnp.concatenate([before, jnp.eye(len(self.sizes)), context], axis=1)
-        logits = jax.vmap(model, in_axes=(0, None))(inputs, reward)
-        own = jnp.where(slot_of == slots, logits, -jnp.inf)
-        picked = jnp.where(slot_of == slots, chosen * logits, 0.0)
-        return picked.sum() - jax.nn.logsumexp(own, axis=1).sum()
-
-    def exported(
-        self, model: Network, levels: NDArray[np.float32], latent: ArrayLike
-    ) -> AutoregressiveNetwork:
-        """Return the network in numpy at levels ``[R, L, E]``; ``latent`` has width 0."""
-        ends = np.cumsum([sum(self.sizes), len(self.sizes)])
-        choices, slots, context, bias, *rest = model.folded(levels, ends)
-        return AutoregressiveNetwork(*contiguous([choices, slots + bias, context, *rest]))
 
 
 CONFIDENCE = (1.0, 0.5, 0.25, 0.125)

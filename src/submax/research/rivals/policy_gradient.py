@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.core.arrays import Actions, Booleans, Floats, Integers
+from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import Count, NonNegative, Positive, Probability
-from submax.core.conditioning import ConditionalDistribution
 from submax.core.errors import InputError, warn_of_divergence
 from submax.core.optional import require_extra
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
 from submax.core.serialization import serializable
-from submax.core.spaces import Choices, RealSpace, Space
+from submax.core.spaces import Choices
 from submax.models.memory import Buffer, Memory
 from submax.models.networks.choices import (
     DecodedChoices,
@@ -26,7 +25,6 @@ from submax.models.networks.choices import (
     joint_probabilities,
     parameters_where,
 )
-from submax.models.networks.densities import DecodedDensity, MixtureDensity, outputs
 from submax.models.training_settings import ContextScaling, Minibatches, Training
 from submax.policies.arm_statistics import by_rows
 from submax.research.rivals.value_networks import ValueBelief, reward_shares
@@ -64,17 +62,6 @@ class Advantages(NamedTuple):
     def above(self, baseline: Floats) -> Floats:
         """Return (reward − baseline) / deviation, with ``baseline [R, n]``."""
         return (self.reward - baseline) / self.deviation
-
-
-def weighted_advantages(scale: Scale, space: Space, buffer: Buffer) -> Floats:
-    """Return (r − b) / s and log q of every row, with b the mean reward: ``[R, rows, 2]``.
-
-    q is the probability of the logged action, or its density if real-valued parts are scaled to the
-    range from 0 to 1, as in networks.
-    """
-    advantages = Advantages.of(scale, buffer)
-    volume = space.log_volume if isinstance(space, RealSpace) else 0.0
-    return np.stack([advantages.above(advantages.mean), buffer.log_prob + volume], axis=-1)
 
 
 NUMBERS_AT_ONCE = 2**22
@@ -138,8 +125,7 @@ class PolicyNetwork(NamedTuple):
     """All feedback in a ``buffer``, the trained ``parameters``, and the network as plain arrays.
 
     The network has one level. ``scaling`` standardizes contexts for it; None if they are not
-    standardized. ``critic`` is a value network, for policies that have one. ``slot_rewards`` has
-    the rewards of slots in place of contexts, infinite if unknown, for policies that use them.
+    standardized. ``critic`` is a value network, for policies that have one.
     """
 
     problem: Problem
@@ -148,22 +134,15 @@ class PolicyNetwork(NamedTuple):
     network: SlotNetwork
     scaling: ContextScaling | None = None
     critic: ValueBelief | None = None
-    slot_rewards: Buffer | None = None
 
     @classmethod
     def empty(
-        cls,
-        problem: Problem,
-        replicas: int,
-        hidden: int,
-        draws: int = 1,
-        components: int = 0,
-        critic: ValueBelief | None = None,
+        cls, problem: Problem, replicas: int, hidden: int, critic: ValueBelief | None
     ) -> Self:
         """Return the network before any feedback: the policy is uniform."""
         require_extra("neural", "a policy network", "jax", "equinox", "optax")
-        width = outputs(sum(problem.space.choices), problem.space.reals, components)
-        network = SlotNetwork.silent(replicas, 1, draws, problem.context_width, hidden, width)
+        width = sum(problem.space.choices)
+        network = SlotNetwork.silent(replicas, 1, 1, problem.context_width, hidden, width)
         return cls(problem, Buffer.empty(problem, replicas), {}, network, None, critic)
 
     def restricted(self, choices: Choices) -> Self:
@@ -184,16 +163,12 @@ class PolicyNetwork(NamedTuple):
         training: Training,
         columns: Floats,
         news: Booleans,
-        latent: Floats,
-        levels: Floats,
         rng: np.random.Generator,
     ) -> Self:
         """Return the state with a network that is trained on all rows of the buffer.
 
         ``columns [R, rows, E]`` take the place of the encoded reward. Replicas that are not in
-        ``news [R]`` keep their network. ``latent [R, 1, Z, J]`` are the draws of the latent
-        variable that decisions use until the next update, and ``levels [R, 1, E]`` are the
-        conditions that decisions ask for; E is 0 for a network without conditions.
+        ``news [R]`` keep their network.
         """
         from submax.models.nn.training import restored, train
 
@@ -202,8 +177,8 @@ class PolicyNetwork(NamedTuple):
         rows = Minibatches.of(buffer, space.scaled(buffer.action), columns, scaling)
         start = self.parameters if training.continued and self.parameters else None
         trained = train(design, training, rows, rng, start)
-        asked = levels.astype(np.float32)
-        network = design.exported(restored(design, trained.parameters), asked, latent)
+        none = np.zeros((len(news), 1, 0), dtype=np.float32)
+        network = design.exported(restored(design, trained.parameters), none, none[:, :, None])
         warn_of_divergence(trained.diverged)
         # A replica without new rows, or whose training diverged, keeps its network if it has one.
         kept = news & ((trained.diverged < 0) | ~self._has_network)
@@ -218,25 +193,20 @@ class PolicyNetwork(NamedTuple):
         """Which replicas have a trained network, ``[R]``: without training all weights are 0."""
         return np.any(self.network.second_weight != 0, axis=(1, 2, 3))
 
-    def inputs(self, context: Floats) -> Floats:
-        """Return contexts as inputs of the network, standardized if ``scaling`` is set."""
-        return context if self.scaling is None else self.scaling.scaled(context).astype(np.float64)
-
-    def distribution(self, context: Floats, components: int) -> ConditionalDistribution:
-        """Return the policy in these contexts ``[R, n, D]``, as a distribution with one level."""
+    def by_choice(self, context: Floats) -> Floats:
+        """Return the probability of every choice, slot after slot: ``[R, 1, n, 1, C]``."""
         self.problem.check_context(context)
-        space, output = self.problem.space, self.network.logits(self.inputs(context))
-        if isinstance(space, RealSpace):
-            shape = (space.choices, space.reals, components)
-            return DecodedDensity(MixtureDensity.of(output, *shape), space)
-        return DecodedChoices(choice_probabilities(output, space.choices), space.choices)
+        if self.scaling is not None:
+            context = self.scaling.scaled(context).astype(np.float64)
+        return choice_probabilities(self.network.logits(context), self.problem.space.choices)
+
+    def distribution(self, context: Floats) -> DecodedChoices:
+        """Return the policy in these contexts ``[R, n, D]``, as a distribution with one level."""
+        return DecodedChoices(self.by_choice(context), self.problem.space.choices)
 
     def listed(self, context: Floats) -> Floats:
         """Return the probability of every joint action in each context: ``[R, n, M]``."""
-        self.problem.check_context(context)
-        sizes = self.problem.space.choices
-        output = self.network.logits(self.inputs(context))[:, 0]
-        return joint_probabilities(choice_probabilities(output, sizes), sizes)
+        return joint_probabilities(self.by_choice(context)[:, 0], self.problem.space.choices)
 
 
 ALL_ROWS = Memory()
@@ -250,8 +220,8 @@ processed in parts."""
 class PolicyNetworkPolicy(Policy[PolicyNetwork]):
     """Decide by a policy network: π(a | c) = ε / M + (1 − ε) p(a | c), with p the network.
 
-    M is the number, or the volume, of all actions, and ε is ``epsilon``: it bounds the importance
-    weights of later updates. The network has two layers of ``hidden`` units and is trained on all
+    M is the number of all actions, and ε is ``epsilon``: it bounds the importance weights of later
+    updates. The network has two layers of ``hidden`` units and is trained on all
     logged decisions as ``training`` says. A subclass says by which loss (``design``) and on which
     numbers (``columns``). Before the first feedback the policy is uniform.
     """
@@ -262,21 +232,6 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
 
     traits = PolicyTraits(trains_models=True, needs_propensities=True)
 
-    @property
-    def latent(self) -> int:
-        """The number of dimensions of the network's latent variable (J)."""
-        return 0
-
-    @property
-    def draws(self) -> int:
-        """The number of draws of the latent variable (Z)."""
-        return 1
-
-    @property
-    def components(self) -> int:
-        """Components of the density over real-valued parts; 0 if these are refused."""
-        return 0
-
     @abstractmethod
     def design(self, problem: Problem) -> Any:
         """Return the network design to train."""
@@ -285,35 +240,35 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
     def columns(self, state: PolicyNetwork, rng: np.random.Generator) -> Floats:
         """Return what the loss reads of every row of the buffer beside context and action."""
 
-    def conditions(self, state: PolicyNetwork, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return ``columns``, and the condition ``[R, 1, E]`` of decisions, which is empty here."""
-        return self.columns(state, rng), np.zeros((len(state.learned), 1, 0))
+    def critic(self, problem: Problem, replicas: int) -> ValueBelief | None:
+        """Return the value network that the policy learns from; none by default."""
+        return None
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PolicyNetwork:
-        if problem.space.reals and not self.components:
+        if problem.space.reals:
             raise InputError(
                 f"the {type(self).__name__} policy is made for choices, and {problem.space} is "
-                "real-valued: take generative-policy-gradient or rcp-cvae-submax"
+                "real-valued: take fourier-thompson or rcp-cvae-submax"
             )
-        return PolicyNetwork.empty(problem, replicas, self.hidden, self.draws, self.components)
+        return PolicyNetwork.empty(problem, replicas, self.hidden, self.critic(problem, replicas))
 
     def act(self, state: PolicyNetwork, context: Floats, rng: np.random.Generator) -> ChosenActions:
         shape, space = context.shape[:2], state.problem.space
 
-        def drawn(part: Floats) -> Actions:
-            return state.distribution(part, self.components).sample(0, 1, rng)[:, :, 0]
+        def drawn(part: Floats) -> Integers:
+            return state.distribution(part).sample(0, 1, rng)[:, :, 0]
 
         greedy = by_rows(drawn, self._rows_at_once(state), context)
         explores = (rng.random(shape) < self.epsilon) | ~state.learned[:, None]
         uniform = space.uniform(shape, rng)
-        action = np.where(explores[..., None], uniform, greedy).astype(space.dtype)
+        action = np.where(explores[..., None], uniform, greedy)
         return ChosenActions(action, self.log_prob(state, context, action))
 
-    def log_prob(self, state: PolicyNetwork, context: Floats, action: Actions) -> Floats:
+    def log_prob(self, state: PolicyNetwork, context: Floats, action: Integers) -> Floats:
         state.problem.check_action(action)
 
-        def prob(part: Floats, chosen: Actions) -> Floats:
-            return state.distribution(part, self.components).prob(chosen)[:, :, 0, 0]
+        def prob(part: Floats, chosen: Integers) -> Floats:
+            return state.distribution(part).prob(chosen)[:, :, 0, 0]
 
         found = by_rows(prob, self._rows_at_once(state), context, action[:, :, None])
         with np.errstate(divide="ignore"):
@@ -336,22 +291,12 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
                 f"the {type(self).__name__} policy needs the probability with which each action "
                 "was chosen, and log_prob is None: log it, or take a policy such as actor-critic"
             )
-        state = self.with_critic(state, feedback, rng)
+        if state.critic is not None:
+            critic = state.critic.trained(feedback, self.training, 0.0, rng)
+            state = state._replace(critic=critic)
         state = state._replace(buffer=state.buffer.add(feedback, ALL_ROWS, rng))
-        columns, levels = self.conditions(state, rng)
-        shape = (len(news), 1, self.draws, self.latent)
-        latent = rng.normal(size=shape)
-        design = self.design(state.problem)
-        return state.trained(design, self.training, columns, news, latent, levels, rng)
-
-    def with_critic(
-        self, state: PolicyNetwork, feedback: Feedback, rng: np.random.Generator
-    ) -> PolicyNetwork:
-        """Return the state with its value network, if there is one, trained on the feedback."""
-        if state.critic is None:
-            return state
-        critic = state.critic.trained(feedback, self.training, 0.0, rng)
-        return state._replace(critic=critic)
+        columns, design = self.columns(state, rng), self.design(state.problem)
+        return state.trained(design, self.training, columns, news, rng)
 
     def _mixed(self, state: PolicyNetwork, found: Floats) -> Floats:
         """Mix the probabilities of the network with the uniform ones; ``[R, ...]``."""
@@ -362,8 +307,7 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
 
     def _rows_at_once(self, state: PolicyNetwork) -> int:
         """Return how many contexts of each replica are processed together."""
-        space = state.problem.space
-        actions = 1 if space.reals else min(space.size, 2**20)
+        actions = min(state.problem.space.size, 2**20)
         numbers = state.network.first_bias.size + len(state.learned) * actions
         return max(1, DRAWN_AT_ONCE // numbers)
 
@@ -392,12 +336,8 @@ class GradientPolicy(PolicyNetworkPolicy):
 
         return PolicyDesign(
             sizes=problem.space.choices,
-            reals=problem.space.reals,
             context_width=problem.context_width,
             hidden=self.hidden,
-            latent=self.latent,
-            draws=self.draws,
-            components=self.components,
             regularization=self.regularization,
             largest_weight=self.largest_weight,
             listed=self.listed_actions(problem),
@@ -408,8 +348,8 @@ class GradientPolicy(PolicyNetworkPolicy):
 
         By default these are (r − b) / s and log q of every row: ``[R, rows, 2]``.
         """
-        problem = state.problem
-        return weighted_advantages(problem.scale, problem.space, state.buffer)
+        advantages = Advantages.of(state.problem.scale, state.buffer)
+        return np.stack([advantages.above(advantages.mean), state.buffer.log_prob], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -440,9 +380,8 @@ class CriticPolicy(GradientPolicy):
     It lists the joint actions, and so does the policy.
     """
 
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PolicyNetwork:
-        state = super().init(problem, replicas, rng)
-        return state._replace(critic=ValueBelief.empty(problem, replicas, self.hidden))
+    def critic(self, problem: Problem, replicas: int) -> ValueBelief:
+        return ValueBelief.empty(problem, replicas, self.hidden)
 
     def listed_actions(self, problem: Problem) -> int:
         return problem.space.size
@@ -507,32 +446,6 @@ class DoublyRobustGradient(CriticPolicy):
         assert state.critic is not None, "init gives the state a critic"
         residual = advantages.above(state.critic.values_of(state.buffer))
         return residual, state.buffer.log_prob
-
-
-@dataclass(frozen=True)
-class GenerativePolicyGradient(GradientPolicy):
-    """Follow the policy gradient of p(a | c) = (1/Z) Σ_z d(a | c, z), with d a decoder.
-
-    d is the decoder of a CVAE: a softmax in each slot, and a mixture density with ``components``
-    over real-valued parts. z ~ N(0, 1) has ``latent`` dimensions, and Z is ``draws``. The gradient
-    Σ_i w_i (r_i − b) ∇ log p(a_i | c_i) goes through the logarithm of the mean over z, with new
-    draws in every step; b is the mean reward, and w_i = min(p(a_i | c_i) / q_i, W) the importance
-    weight, with W the ``largest_weight``. λ = ``regularization`` is the weight of the divergence
-    from the uniform policy. Z draws are kept from one update to the next, so decisions have
-    exact probabilities. Decisions are made by π = ε / M + (1 − ε) p.
-
-    Reference: Cheng et al. (2022), who combine policy gradient with a generative network to place
-    and route chips; Williams (1992).
-
-    *Departs from the paper:* in the paper the policy that places is followed by a separate
-    generative network that routes, trained with discriminators. Here the generative network is the
-    policy itself, which the reward trains.
-    """
-
-    latent: Count = 8
-    draws: Count = 5
-    components: Count = 4
-    largest_weight: Positive = 10.0
 
 
 @dataclass(frozen=True)
