@@ -19,7 +19,6 @@ from submax import (
     make_policy,
     simulate,
 )
-from submax.environments.arms import SparseBernoulli
 from submax.environments.contextual import DriftingContextual
 from submax.research import Cascade, Dueling
 from submax.simulation.delays import BatchedRewards, Lag
@@ -73,15 +72,6 @@ def test_the_chances_of_a_rating_are_those_of_a_symmetric_dirichlet(concentratio
         assert stats.kstest(world[..., value].ravel(), prior.cdf).pvalue > 1e-6
 
 
-@pytest.mark.parametrize("kind", [Bernoulli, Gaussian, Poisson])
-def test_means_and_best_by_hand(kind):
-    environment, context = kind(3), np.zeros((2, 2, 0))
-    world = np.array([[0.1, 0.5, 0.9], [0.8, 0.2, 0.0]])
-    action = np.array([[0, 2], [1, 0]])[..., None]
-    assert environment.mean_reward(world, context, action).tolist() == [[0.1, 0.9], [0.2, 0.8]]
-    assert environment.best_reward(world, context).tolist() == [[0.9, 0.9], [0.8, 0.8]]
-
-
 def test_rewards_have_their_distribution_around_the_mean(seed):
     environment = Gaussian.of([-0.5, 2.0], 0.7)
     world = environment.reset(2, np.random.default_rng(seed))
@@ -113,29 +103,6 @@ def test_ratings_come_as_often_as_their_chances_say_and_have_their_mean(seed):
     mean = environment.mean_reward(chances, context, np.array([[0, 1], [1, 0]])[..., None])
     assert np.allclose(mean, [[-0.5, 4.0], [-1.0, 1.8]], rtol=0, atol=1e-12)
     assert np.allclose(environment.best_reward(chances, context), [[4.0, 4.0], [1.8, 1.8]])
-
-
-def test_so_many_arms_are_good_and_any_may_be(seed):
-    chances = SparseBernoulli(6, good=2, high=0.4, low=0.1).reset(2000, np.random.default_rng(seed))
-    good = chances == 0.4
-    assert (good.sum(axis=1) == 2).all()
-    assert (chances[~good] == 0.1).all()
-    # Each arm is good with probability 1/3; six arms, five standard errors.
-    assert np.abs(good.mean(axis=0) - 1 / 3).max() < 5 * np.sqrt(2 / 9 / 2000)
-
-
-@pytest.mark.parametrize("environment", [Bernoulli.of([0.9, 0.5]), Gaussian.of([0.9, 0.5], 0.0)])
-def test_regret_is_the_distance_of_the_given_means(environment):
-    trace = simulate(environment, make_policy("random"), observations=50, replicas=4, points=None)
-    worse = (trace.actions[..., 0] == 1).cumsum(axis=1)
-    np.testing.assert_allclose(trace.accumulated_regret, 0.4 * worse, atol=1e-12)
-    assert environment.shared
-
-
-def test_rewards_without_noise_are_the_given_means():
-    environment = Gaussian.of([2.0, -1.0], noise=0.0)
-    trace = simulate(environment, make_policy("random"), observations=30, replicas=3, points=None)
-    assert np.array_equal(trace.rewards, np.array([2.0, -1.0])[trace.actions[..., 0]])
 
 
 @pytest.mark.parametrize("kind", ["bernoulli", "gaussian"])
@@ -191,16 +158,6 @@ def test_probabilities_switch_after_every_period_and_only_then(seed):
         world = environment.advance(world, 1, rng)
     changed = [not np.array_equal(seen[t], seen[t - 1]) for t in range(1, 12)]
     assert [t for t in range(1, 12) if changed[t - 1]] == [4, 8]
-
-
-def test_a_long_step_is_many_short_ones(seed):
-    environment = SwitchingBernoulli(3, period=4)
-    rngs = [np.random.default_rng(seed) for _ in range(2)]
-    long, short = (environment.reset(2, rng) for rng in rngs)
-    long = environment.advance(long, 9, rngs[0])
-    for _ in range(9):
-        short = environment.advance(short, 1, rngs[1])
-    assert np.array_equal(environment.arm_means(long), environment.arm_means(short))
 
 
 def test_logistic_means_are_the_equation_and_products_have_the_spread(seed):
@@ -298,18 +255,6 @@ def test_preferences_follow_from_utilities():
         assert world[0, i, j] == pytest.approx(expected, abs=1e-12)
 
 
-def test_simulations_measure_regret_by_the_best_arm_and_not_by_rewards(seed):
-    # A uniform choice wins half of its duels, and its regret is the mean loss of all arms.
-    duels, decisions = Dueling(preferences=ORDERED), 400
-    trace = simulate(duels, make_policy("random"), observations=decisions, replicas=20, seed=seed)
-    lost = losses(ORDERED, "condorcet")
-    of_pairs = [(one + other) / 2 for one, other in itertools.product(lost, repeat=2)]
-    number = decisions * 20
-    error = np.std(of_pairs) * math.sqrt(number)
-    assert abs(trace.final_regret.sum() - number * np.mean(of_pairs)) < 5 * error
-    assert abs(trace.final_reward.sum() - number / 2) < 5 * math.sqrt(number / 4)
-
-
 # The means of slates, compared with a sum over all ways to click
 
 ITEMS, POSITIONS = 4, 3
@@ -340,13 +285,3 @@ def test_every_slate_has_the_mean_of_its_model_and_the_best_is_found(seed):
     np.testing.assert_allclose(
         environment.best_reward(world, context)[:, 0], np.max(expected, axis=1)
     )
-
-
-def test_a_cascade_pays_by_the_position_of_the_click():
-    environment, context = Cascade(3, 3), np.zeros((1, 3, 0))
-    slates = np.array([[[0, 1, 2], [1, 0, 2], [0, 0, 0]]])
-    # Items 1 and 2 are always clicked by whoever looks at them, item 0 never.
-    reward = environment.reward(
-        np.array([[0.0, 1.0, 1.0]]), context, slates, np.random.default_rng(0)
-    )
-    np.testing.assert_allclose(reward, [[2 / 3, 1.0, 0.0]])

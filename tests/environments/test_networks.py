@@ -11,7 +11,6 @@ from scipy.optimize import minimize_scalar
 
 from submax import Combinatorial, Contextual, DisjointContextual, DriftingContextual
 from submax.core.numerics import standard_error
-from submax.core.spaces import Slots
 from submax.environments import ENVIRONMENTS
 from submax.research.beyond.real_valued import Demand, Pricing, SmoothReward
 
@@ -118,17 +117,6 @@ def test_the_best_is_exact_for_outputs_of_one_sign_and_any_scale(sign, scale, se
     assert np.allclose(found, listed_best(environment, world, context), rtol=0, atol=error)
 
 
-@pytest.mark.parametrize("sizes", [(300,), (8, 4, 16)])
-def test_the_best_is_exact_where_choices_are_equal(sizes, seed):
-    environment = Combinatorial(sizes, dimension=3, shift=0.0, hidden=8)
-    world, context, _ = met(environment, 2, 5, seed)
-    same = np.repeat(world.choice_weight[:, :1], sum(sizes), axis=1)
-    for weight in (same, np.zeros_like(same)):
-        equal = world._replace(choice_weight=weight)
-        found = environment.best_reward(equal, context)
-        assert np.allclose(found, listed_best(environment, equal, context), rtol=0, atol=2.5e-12)
-
-
 def test_a_huge_space_has_means_and_no_best(seed):
     environment = Combinatorial(HUGE)
     world, context, rng = met(environment, 2, 50, seed)
@@ -195,18 +183,6 @@ def test_drift_keeps_the_variance_and_correlation_falls(moves, seed):
         assert abs(np.mean(new)) < 6 * np.sqrt(variance / old.size)
         assert abs(np.mean(new**2) - variance) < 6 * error
         assert abs(np.mean(old * new) - np.exp(-0.6) * variance) < 6 * error
-
-
-def test_the_best_is_the_best_arm_after_a_move_and_no_move_changes_nothing(seed):
-    environment = DriftingContextual(memory=10.0)
-    rng = np.random.default_rng(seed)
-    start = environment.reset(6, rng)
-    for old, new in zip(start, environment.advance(start, 0, rng), strict=True):
-        assert np.array_equal(old, new)
-    world = environment.advance(start, 20, rng)
-    context = environment.contexts(world, 5, rng)
-    best = environment.best_reward(world, context)
-    assert np.allclose(best, listed_best(environment, world, context), rtol=0, atol=1e-12)
 
 
 # Bump
@@ -276,44 +252,6 @@ def test_the_best_action_earns_exactly_one(environment, seed):
     assert np.array_equal(environment.best_reward(world, context), mean)
 
 
-@pytest.mark.parametrize("environment", SMOOTH, ids=repr)
-def test_no_action_of_a_dense_grid_earns_more_and_one_comes_near(environment, seed):
-    world, context, _ = met_smooth(environment, seed, rows=1)
-    line = np.linspace(0, 1, 101)
-    points = np.array(list(itertools.product(line, repeat=environment.dimensions)))
-    choices = Slots(environment.sizes).listing() if environment.sizes else np.zeros((1, 0))
-    action = np.concatenate(
-        [np.repeat(choices, len(points), axis=0), np.tile(points, (len(choices), 1))], axis=1
-    )
-    mean = environment.mean_reward(
-        world, np.repeat(context, len(action), axis=1), np.tile(action, (REPLICAS, 1, 1))
-    )
-    # A point of the grid is at most half a step away in each dimension.
-    lost = environment.dimensions * 0.005**2 / (2 * environment.width**2)
-    assert np.all(mean <= 1.0)
-    assert np.all(mean.max(axis=1) >= np.exp(-lost) - 1e-12)
-
-
-def test_one_choice_of_each_slot_is_the_best_and_any_can_be(seed):
-    environment = SmoothReward(sizes=(3, 1, 2))
-    world = environment.reset(300, np.random.default_rng(seed))
-    first, single, last = np.split(world.height, [3, 4], axis=1)
-    for heights in (first, single, last):
-        assert np.array_equal((heights == 1.0).sum(axis=1), np.ones(300))
-        assert len(np.unique(heights.argmax(axis=1))) == heights.shape[1]
-    assert world.height.min() >= 0.3
-
-
-def test_rewards_have_the_noise_that_is_asked_for(seed):
-    environment = SmoothReward(noise=0.7)
-    world, context, rng = met_smooth(environment, seed, rows=5000)
-    action = environment.problem.space.uniform((REPLICAS, 5000), rng)
-    outcome = environment.outcome(world, context, action, rng)
-    noise = outcome.reward - outcome.mean
-    assert abs(noise.mean()) < 6 * 0.7 / np.sqrt(noise.size)
-    assert abs(np.mean(noise**2) - 0.49) < 6 * 0.49 * np.sqrt(2 / noise.size)
-
-
 # Pricing
 
 
@@ -347,20 +285,6 @@ def test_the_best_price_is_that_of_a_numerical_search(environment, seed):
         assert best[replica, row] == pytest.approx(-found.fun, rel=1e-6)
         width = environment.high - environment.low
         assert price[replica, row] == pytest.approx(found.x, rel=0, abs=1e-5 * width)
-
-
-@pytest.mark.parametrize("level", [-30.0, -5.0, 5.0, 50.0, 1000.0])
-def test_a_best_price_outside_the_range_is_moved_to_its_end(level):
-    environment = Pricing(1.0, 2.0, 0)
-    for slope in (0.01, 1.0, 100.0):
-        world = Demand(np.array([level]), np.zeros((1, 0)), np.array([slope]))
-        context = np.zeros((1, 1, 0))
-        grid = np.linspace(1.0, 2.0, 1001)[None, :, None]
-        means = environment.mean_reward(world, np.zeros((1, 1001, 0)), grid)
-        best = environment.best_reward(world, context)[0, 0]
-        assert 1.0 <= environment.best_price(world, context)[0, 0] <= 2.0
-        assert means.max() <= best * (1 + 1e-12)
-        assert best == pytest.approx(means.max(), rel=1e-2)
 
 
 def test_where_arms_have_weights_of_their_own_no_fixed_arm_is_good(seed):

@@ -16,7 +16,7 @@ from submax import (
 )
 from submax.core.problem import Problem
 from submax.core.rewards import Continuous
-from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Slots
+from submax.core.spaces import Slots
 from submax.environments.tables import Classification
 from submax.research import Adversarial
 from submax.research.beyond.designs import Designs
@@ -112,50 +112,6 @@ def test_an_action_is_told_in_the_words_of_the_table(seed):
 
 
 @pytest.mark.parametrize(
-    ("values", "ordered"),
-    [
-        ([10, 9, -1], [-1, 9, 10]),
-        (["b", "10", "a", "9"], ["10", "9", "a", "b"]),
-        ([True, False], [False, True]),
-        (pa.array(["u", "t"]).dictionary_encode(), ["t", "u"]),
-    ],
-)
-def test_choices_are_sorted(tmp_path, values, ordered):
-    columns = {"x": values, "y": np.arange(len(values), dtype=np.float64)}
-    environment = Designs(written(tmp_path / "designs.parquet", columns))
-    assert environment.table.choices == (tuple(ordered),)
-    given = values.to_pylist() if isinstance(values, pa.Array) else values
-    assert every_mean(environment).tolist() == [given.index(value) for value in ordered]
-
-
-def test_noise_is_normal_and_takes_the_bounds_away(seed):
-    environment = Designs.of(measured(seed), noise=0.3)
-    assert environment.problem.scale == Continuous()
-    rng = np.random.default_rng(seed)
-    action = environment.problem.space.uniform((3, 5000), rng)
-    outcome = environment.outcome(3, np.zeros((3, 5000, 0)), action, rng)
-    noise = outcome.reward - outcome.mean
-    assert abs(noise.mean()) < 6 * 0.3 / np.sqrt(noise.size)
-    assert abs(np.mean(noise**2) - 0.09) < 6 * 0.09 * np.sqrt(2 / noise.size)
-
-
-def test_columns_are_equal_when_their_content_is(seed):
-    one = Designs.of(measured(seed))
-    assert one == Designs.of(measured(seed))
-    assert one != Designs.of(measured(seed), noise=0.1)
-    assert one != Designs.of({**measured(seed), "time": np.arange(12.0)})
-
-
-def test_more_rows_or_combinations_than_can_be_listed_are_refused():
-    rows = np.arange(MAX_ENUMERATED_ACTIONS + 1)
-    with raises_code("invalid-input"):
-        Designs.of({"x": rows, "v": rows})
-    columns = {f"x{slot}": np.arange(1000) for slot in range(10)}
-    with raises_code("invalid-input"):
-        Designs.of({**columns, "v": np.arange(1000.0)})
-
-
-@pytest.mark.parametrize(
     ("text", "parameter"),
     [
         ("x,y,v\n1,a,3\n1,b,4\n2,b,5\n", None),
@@ -202,11 +158,3 @@ def test_a_bad_file_is_refused(kind, tmp_path):
     for file in (str(tmp_path / "none.csv"), "table.txt", 3, str(broken)):
         with raises_code("invalid-input", "file"):
             _ = kind(file).problem
-
-
-@pytest.mark.parametrize(("name", "value"), [("noise", -0.1), ("minimize", 1)])
-def test_bad_parameters_are_refused(tmp_path, name, value, seed):
-    with raises_code("invalid-input", name):
-        Designs(written(tmp_path / "designs.csv", measured(seed)), **{name: value})
-    with raises_code("invalid-input", name):
-        Designs.of(measured(seed), **{name: value})

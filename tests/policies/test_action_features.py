@@ -48,17 +48,6 @@ def test_a_feature_that_relates_no_actions_is_left_out(useless):
     assert described_actions(arms(useless)) is None
 
 
-@pytest.mark.parametrize("problem", [Problem(Arms(5)), arms([1, 2])], ids=["no features", "two"])
-def test_without_features_or_with_two_actions_nothing_is_described(problem):
-    assert described_actions(problem) is None
-
-
-@pytest.mark.parametrize(("actions", "columns"), [(100, MOST_COLUMNS), (10, 5), (3, 1)])
-def test_there_are_at_most_half_as_many_columns_as_actions(actions, columns, seed):
-    numbers = np.random.default_rng((seed, 6)).normal(size=(30, actions))
-    assert described_actions(arms(*numbers)).shape == (actions, columns)
-
-
 PRICES = np.linspace(1.0, 3.0, 8)
 NEW = len(PRICES) - 1
 """The dearest action, which no row has."""

@@ -7,25 +7,19 @@ import pytest
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import betaln
 
-import submax
 from submax import (
     Arms,
     BatchedRewards,
-    Binary,
-    Box,
     Continuous,
-    Counts,
-    Discrete,
     Feedback,
     Lag,
-    Memory,
     Problem,
     Slots,
     make_policy,
 )
 from submax.estimators import Counting
 from submax.models.regression.logistic import DRAWS, _Regression
-from submax.policies import Gridded, PosteriorSlots, PosteriorSubMax, RewardConditioned
+from submax.policies import PosteriorSlots, PosteriorSubMax, RewardConditioned
 from submax.policies.adaptive import PredictiveMixture
 from submax.policies.regressions import LogisticSubMax
 from submax.simulation.simulate import Pending
@@ -175,76 +169,6 @@ def test_a_batch_is_given_out_in_lots(seed):
     np.testing.assert_allclose(log_prob, -np.log(900))
 
 
-@pytest.mark.parametrize(
-    ("scale", "reward"),
-    [(Binary(), 0.0), (Binary(), 1.0), (Continuous(), 3.0), (Counts(), 3.0)],
-    ids=repr,
-)
-def test_while_all_rewards_are_the_same_it_is_uniform(scale, reward, seed):
-    feedback = bernoulli_feedback(4, 50, seed)
-    same = feedback._replace(reward=np.full_like(feedback.reward, reward))
-    found = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(4), scale=scale), same, seed))
-    np.testing.assert_allclose(found, 0.25)
-
-
-@pytest.mark.parametrize(("low", "high"), [(-3.0, -1.0), (0.0, 50.0), (2.0, 2.5)])
-@pytest.mark.parametrize("rows", [0, 1, 80])
-def test_names_of_arms_and_the_two_rewards_do_not_matter(rows, low, high, seed):
-    feedback = bernoulli_feedback(5, 80, seed).rows(slice(0, rows))
-    expected = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(5)), feedback, seed))
-    moved = feedback._replace(reward=low + (high - low) * feedback.reward)
-    problem, name = Problem(Arms(5), scale=Discrete((low, high))), np.array([3, 0, 4, 1, 2])
-    found = listed(ADAPTIVE, taught(ADAPTIVE, problem, moved, seed))
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-    renamed = moved._replace(action=name[feedback.action])
-    found = listed(ADAPTIVE, taught(ADAPTIVE, problem, renamed, seed))
-    np.testing.assert_allclose(found[:, name], expected, atol=1e-4)
-
-
-def test_huge_counts_leave_the_bad_alone(seed):
-    arm, reward = np.array([[0, 0, 1, 1, 2, 2]])[..., None], np.array([[0.0, 1.0] * 3])
-    weight = np.array([[9e6, 1e6, 5e6, 5e6, 1.0, 1.0]])
-    feedback = Feedback(np.zeros((1, 6, 0)), arm, reward, None, weight)
-    found = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(3)), feedback, seed))[0]
-    assert found[0] == 0
-    assert found[2] > found[1]
-
-
-def test_on_a_grid_the_density_is_that_of_the_cell(seed):
-    box, policy = Box((0.0,), (20.0,)), Gridded(ADAPTIVE, points=4)
-    rng = np.random.default_rng((seed, 6))
-    action = box.uniform((2, 80), rng)
-    cell = np.floor(action[..., 0] / 5.0).astype(np.int64)
-    reward = (rng.random((2, 80)) < np.array([0.1, 0.5, 0.2, 0.3])[cell]) * 1.0
-    reward[:, :2] = [0, 1]
-    feedback = Feedback(np.zeros((2, 80, 0)), action, reward, None, np.ones((2, 80)))
-    state = policy.update(policy.record(policy.init(Problem(box), 2, rng), action), feedback, rng)
-    chosen, log_prob = policy.act(state, np.zeros((2, 50, 0)), rng)
-    for replica in range(2):
-        expected = slow(*tallied(cell[replica], reward[replica], 4), 80, 80)
-        there = np.floor(chosen[replica, :, 0] / 5.0).astype(np.int64)
-        np.testing.assert_allclose(np.exp(log_prob[replica]), expected[there] / 5, atol=1e-3)
-
-
-@pytest.mark.parametrize("asked", [2, 4])
-def test_on_moving_levels_shift_and_unit_of_the_rewards_do_not_matter(asked, seed):
-    feedback = bernoulli_feedback(5, 80, seed)
-    rng = np.random.default_rng((seed, 3))
-    reward = feedback.reward + rng.integers(0, 8, size=feedback.reward.shape)
-    found = []
-    for scale, given in (
-        (Continuous(asked=asked), reward),
-        (Continuous(low=-16.0, high=48.0, asked=asked), 4 * reward - 16),
-        (Counts(asked=asked), 2 * reward),
-    ):
-        problem = Problem(Arms(5), scale=scale)
-        state = taught(ADAPTIVE, problem, feedback._replace(reward=given), seed)
-        found.append(listed(ADAPTIVE, state))
-    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
-    np.testing.assert_allclose(found[2], found[0], atol=1e-6)
-    assert np.ptp(found[0], axis=-1).min() > 0
-
-
 def test_on_moving_levels_rewards_are_those_of_the_nearest(seed):
     feedback, rng = bernoulli_feedback(4, 80, seed), np.random.default_rng((seed, 4))
     reward = rng.normal(feedback.reward, 0.3)
@@ -330,16 +254,6 @@ def test_no_joint_action_is_listed(seed):
     assert np.isfinite(log_prob).all()
 
 
-def test_rewards_that_differ_by_rounding_teach_nothing():
-    policy, rng = PosteriorSlots(draws=4), np.random.default_rng(0)
-    problem = Problem(Slots((3, 3)), 0, Continuous())
-    action, nowhere = rng.integers(3, size=(1, 40, 2)), np.zeros((1, 40, 0))
-    reward = np.array([[0.3, 0.1 + 0.2] * 20])
-    feedback = Feedback(nowhere, action, reward, None, np.ones((1, 40)))
-    state = policy.update(policy.init(problem, 1, rng), feedback, rng)
-    np.testing.assert_allclose(policy.probabilities(state, nowhere[:, :1]), 1 / 9)
-
-
 # Posterior submax
 
 SMALL = PosteriorSubMax(features=24, draws=8)
@@ -398,14 +312,6 @@ def test_the_means_of_several_tables_are_those_of_each(depth, seed):
     np.testing.assert_allclose(mean_submax_of(contrasts, depth), expected, atol=1e-12)
 
 
-def test_equal_values_are_uniform_in_both_forms():
-    value = np.array([[0.3, 0.3, 0.3], [0.0, 1.0, 0.5]])
-    expected = np.array([[1 / 3, 1 / 3, 1 / 3], [0.0, 1.0, 0.0]])
-    np.testing.assert_allclose(submax_of(value, 2), expected)
-    contrasts = np.array([[0.0, 0.0, 0.0], [-0.5, 0.5, 0.0]])
-    np.testing.assert_allclose(mean_submax_of(contrasts, 2), expected.mean(axis=0))
-
-
 def test_a_policy_is_the_mean_over_the_draws_of_the_belief(seed):
     rng = np.random.default_rng(seed)
     context, action = rng.normal(size=(200, 4)), rng.integers(3, size=200)
@@ -451,35 +357,6 @@ def test_awkward_contexts_are_decided_in(what, seed):
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found.sum(axis=-1), 1.0)
     assert found[0, :, 2].min() > 0.5
-
-
-def test_equal_rewards_after_others_have_faded_do_no_harm(seed):
-    policy = PosteriorSubMax(features=24, memory=Memory(discount=0.9), rows=50)
-    rng = np.random.default_rng(seed)
-    context, action = rng.normal(size=(100, 2)), rng.integers(3, size=100)
-    state = taught_rows(policy, Problem(Arms(3), 2), context, action, action == 0, seed)
-    for _ in range(4):
-        state = policy.update(state, rows(context, action, np.ones(100)), rng)
-    assert np.isfinite(policy.probabilities(state, context[None])).all()
-
-
-def test_sure_rewards_are_not_unlearned(seed):
-    """In separate clusters the right arm always pays: what was learned must not be lost again."""
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(6, size=600)
-    points = 8 * np.vstack([np.eye(3, 4), -np.eye(3, 4)])[labels] + rng.normal(size=(600, 4))
-    trace = submax.simulate(
-        submax.Classification.of(points, labels),
-        PosteriorSubMax(features=48),
-        observations=2000,
-        replicas=2,
-        delay=BatchedRewards(50),
-        seed=seed,
-        points=None,
-    )
-    mistakes = trace.accumulated_regret
-    assert (mistakes[:, -1] - mistakes[:, 999]).max() <= 2
-    assert mistakes[:, -1].max() <= 120
 
 
 # Policies that are weighted by how well they predicted

@@ -33,7 +33,6 @@ from submax.policies import (
     FittedThompson,
     Gradient,
     PosteriorGreedy,
-    Random,
     Thompson,
 )
 from submax.policies.thompson import largest_beta
@@ -41,17 +40,6 @@ from submax.policies.ucb import divergence, upper_bound
 from submax.research.rivals.bayesian_arms import least_information_ratio, regret_and_information
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.problems import some_feedback
-
-
-def test_every_action_of_a_space_too_large_to_list_is_as_likely(seed):
-    space = Slots((10,) * 12)
-    policy, rng = Random(), np.random.default_rng(seed)
-    state = policy.init(Problem(space), 2, rng)
-    decision = policy.act(state, np.zeros((2, 2000, 0)), rng)
-    assert np.allclose(decision.log_prob, -12 * np.log(10))
-    for slot in range(12):
-        p_value = goodness_of_fit(decision.action[..., slot], np.full(10, 0.1))
-        assert p_value > SMALLEST_P_VALUE
 
 
 def slow_epsilon_greedy(batches, replica, arms, epsilon):
@@ -123,16 +111,6 @@ def test_preferences_follow_the_gradient_batch_by_batch(step, seed):
     assert np.allclose(found[:, 0], expected)
 
 
-def test_a_huge_step_does_not_overflow(seed):
-    problem, policy = Problem(Arms(3)), Gradient(1e6)
-    rng = np.random.default_rng(seed)
-    state = policy.init(problem, 2, rng)
-    for step in range(5):
-        state = policy.update(state, some_feedback(problem, 2, 10, seed + step), rng)
-    found = policy.probabilities(state, np.zeros((2, 1, 0)))
-    assert np.allclose(found.sum(axis=-1), 1)
-
-
 def taught(policy, arms, rows, seed):
     rng = np.random.default_rng((seed, arms))
     chance = rng.beta(1, 9, size=arms)
@@ -145,16 +123,6 @@ def taught(policy, arms, rows, seed):
 
 def listed(policy, state):
     return policy.probabilities(state, np.zeros((len(state.pulls), 1, 0)))
-
-
-def test_the_posterior_is_the_prior_plus_successes_and_failures(seed):
-    policy = Thompson(2.0, 5.0)
-    state, feedback = taught(policy, 4, 60, seed)
-    arm, reward = feedback.action[0, :, 0], feedback.reward[0]
-    a = np.array([2.0 + np.sum(reward[arm == k]) for k in range(4)])
-    b = np.array([5.0 + np.sum(1 - reward[arm == k]) for k in range(4)])
-    expected = largest_beta(a[None], b[None])
-    assert np.allclose(listed(policy, state)[:, 0], expected)
 
 
 @pytest.mark.parametrize(("arms", "rows"), [(2, 10), (10, 100), (500, 2000)])
@@ -339,16 +307,6 @@ def test_ties_are_broken_at_random_for_every_decision(policy, seed):
     np.testing.assert_allclose(decision.log_prob, math.log(0.2))
 
 
-@pytest.mark.parametrize("policy", [one for one in POLICIES if one.pending], ids=repr)
-def test_with_pending_pulls_a_first_batch_goes_round_in_a_random_order(policy, seed):
-    rng = np.random.default_rng(seed)
-    state = policy.init(Problem(Arms(5)), 200, rng)
-    decision = policy.act(state, np.zeros((200, 5, 0)), rng)
-    assert np.array_equal(np.sort(decision.action[..., 0]), np.tile(np.arange(5), (200, 1)))
-    assert goodness_of_fit(decision.action[:, 0, 0], np.full(5, 0.2)) > SMALLEST_P_VALUE
-    assert np.all(decision.log_prob == 0)
-
-
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_bounded_rewards_are_scaled(policy, seed):
     """Rewards of −1 and 3 decide like rewards of 0 and 1."""
@@ -450,18 +408,6 @@ def test_an_arm_is_as_likely_as_its_draw_is_the_largest(sharpness, seed):
     assert np.all(np.abs(share - found) <= ALLOWED * error + 1e-4)
 
 
-@pytest.mark.parametrize("scale", [Continuous(-2.0, 6.0), Discrete((-2.0, 0.0, 6.0))], ids=repr)
-def test_rewards_between_their_bounds_are_parts_of_a_success(scale, seed):
-    rng = np.random.default_rng(seed)
-    arm = rng.integers(4, size=(1, 50))
-    reward = rng.choice([-2.0, 0.0, 6.0], p=[0.6, 0.3, 0.1], size=(1, 50))
-    problem = Problem(Arms(4), scale=scale)
-    state = taught_by(FittedThompson(), problem, feedback_of(problem, arm, reward), seed)
-    a, b = slow_posterior(arm[0], (reward[0] + 2) / 8, 4)
-    np.testing.assert_allclose(state.a[0], a, rtol=1e-3)
-    np.testing.assert_allclose(state.b[0], b, rtol=1e-3)
-
-
 # Information directed
 
 
@@ -486,11 +432,6 @@ def test_no_mixture_of_two_arms_has_a_lower_ratio(arms, seed):
         assert best <= (mixed_regret**2 / mixed_information).min() * (1 + 1e-12)
 
 
-def test_without_information_the_arm_with_the_least_regret_is_taken():
-    found = least_information_ratio(np.array([0.2, 0.1, 0.1]), np.zeros(3))
-    assert found.tolist() == [0.0, 0.5, 0.5]
-
-
 def test_regret_and_information_of_draws_are_conditional_means(seed):
     drawn = np.random.default_rng(seed).random((50, 4))
     regret, information = regret_and_information(drawn)
@@ -503,27 +444,6 @@ def test_regret_and_information_of_draws_are_conditional_means(seed):
             for star in set(best.tolist())
         )
         assert information[arm] == pytest.approx(expected)
-
-
-def test_many_draws_agree_with_integrals_over_two_arms(seed):
-    """E[θ_1 | the first arm is best] and E[max] by quadrature, within six standard errors."""
-    one, other = stats.beta(3, 5), stats.beta(2, 2)
-    p_first = integrate.quad(lambda x: one.pdf(x) * other.cdf(x), 0, 1)[0]
-    given_first = integrate.quad(lambda x: x * one.pdf(x) * other.cdf(x), 0, 1)[0] / p_first
-    given_second = (one.mean() - p_first * given_first) / (1 - p_first)
-    expected = (
-        p_first * (given_first - one.mean()) ** 2 + (1 - p_first) * (given_second - one.mean()) ** 2
-    )
-    rng = np.random.default_rng(seed)
-    found = [
-        regret_and_information(
-            np.stack([rng.beta(3, 5, size=4000), rng.beta(2, 2, size=4000)], axis=1)
-        )[1][0]
-        for _ in range(40)
-    ]
-    error = np.std(found, ddof=1) / np.sqrt(40)
-    # The estimate of a variance of means is biased upwards by about 1 / draws.
-    assert abs(np.mean(found) - expected) < 6 * error + 2 * one.var() / 4000
 
 
 # Largest beta
@@ -578,17 +498,6 @@ def test_it_agrees_with_adaptive_quadrature_over_a_wide_range(arms, seed):
         assert np.allclose(found[row], by_quad(a[row], b[row]), rtol=0, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("arms", [2, 4])
-def test_it_agrees_with_adaptive_quadrature_where_all_means_agree(arms, seed):
-    rng = np.random.default_rng((seed, arms))
-    mean = rng.uniform(0.05, 0.95, size=(3, 1))
-    strength = np.exp(rng.uniform(0, np.log(1e4), size=(3, arms)))
-    a, b = mean * strength + 0.3, (1 - mean) * strength + 0.3
-    found = largest_beta(a, b)
-    for row in range(3):
-        assert np.allclose(found[row], by_quad(a[row], b[row]), rtol=0, atol=TOLERANCE)
-
-
 # The last are more than fit one chunk.
 @pytest.mark.parametrize(("rows", "arms"), [(5, 2), (5, 3), (5, 10), (5, 100), (5, 500), (30, 600)])
 def test_powers_of_uniform_numbers_have_a_closed_form(rows, arms, seed):
@@ -599,25 +508,11 @@ def test_powers_of_uniform_numbers_have_a_closed_form(rows, arms, seed):
     assert np.all(error < TOLERANCE)
 
 
-def test_two_sparse_variables_have_a_closed_form():
-    # 1 − Beta(1, b) is U^{1/b}: the first is the larger with chance b₂ / (b₁ + b₂).
-    grid = np.array([1.0, 2.0, 5.0, 11.0, 15.0, 17.0, 58.0, 100.0, 999.0, 1e4])
-    b = np.stack([side.ravel() for side in np.meshgrid(grid, grid)], axis=1)
-    expected = b[:, ::-1] / b.sum(axis=1, keepdims=True)
-    assert np.allclose(largest_beta(np.ones_like(b), b), expected, rtol=0, atol=TOLERANCE)
-
-
 @pytest.mark.parametrize("arms", [1, 2, 300])
 @pytest.mark.parametrize(("alpha", "beta"), [(0.3, 0.3), (1.0, 99.0), (3000.0, 7000.0)])
 def test_equal_variables_share_equally(arms, alpha, beta):
     found = largest_beta(np.full((2, arms), alpha), np.full((2, arms), beta))
     assert np.allclose(found, 1 / arms, rtol=1e-12)
-
-
-def test_two_leaders_among_many_have_their_chances():
-    a = np.array([[55.0, 1.0] + [3.0] * 10 + [1.0] * 10])
-    b = np.array([[56.0, 0.7] + [6000.0] * 10 + [9000.0] * 10])
-    assert np.allclose(largest_beta(a, b)[0, :2], by_quad(a[0], b[0])[:2], rtol=0, atol=TOLERANCE)
 
 
 def test_probabilities_sum_to_one_and_rows_do_not_meet(seed):

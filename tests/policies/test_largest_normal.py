@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from submax.research.rivals import neural as module
 from submax.research.rivals.neural import largest_normal
 
 TOLERANCE = 1e-8
@@ -70,35 +69,3 @@ def test_known_numbers_win_against_what_lies_below():
     assert np.allclose(found, expected, rtol=0, atol=TOLERANCE)
     means, deviations = np.array([[1.0, 3.0], [-100.0, 0.0]]), np.array([[0.0, 0.0], [0.0, 1.0]])
     assert largest_normal(means, deviations).tolist() == [[0.0, 1.0], [0.0, 1.0]]
-
-
-def test_differences_far_smaller_than_the_means_count():
-    found = largest_normal(np.array([1e6, 1e6 + 1e-6]), np.array([1e-6, 1e-7]))
-    gap = (1e6 + 1e-6) - 1e6
-    expected = special.ndtr(gap / np.hypot(1e-6, 1e-7))
-    assert np.isclose(found[1], expected, rtol=0, atol=TOLERANCE)
-
-
-@pytest.mark.parametrize("arms", [3, 100, 1000])
-@pytest.mark.parametrize("decades", [0, 3, 12])
-def test_finer_panels_change_nothing(arms, decades, seed, monkeypatch):
-    rng = np.random.default_rng((seed, arms, decades))
-    deviation = 10 ** rng.uniform(-decades, 0, size=(4, arms))
-    mean = rng.normal(size=(4, arms)) * np.array([0.0, 0.01, 1.0, 5.0])[:, None]
-    found = largest_normal(mean, deviation)
-    assert np.all(found >= 0)
-    assert np.allclose(found.sum(axis=-1), 1, rtol=0, atol=1e-9)
-    monkeypatch.setattr(module, "PANEL_WIDTH", module.PANEL_WIDTH / 5)
-    assert np.all(np.abs(found - largest_normal(mean, deviation)).sum(axis=-1) < 1e-9)
-
-
-def test_chunks_and_groups_of_equal_variables_change_nothing(seed, monkeypatch):
-    kind = np.random.default_rng(seed).integers(3, size=(3, 4, 9))
-    mean, deviation = np.array([0.0, 0.3, 0.3])[kind], np.array([1.0, 0.5, 0.2])[kind]
-    found = largest_normal(mean, deviation)
-    # As good as equal, and yet no two of them are.
-    apart = largest_normal(mean + 1e-13 * np.arange(9), deviation)
-    assert np.allclose(found, apart, rtol=0, atol=1e-11)
-    assert np.allclose(found[1, 2], largest_normal(mean[1, 2], deviation[1, 2]), atol=1e-13)
-    monkeypatch.setattr(module, "NUMBERS_PER_CHUNK", 700)
-    assert np.allclose(found, largest_normal(mean, deviation), rtol=0, atol=1e-13)

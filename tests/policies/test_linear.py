@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, special
 
 import submax
-from submax import Arms, Continuous, Discrete, Feedback, Problem, Slots
+from submax import Arms, Continuous, Feedback, Problem, Slots
 from submax.core.registry import references_user_code
 from submax.policies import GreedyRegression, HillClimbingThompson, LinearThompson, LinUCB, Tempered
 from submax.research.rivals.climbing import Hills, SlotEffects, SlotRegression, climbed
@@ -208,75 +208,12 @@ def test_a_row_moves_the_posterior_to_the_matching_normals(problem, reward, seed
     assert np.allclose(found.variance[0], expected[1], rtol=0, atol=1e-8)
 
 
-def test_active_effects_are_the_ones_of_the_written_out_vector():
-    effects = SlotEffects((2, 1, 3))
-    for action in Slots((2, 1, 3)).listing():
-        sparse = np.zeros(effects.count)
-        sparse[effects.active(action)] = 1.0
-        assert np.array_equal(sparse, features(effects, action))
-    for sizes in ((3,), (2, 3), (4, 1, 2, 5)):
-        # The choices of an action have the prior variance together.
-        effects = SlotEffects(sizes)
-        active = effects.active(np.zeros(len(sizes), dtype=np.int64))
-        assert np.isclose(effects.prior_variances(0.8)[active[1:]].sum(), 0.8)
-
-
-def test_a_weight_multiplies_what_a_row_adds_to_the_precision(seed):
-    effects = SlotEffects(JOINT.space.choices)
-    prior = SlotRegression.prior(effects, 1, 1.0)
-    once, thrice = (
-        prior.add(effects, JOINT, one_row([1, 2, 0], 1.0, weight=weight)) for weight in (1.0, 3.0)
-    )
-    added = 1 / once.variance - 1 / prior.variance
-    assert np.allclose(1 / thrice.variance - 1 / prior.variance, 3 * added)
-    moved = once.mean / once.variance
-    assert np.allclose(thrice.mean / thrice.variance, 3 * moved)
-
-
-def test_only_the_highest_level_is_a_success():
-    problem = Problem(Arms(2), scale=Discrete((0.0, 1.0, 2.0)))
-    effects = SlotEffects(problem.space.choices)
-    prior = SlotRegression.prior(effects, 1, 1.0)
-    rise = [
-        prior.add(effects, problem, one_row([0], reward)).mean[0, 0]
-        for reward in (0.0, 1.0, 1.4, 1.6, 2.0)
-    ]
-    assert np.array_equal(np.sign(rise), [-1, -1, -1, 1, 1])
-
-
-def test_rare_rewards_are_believed_after_few_rows(seed):
-    rng = np.random.default_rng(seed)
-    problem = Problem(Slots((2, 4, 8, 16, 32)))
-    effects = SlotEffects(problem.space.choices)
-    replicas, rows = 40, 200
-    feedback = some_feedback(problem, replicas, rows, seed)
-    rare = np.tile(np.arange(rows) < rows // 20, (replicas, 1)).astype(np.float64)
-    feedback = feedback._replace(reward=rng.permuted(rare, axis=1))
-    found = SlotRegression.prior(effects, replicas, 1.0).add(effects, problem, feedback)
-    replica = np.arange(replicas)[:, None, None]
-    active = effects.active(feedback.action)
-    deviation = np.sqrt(1 + found.variance[replica, active].sum(axis=-1))
-    predicted = special.ndtr(found.mean[replica, active].sum(axis=-1) / deviation).mean()
-    assert found.mean[:, 0].mean() < -1.4
-    assert 0.035 < predicted < 0.08
-
-
 def enumerated(effects, weights, space):
     """The best action of each weight vector and all heights, by listing."""
     listing = space.listing()
     active = effects.active(listing)[:, 1:] - 1
     heights = weights[:, active].sum(axis=-1)
     return listing[heights.argmax(axis=-1)], heights
-
-
-def test_the_climb_is_exact_where_effects_add_up(seed):
-    rng, space = np.random.default_rng(seed), Slots((2, 3, 1, 4))
-    effects = SlotEffects(space.sizes)
-    weights = rng.normal(size=(50, effects.count - 1)).astype(np.float32)
-    weights[:, 10:] = 0
-    hills = Hills(effects, weights)
-    best, _ = enumerated(effects, weights, space)
-    assert np.array_equal(climbed(hills, rng.integers(space.sizes, size=(50, 1, 4)), 1), best)
 
 
 def test_no_single_change_improves_where_the_climb_ends(seed):
@@ -312,31 +249,6 @@ def test_it_learns_among_more_actions_than_can_be_listed(seed):
     after = policy.act(state, np.zeros((1, 200, 0)), rng)
     assert np.allclose(policy.log_prob(state, np.zeros((1, 200, 0)), after.action), after.log_prob)
     assert np.mean(after.action[..., 0] < 15) > 0.6
-
-
-def test_it_finds_a_good_joint_action(seed):
-    # Rewards of 5 % for most; every right choice adds to the score, a right pair even more.
-    rng = np.random.default_rng(seed)
-    sizes, replicas, rows = (2, 4, 8, 6), 4, 300
-    problem, policy = Problem(Slots(sizes)), HillClimbingThompson(draws=100)
-
-    def chance(action):
-        right = action == 1
-        return special.ndtr(-1.8 + 0.4 * right.sum(axis=-1) + 0.6 * (right[..., 2] & right[..., 3]))
-
-    state = policy.init(problem, replicas, rng)
-    earned = []
-    for _ in range(12):
-        decision = policy.act(state, np.zeros((replicas, rows, 0)), rng)
-        expected = chance(decision.action)
-        earned.append(expected.mean())
-        reward = (rng.random(expected.shape) < expected).astype(np.float64)
-        feedback = Feedback(
-            np.zeros((replicas, rows, 0)), decision.action, reward, None, np.ones(reward.shape)
-        )
-        state = policy.update(state, feedback, rng)
-    assert earned[0] < 0.15
-    assert earned[-1] > 0.4
 
 
 def test_a_single_decision_after_each_update_has_the_distribution_of_the_pool(seed):

@@ -14,7 +14,6 @@ from submax import (
     Mixed,
     Problem,
     Slots,
-    TabularBelief,
     make_policy,
 )
 from submax.estimators import CVAE, Counting
@@ -118,12 +117,6 @@ def test_every_policy_of_the_package_is_written_as_a_table(policy):
     assert make_policy(json.loads(as_text)) == policy
 
 
-def test_only_parameters_that_differ_from_the_default_are_written():
-    assert PolicySpecification.of(Thompson()).data == {"kind": "thompson"}
-    nested = PolicySpecification.of(Gridded(Thompson(beta=9.0)))
-    assert nested.data == {"kind": "gridded", "policy": {"kind": "thompson", "beta": 9.0}}
-
-
 def test_a_class_that_can_be_imported_is_named_by_its_module():
     specification = PolicySpecification.of(Imported(beta=2.0))
     assert specification.data == {"kind": f"{__name__}:Imported", "beta": 2.0}
@@ -218,13 +211,6 @@ def test_it_is_refused(policy, problem):
         policy.init(problem, 1, np.random.default_rng(0))
 
 
-def test_bounds_make_a_problem_acceptable():
-    rng = np.random.default_rng(0)
-    bounded = Problem(Slots((2, 2)), scale=Continuous(low=0.0, high=1.0))
-    HillClimbingThompson().init(bounded, 1, rng)
-    FourierThompson(points=128).init(Problem(Box((0.0, 0.0), (1.0, 1.0))), 1, rng)
-
-
 def test_parts_of_another_kind_are_refused():
     for policy in (RewardConditioned, SlotBySlot):
         with raises_code("invalid-input"):
@@ -243,9 +229,3 @@ def test_feedback_without_propensities_is_refused_where_they_are_needed(policy, 
     feedback = some_feedback(problem, 1, 5, seed)._replace(log_prob=None)
     with raises_code("invalid-input"):
         policy.update(policy.init(problem, 1, rng), feedback, rng)
-
-
-def test_a_listed_belief_of_another_shape_is_refused():
-    for levels, listed in (((2, 2), (2, 4, 2, 5)), ((2,), (2, 4, 2, 3))):
-        with raises_code("invalid-input"):
-            TabularBelief(Arms(3), np.zeros(levels), np.zeros((2, 4, 2)), np.zeros(listed))

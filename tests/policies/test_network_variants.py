@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from submax import Arms, Continuous, Discrete, Problem, Training
+from submax import Arms, Continuous, Problem, Training
 from submax.core.policy import restricted_state
 from submax.estimators import Counting, Softmax
 from submax.policies import AdvantageConditioned, BayesReparameterized, RewardConditioned
-from submax.strategies import Optimistic, Tilted
+from submax.strategies import Tilted
 from submax.testing.problems import some_contexts, some_feedback
 
 pytestmark = pytest.mark.xdist_group("ValueBelief")
@@ -78,29 +78,3 @@ def test_conditioned_probabilities_follow_by_bayes_rule(policy, state, problem, 
     among = policy.table(restricted_state(policy, state, ((0, 2),)), context).probabilities
     kept = table.probabilities[..., [0, 2]]
     np.testing.assert_allclose(among, kept / kept.sum(axis=-1, keepdims=True), rtol=1e-6)
-
-
-def test_submax_is_the_behaviour_times_the_positive_advantage(policy, state, problem, seed):
-    """π(a) ∝ p(a | c) max(v(a, c) − Σ_b p(b | c) v(b, c), 0); see docs/explanation/theory.md."""
-    context = some_contexts(problem, 4, 30, seed)
-    behaviour = policy.estimator.belief(state.behaviour, context).prob_of_all()[:, :, 0]
-    values = state.rewards.values(context)
-    mean = (behaviour * values).sum(axis=-1, keepdims=True)
-    mass = behaviour * np.maximum(values - mean, 0)
-    expected = mass / mass.sum(axis=-1, keepdims=True)
-    np.testing.assert_allclose(policy.probabilities(state, context), expected, atol=1e-9)
-
-
-def test_several_levels_have_the_mean_that_the_network_predicts(seed):
-    problem = Problem(Arms(4), scale=Discrete((-1.0, 0.0, 3.0)))
-    policy = BayesReparameterized(Optimistic(), Counting(), hidden=4, training=BRIEF)
-    rng = np.random.default_rng(seed)
-    feedback = some_feedback(problem, 4, 40, seed)
-    state = policy.update(policy.init(problem, 4, rng), feedback, rng)
-    context = np.zeros((4, 1, 0))
-    table = policy.table(state, context)
-    behaviour = policy.estimator.belief(state.behaviour, context).prob_of_all()[:, :, 0]
-    joint = table.probabilities * table.prior[..., None] / behaviour[:, :, None]
-    mean = (joint * table.levels[..., None]).sum(axis=2)
-    expected = -1 + 4 * state.rewards.values(context)
-    np.testing.assert_allclose(mean, expected, atol=0.02)

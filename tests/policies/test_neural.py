@@ -10,7 +10,6 @@ from submax.policies import (
     ActorCritic,
     AdvantageConditioned,
     BayesReparameterized,
-    ClimbingDropoutThompson,
     ClimbingEpsilonGreedy,
     DoublyRobustGradient,
     DropoutThompson,
@@ -41,25 +40,6 @@ def test_the_highest_value_has_all_but_epsilon(learned, training, problem, value
         expected = np.full(3, 0.1)
         expected[np.argmax(values)] += 0.7
         assert np.allclose(found[replica, row], expected)
-
-
-@pytest.fixture(scope="module")
-def ucb_state(learned, training):
-    return learned(NeuralUCB(hidden=8, training=training))
-
-
-@pytest.mark.parametrize("width", [0.0, 0.1, 100.0])
-def test_the_highest_bound_is_taken(width, ucb_state, problem, seed):
-    context = some_contexts(problem, 4, 30, seed)
-    logit, deviation = ucb_state.scores(context)
-    found = NeuralUCB(width, hidden=8).probabilities(ucb_state, context)
-    for replica, row in np.ndindex(4, 30):
-        bounds = [
-            logit[replica, row, arm] + width * deviation[replica, row, arm] for arm in (0, 1, 2)
-        ]
-        assert found[replica, row, np.argmax(bounds)] == pytest.approx(
-            1 / bounds.count(max(bounds))
-        )
 
 
 def test_the_probability_is_that_of_drawn_values(learned, training, problem, table, seed):
@@ -176,15 +156,6 @@ def test_no_change_of_one_slot_improves_the_end_of_a_climb(seed):
         assert better_neighbours(belief, context, end, mask) == 0
 
 
-def test_climbs_from_every_action_find_the_best_one(seed):
-    belief, rng = random_belief(seed), np.random.default_rng(seed)
-    context = rng.normal(size=(REPLICAS, 20, 2))
-    end = climbed_actions(belief, context, np.stack([PROBLEM.space.listing()] * REPLICAS), 50)
-    value = belief.logits(context)
-    chosen = np.take_along_axis(value, PROBLEM.space.index(end)[..., None], axis=-1)[..., 0]
-    np.testing.assert_allclose(chosen, value.max(axis=-1), atol=1e-5)
-
-
 def feedback_of(rng, rows=60):
     """Rows in which the last choice of the last slot is paid."""
     action = PROBLEM.space.uniform((REPLICAS, rows), rng)
@@ -206,23 +177,6 @@ def test_epsilon_greedy_explores_with_its_probability(seed):
     error = np.sqrt(0.7125 * 0.2875 / greedy.size)
     assert abs(share - (0.7 + 0.3 / 24)) < 6 * error
     assert np.array_equal(policy.log_prob(state, context, action), log_prob)
-
-
-def test_dropout_thompson_decides_by_the_share_of_its_masks(seed):
-    rng = np.random.default_rng(seed)
-    policy = ClimbingDropoutThompson(0.3, masks=4, hidden=HIDDEN, training=TRAINING)
-    state = policy.update(policy.init(PROBLEM, REPLICAS, rng), feedback_of(rng), rng)
-    context = np.repeat(rng.normal(size=(REPLICAS, 1, 2)), 400, axis=1)
-    action = policy.act(state, context, rng).action
-    prob = np.exp(policy.log_prob(state, context, action))
-    assert np.allclose(prob * 4, np.rint(prob * 4))
-    for replica in range(REPLICAS):
-        _, first, times = np.unique(
-            PROBLEM.space.index(action[replica]), return_index=True, return_counts=True
-        )
-        expected = prob[replica, first]
-        error = np.sqrt(expected * (1 - expected) / 400) + 1e-12
-        assert np.all(np.abs(times / 400 - expected) < 6 * error)
 
 
 # Value networks with an estimate of their own error

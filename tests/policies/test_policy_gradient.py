@@ -13,7 +13,6 @@ from submax.policies import (
     ActorCritic,
     DoublyRobustGradient,
     PolicyGradient,
-    PreferenceOptimization,
 )
 from submax.research.rivals.designs import PreferenceDesign
 from submax.research.rivals.policy_gradient import NearPairs
@@ -131,17 +130,6 @@ def test_with_an_exact_critic_every_row_has_the_exact_gradient(gradients):
     np.testing.assert_allclose(rows, np.broadcast_to(expected, rows.shape), rtol=1e-4, atol=1e-5)
 
 
-def test_columns_are_standardized_rewards_and_propensities(seed):
-    feedback = some_feedback(PROBLEM, 2, 12, seed)
-    state = POLICY.init(PROBLEM, 2, np.random.default_rng(seed))
-    state = state._replace(buffer=state.buffer.add(feedback, Memory(), None))
-    columns = POLICY.columns(state, np.random.default_rng(seed))
-    away = feedback.reward - feedback.reward.mean(axis=1, keepdims=True)
-    spread = feedback.reward.std(axis=1, keepdims=True)
-    np.testing.assert_allclose(columns[..., 0], away / np.where(spread > 0, spread, 1.0))
-    np.testing.assert_allclose(columns[..., 1], feedback.log_prob)
-
-
 @pytest.mark.parametrize("kind", [ActorCritic, DoublyRobustGradient])
 def test_columns_hold_residuals_and_values_of_the_critic(kind, problem, training, seed):
     """Rewards and propensities reach the actor of ActorCritic by its critic alone."""
@@ -214,17 +202,3 @@ def test_partners_are_the_nearest_with_another_reward(problem, seed):
         apart = [np.sum((context[other] - context[row]) ** 2) for other in others]
         assert pairs.partner[replica, row] == others[int(np.argmin(apart))]
         assert pairs.sign[replica, row] == (1 if mine[row] > 0 else -1)
-
-
-def test_columns_describe_the_partner(seed):
-    problem = Problem(Slots((2, 3)), context_width=2)
-    policy, rng = PreferenceOptimization(hidden=4), np.random.default_rng(seed)
-    feedback = some_feedback(problem, 2, 8, seed)
-    state = policy.init(problem, 2, rng)
-    state = state._replace(buffer=state.buffer.add(feedback, Memory(), rng))
-    columns = policy.columns(state, rng)
-    for replica, row in np.argwhere(columns[..., -1]):
-        logged = feedback.log_prob[replica]
-        partner = np.abs(logged - (logged[row] - columns[replica, row, 4])).argmin()
-        expected = feedback.action[replica, partner]
-        assert columns[replica, row, 2:4].tolist() == expected.tolist()

@@ -6,7 +6,7 @@ from scipy import stats
 
 from submax import Arms, Box, Continuous, Feedback, Mixed, Problem, Slots
 from submax.estimators import Counting
-from submax.policies import EpsilonGreedy, FourierThompson, Gridded, RewardConditioned, Thompson
+from submax.policies import EpsilonGreedy, FourierThompson, Gridded, RewardConditioned
 from submax.research.beyond.real_valued import Cells, FourierStatistics
 from submax.strategies import LinearProgram, Optimized
 from submax.testing.assertions import SMALLEST_P_VALUE
@@ -47,18 +47,6 @@ def test_draws_have_mean_and_covariance_of_the_regression(seed):
         assert np.all(np.abs(away) < CLEAR * np.sqrt(variance / count))
         error = np.sqrt((np.outer(variance, variance) + covariance**2) / (count - 1))
         assert np.all(np.abs(np.cov(drawn[replica].T) - covariance) < CLEAR * error)
-
-
-def test_draws_are_from_the_prior_until_rewards_differ(seed):
-    rng, count = np.random.default_rng(seed), 20000
-    drawn = FourierStatistics.empty(1, 2).draws(count, 1.5, 0.5, rng)[0]
-    covariance = 1.5**2 / 0.5 * np.eye(2)
-    assert np.all(np.abs(drawn.mean(axis=0)) < CLEAR * np.sqrt(np.diag(covariance) / count))
-    error = np.sqrt((4.5**2 + covariance**2) / (count - 1))
-    assert np.all(np.abs(np.cov(drawn.T) - covariance) < CLEAR * error)
-    ones = np.ones((1, 30))
-    equal = FourierStatistics.empty(1, 3).add(rng.normal(size=(1, 30, 3)), 0.75 * ones, ones)
-    np.testing.assert_allclose(equal.draws(5, 1e-12, 1.0, rng), 0.0, atol=1e-9)
 
 
 def feature(policy, state, context, action, seed):
@@ -163,24 +151,6 @@ def test_the_density_is_that_of_the_definition(rows, seed):
         assert found[replica, row] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("space", [Arms(4), Slots((2, 3))], ids=repr)
-@pytest.mark.parametrize("inner", [EpsilonGreedy(0.2), Thompson(), RewardConditioned()], ids=repr)
-def test_on_a_finite_space_it_is_the_other_policy(space, inner, seed):
-    problem, gridded = Problem(space), Gridded(inner, points=3)
-    feedback = some_feedback(problem, 3, 40, seed)
-    context = np.zeros((3, 20, 0))
-    plain, cut = (taught_by(policy, problem, feedback, seed) for policy in (inner, gridded))
-    decisions = [
-        policy.act(state, context, np.random.default_rng((seed, 3)))
-        for policy, state in ((inner, plain), (gridded, cut))
-    ]
-    assert np.array_equal(decisions[0].action, decisions[1].action)
-    action = decisions[0].action
-    assert np.array_equal(
-        inner.log_prob(plain, context, action), gridded.log_prob(cut, context, action)
-    )
-
-
 @pytest.mark.parametrize("strategy", [Optimized(), LinearProgram()], ids=repr)
 def test_propensities_reach_the_other_policy_as_those_of_cells(strategy, seed):
     rng, points = np.random.default_rng(seed), 4
@@ -218,15 +188,6 @@ def test_cells_divide_the_space(space, points, seed):
     assert space.contains(action)
     assert np.array_equal(cells.of(action), every)
     assert cells.log_volume + np.log(cells.listed.size) == pytest.approx(space.log_measure)
-
-
-def test_the_cell_of_each_action_by_hand():
-    cells = Cells(Mixed((3,), (-1.0,), (1.0,)), 4)
-    action = np.array([[2, -1.0], [0, -0.51], [0, -0.5], [1, 0.49], [1, 0.5], [2, 1.0]])
-    assert cells.of(action).tolist() == [[2, 0], [0, 0], [0, 1], [1, 2], [1, 3], [2, 3]]
-    assert cells.centers()[[0, -1]].tolist() == [[0, 0.125], [2, 0.875]]
-    strangers = np.array([[0, -3.0], [0, 7.0], [0, np.nan], [0, np.inf], [0, -np.inf]])
-    assert cells.listed.contains(cells.of(strangers))
 
 
 def test_points_within_a_cell_are_uniform(seed):

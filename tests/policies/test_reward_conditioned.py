@@ -8,7 +8,6 @@ from refusals import raises_code
 
 from submax import (
     Arms,
-    Box,
     Continuous,
     Counts,
     Discrete,
@@ -193,7 +192,6 @@ def test_levels_that_are_equal_exhaust_the_proposals(seed):
 BRIEF = Training(steps=40, batch=32, learning_rate=0.02)
 SOFTMAX = Softmax(hidden=8, training=BRIEF)
 SMALL_NETWORK = CVAE(hidden=8, latent=2, draws=3, training=BRIEF)
-TRILLION = Slots((10,) * 12)
 BY_SOFTMAX = pytest.param(SOFTMAX, Tracking(0.3), marks=pytest.mark.xdist_group("Softmax"))
 BY_CVAE = pytest.param(SMALL_NETWORK, SubMax(), marks=pytest.mark.xdist_group("CVAE"))
 
@@ -249,29 +247,6 @@ def test_with_one_slot_it_is_the_policy_that_lists(estimator, strategy, seed):
     assert np.ptp(found, axis=-1).min() > 0
 
 
-@pytest.mark.parametrize(
-    ("estimator", "strategy"),
-    [BY_SOFTMAX, pytest.param(*BY_CVAE.values, marks=[*BY_CVAE.marks, pytest.mark.soak])],
-    ids=lambda one: type(one).__name__,
-)
-def test_a_trillion_actions_have_exact_probabilities(estimator, strategy, seed):
-    problem, policy = Problem(TRILLION, context_width=2), SlotBySlot(estimator, strategy)
-    state = taught_slots(policy, problem, some_feedback(problem, 2, 80, seed), seed)
-    context = some_contexts(problem, 2, 50, seed)
-    action, log_prob = policy.act(state, context, np.random.default_rng((seed, 1)))
-    assert TRILLION.contains(action)
-    np.testing.assert_allclose(log_prob, policy.log_prob(state, context, action))
-    # Where all slots but one are kept, its choices share out what the others leave.
-    slots = policy.choices(state, context)
-    for slot in range(12):
-        changed = np.repeat(action[:, :, None], 10, axis=2)
-        changed[..., slot] = np.arange(10)
-        rows, alike = np.repeat(context, 10, axis=1), changed.reshape(2, 500, 12)
-        found = policy.log_prob(state, rows, alike).reshape(2, 50, 10)
-        chosen = np.take_along_axis(slots[slot], action[..., slot, None], axis=2)[..., 0]
-        np.testing.assert_allclose(np.exp(found).sum(axis=-1), np.exp(log_prob) / chosen)
-
-
 @pytest.mark.xdist_group("CVAE")
 @pytest.mark.parametrize("estimator", [SOFTMAX, SMALL_NETWORK], ids=lambda one: type(one).__name__)
 def test_networks_say_of_choices_what_they_say_of_joint_actions(estimator, seed):
@@ -286,19 +261,6 @@ def test_networks_say_of_choices_what_they_say_of_joint_actions(estimator, seed)
             with_it = space.listing()[:, slot] == choice
             expected = listed[..., with_it].sum(axis=-1)
             np.testing.assert_allclose(found[..., choice], expected, rtol=1e-6)
-
-
-def test_smoothing_counts_once_for_each_choice_and_not_for_each_joint_action(seed):
-    """Rewards are rare, the better choice was taken most: joint smoothing would hide it."""
-    space, rng = Slots((8,) * 5), np.random.default_rng(seed)
-    action = space.uniform((1, 20_000), rng)
-    popular = rng.random((1, 20_000, 5)) < 0.5
-    action = np.where(popular, 3, action)
-    reward = (rng.random((1, 20_000)) < np.where(action[..., 0] == 3, 0.09, 0.03)) * 1.0
-    feedback = Feedback(np.zeros((1, 20_000, 0)), action, reward, None, np.ones((1, 20_000)))
-    for policy in (SlotBySlot(), SlotBySlot(Counting("fitted"), Tracking())):
-        state = taught_slots(policy, Problem(space), feedback, seed)
-        assert policy.choices(state, np.zeros((1, 1, 0)))[0][0, 0, 3] > 0.95
 
 
 @pytest.mark.parametrize("smoothing", [1.0, "fitted"])
@@ -318,27 +280,8 @@ def test_evidence_is_what_was_counted_of_the_slot(smoothing, seed):
         )
 
 
-def test_each_slot_finds_its_best_choice_where_a_joint_step_is_spread_thin(seed):
-    """Five slots of eight: 32768 joint actions, of which 2000 rows say nothing one by one."""
-    space, rng = Slots((8,) * 5), np.random.default_rng(seed)
-    problem = Problem(space)
-    action = space.uniform((8, 2000), rng)
-    good = (action == 3).sum(axis=-1)
-    reward = (rng.random((8, 2000)) < 0.1 + 0.15 * good) * 1.0
-    feedback = Feedback(np.zeros((8, 2000, 0)), action, reward, None, np.ones((8, 2000)))
-    right = {}
-    for policy in (SlotBySlot(Counting(1.0)), RewardConditioned(Counting(1.0))):
-        state = taught_slots(policy, problem, feedback, seed)
-        drawn = policy.act(state, np.zeros((8, 200, 0)), np.random.default_rng((seed, 3))).action
-        right[type(policy)] = (drawn == 3).mean()
-    # By slot the share of the right choice is Δ / (Δ + noise): most of the mass.
-    assert right[SlotBySlot] > 2 * right[RewardConditioned]
-    assert right[SlotBySlot] > 0.5
-
-
 # Unlisted
 
-NUMBERS_NETWORK = CVAE(hidden=4, latent=2, draws=2, training=Training(steps=6, batch=8))
 SCALES = [Continuous(), Counts(), Discrete((0.0, 1.0, 2.0))]
 
 
@@ -367,24 +310,6 @@ def test_where_all_rewards_are_equal_choice_is_uniform(
     for replica in range(2):
         fit = goodness_of_fit(action[replica, :, 0], np.full(3, 1 / 3))
         assert fit > SMALLEST_P_VALUE
-
-
-@pytest.mark.xdist_group("CVAE")
-@pytest.mark.parametrize("strategy", [SubMax(), Advantage()], ids=repr)
-def test_the_same_with_a_network_over_numbers(strategy, seed):
-    rng = np.random.default_rng(seed)
-    policy = RewardConditioned(NUMBERS_NETWORK, strategy)
-    problem = Problem(Box((0.0,), (4.0,)), context_width=1, scale=Continuous())
-    state = policy.init(problem, 2, rng)
-    state = policy.update(state, all_equal(problem, 40, rng), rng)
-    context = rng.normal(size=(2, 300, 1))
-    with counted_fallbacks() as counts:
-        action = policy.act(state, context, rng).action
-    assert counts == []
-    assert goodness_of_fit(action[..., 0].astype(np.int64), np.full(4, 0.25)) > SMALLEST_P_VALUE
-    found = policy.density(state, context, action)
-    assert np.array_equal(found.log_prob, np.full((2, 300), -np.log(4.0)))
-    assert not found.known.any()
 
 
 class NeverSolved(Optimistic):

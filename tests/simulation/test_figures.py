@@ -144,20 +144,6 @@ def marks(axes):
     return {names[float(line.get_ydata()[0])]: line for line in lines}
 
 
-def test_doubtful_numbers_have_hollow_marks_and_a_line_in_the_legend(forest):
-    axes = forest(estimate("one", "ips", 0.6), estimate("one", "dr", 0.7, "a warning"))
-    found = marks(axes)
-    assert {name: float(line.get_xdata()[0]) for name, line in found.items()} == {
-        "ips": 0.6,
-        "dr": 0.7,
-    }
-    hollow = {name: line.get_markerfacecolor() == "white" for name, line in found.items()}
-    assert hollow == {"ips": False, "dr": True}
-    assert len(axes.figure.legends[0].get_texts()) == 2
-    axes = forest(estimate("one", "ips", 0.6))
-    assert len(axes.figure.legends[0].get_texts()) == 1
-
-
 def test_intervals_are_drawn_from_end_to_end(forest):
     axes = forest(estimate("one", "ips", 0.6, low=0.2, high=0.7))
     ends = [tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2]
@@ -199,18 +185,6 @@ def test_a_bar_goes_from_the_tenth_to_the_ninetieth_percentile_of_the_errors(off
     low, middle, high = np.quantile(values - TRUTH, [0.1, 0.5, 0.9])
     assert line.get_ydata() == pytest.approx([middle])
     assert ends.get_segments()[0][:, 1] == pytest.approx([low, high])
-
-
-def test_there_is_a_panel_for_each_configuration_and_a_mark_for_each_policy(offline):
-    panels = offline(
-        (file, policy, estimator, 0.5)
-        for file in ("iris", "wine", "digits")
-        for policy in ("random", "linucb")
-        for estimator in ("ips", "dr")
-    )
-    assert [axes.get_title() for axes in panels] == ["iris", "wine", "digits"]
-    assert [bar.get_label() for bar in panels[0].containers] == ["random", "linucb"]
-    assert [one.get_text() for one in panels[0].get_xticklabels()] == ["ips", "dr"]
 
 
 def test_what_cannot_be_drawn_is_refused(traces):

@@ -8,7 +8,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from refusals import raises_code
@@ -27,7 +26,6 @@ from submax.simulation.results import (
 )
 from submax.simulation.runner import (
     SINGLE_THREAD,
-    dask_executor,
     local_executor,
     run_cell,
     run_study,
@@ -221,12 +219,6 @@ def test_no_jobs_are_refused():
         pass
 
 
-def test_missing_dask_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with raises_code("missing-extra"), dask_executor("tcp://127.0.0.1:1"):
-        pass
-
-
 # Fallbacks
 
 BATCH, REPLICAS = 60, 4
@@ -326,33 +318,3 @@ def test_a_parquet_file_without_pyarrow_and_a_missing_file_are_refused(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with raises_code("missing-extra"):
         ResultTable.read(tmp_path, "finals")
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        *(3, -1.5, True, "täglich", None, np.int64(4), np.float64("nan")),
-        np.array([1.0, np.nan]),
-        np.array([1, 2], np.uint8),
-        np.array(["2026-11-01", "2026-11-02"], "datetime64[D]"),
-        np.array(["a", None], object),
-        np.array([True, False]),
-        np.arange(8.0)[::4],
-    ],
-    ids=repr,
-)
-def test_columns_have_the_types_and_values_of_pyarrow(values, tmp_path):
-    write_table(tmp_path, "finals", [{"step": np.arange(2), "value": values}])
-    column = pq.read_table(tmp_path / "finals.parquet")["value"]
-    many = isinstance(values, np.ndarray)
-    expected = pa.array(values) if many else pa.repeat(pa.scalar(values), 2)
-    assert column.type == expected.type
-    # As texts, since no number is equal to NaN.
-    assert repr(column.to_pylist()) == repr(expected.to_pylist())
-
-
-@pytest.mark.parametrize("values", [np.arange(2), np.ones((3, 2)), np.ones(4, np.bool_)], ids=repr)
-def test_columns_that_do_not_fit_the_rows_are_refused_and_nothing_is_left(values, tmp_path):
-    with pytest.raises(pa.ArrowInvalid):
-        write_table(tmp_path, "finals", [{"step": np.arange(3), "regret": values}])
-    assert list(tmp_path.iterdir()) == []

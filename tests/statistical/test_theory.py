@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.optimize import brentq
-from scipy.special import logsumexp, xlogy
+from scipy.special import xlogy
 
 from submax.core.conditioning import (
     FIRST_ROUND,
@@ -27,7 +27,6 @@ from submax.estimators.counting import Counting, fitted_smoothing
 from submax.policies import make_policy
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.policies.slots import SlotBySlot
-from submax.policies.ucb import upper_bound
 from submax.simulation.delays import BatchedRewards
 from submax.simulation.simulate import simulate
 from submax.strategies.tracking import Divergence, Tracking, confidence, persistence
@@ -134,17 +133,6 @@ def test_clipped_policies_are_one_family(seed):
         expected = mass / mass.sum(axis=1, keepdims=True)
         assert np.allclose(Clipped(weight).probabilities(table), expected)
     assert np.allclose(Clipped(1.0).probabilities(table), Optimistic().probabilities(table))
-
-
-def test_the_family_ends_in_submax(seed):
-    logging, value, mean, table = worlds(np.random.default_rng(seed), 300)
-    limit = SubMax().probabilities(table)
-    total = np.sum(logging * np.maximum(value - mean, 0), axis=1)
-    for weight in (1e3, 1e5, 1e7):
-        # With k = k_λ: g/k is (v − v̄ + 1/k)₊, so that no mass moves by more than q / k.
-        slack = 2 / (weight / mean[:, 0] + (weight - 1) / (1 - mean[:, 0])) / total
-        distance = np.abs(Clipped(weight).probabilities(table) - limit).sum(axis=1)
-        assert np.all(distance <= slack + 1e-9)
 
 
 def test_the_value_does_not_fall_as_the_weight_rises(seed):
@@ -335,149 +323,6 @@ def test_without_smoothing_an_arm_without_reward_is_dropped_for_ever(values, pul
     assert stats.binomtest(dropped, replicas, expected).pvalue > FALSE_ALARM
 
 
-def test_the_bounds_of_the_walk_close_on_the_probability_for_ever():
-    for values, pulls, smoothing in (((0.5, 0.4), 5, 1), ((0.1, 0.05), 20, 0.1)):
-        found = [stuck(values, pulls, smoothing, further) for further in (0, 30, 100, 300)]
-        for (before, low, high), (after, lower, upper) in itertools.pairwise(found):
-            assert after <= before + 1e-12
-            assert low - 1e-12 <= lower <= upper <= high + 1e-12
-        probability, low, high = found[-1]
-        assert low <= high <= probability
-        assert high - low < 1e-3
-
-
-def test_the_first_drop_can_be_final_exactly_under_the_condition():
-    found = set()
-    for worse, smoothing, pulls in itertools.product(
-        (0.05, 0.25, 0.6), (0.0, 0.1, 1.0, 3.0), (1, 2, 12)
-    ):
-        better, odds = (1 + worse) / 2, smoothing / (pulls + smoothing)
-        _, low, high = stuck((better, worse), pulls, smoothing, 60)
-        possible = (pulls + 2 * smoothing) * worse > smoothing
-        found.add(possible)
-        if not possible:
-            assert low == 0
-            # While no reward was seen, either arm is taken with probability 1/2.
-            assert high <= 0.5**60
-            continue
-        rate = decay(worse, odds)
-        begin = (1 - better) ** pulls * (1 - (1 - worse) ** pulls)
-        bound = begin * -np.expm1(-rate * (1 + odds))
-        assert low > 0
-        assert 0 < bound <= high * (1 + 1e-9)
-    assert found == {True, False}
-
-
-def test_only_arms_below_the_odds_of_the_other_can_be_lost():
-    # (n + 2c) p₂ − c < 0: no s is low enough, and all come back.
-    probability, low, high = stuck((0.1, 0.05), 5, 1, 300)
-    assert low == 0
-    assert high <= probability < 1e-6
-    # Where arm 1 is worth half a chance more, only those s below (n + 2c) p₂ − c remain.
-    below = np.arange(21) < (20 + 2 * 0.1) * 0.4 - 0.1
-    _, _, high = stuck((0.5, 0.4), 20, 0.1, 200)
-    assert high <= stats.binom.pmf(np.arange(21), 20, 0.5)[below].sum()
-
-
-def test_an_arm_that_came_back_can_be_lost_later(seed):
-    rng = np.random.default_rng(seed)
-    values, replicas = (0.1, 0.05), 2000
-    # Here no arm is lost at the first drop.
-    assert stuck(values, 5, 1, 100)[2] < 1e-6
-    world, first = np.tile(values, (replicas, 1)), tried(values, 5, replicas, rng)
-    taken = play(RewardConditioned(Counting(1.0), SubMax()), world, 500, rng, first=first)
-    lost = int((taken[:, 250:] == 1).all(axis=1).sum())
-    assert stats.binomtest(lost, replicas, 0.01, "greater").pvalue < FALSE_ALARM
-
-
-class Walkthrough:
-    """SubMax on the path of a proof: every step must have positive probability."""
-
-    def __init__(self, arms, smoothing, batch, rng):
-        self.policy = RewardConditioned(Counting(smoothing), SubMax())
-        self.smoothing, self.batch, self.rng = smoothing, batch, rng
-        self.state = self.policy.init(Problem(Arms(arms)), 1, rng)
-        self.actions, self.rewards = [], []
-
-    def receive(self, actions, rewards):
-        self.actions += actions
-        self.rewards += rewards
-        feedback = rewarded(np.array([actions]), np.array([rewards]))
-        self.state = self.policy.update(self.state, feedback, self.rng)
-
-    def step(self, arm, reward):
-        """Take one arm in all decisions of a batch, each with the same reward."""
-        assert self.policy.probabilities(self.state, np.zeros((1, 1, 0)))[0, 0, arm] > 0
-        self.receive([arm] * self.batch, [reward] * self.batch)
-
-    @property
-    def smoothed(self):
-        """S + c and n + 2c of every arm."""
-        counts = self.state.params.counts[0]
-        return counts[1] + self.smoothing, counts.sum(axis=0) + 2 * self.smoothing
-
-    @property
-    def values(self):
-        won, pulls = self.smoothed
-        return won / pulls
-
-    @property
-    def mean(self):
-        won, pulls = self.smoothed
-        return won.sum() / pulls.sum()
-
-    def repeated(self, replicas):
-        """The feedback so far, for many replicas."""
-        shape = (replicas, 1)
-        return rewarded(np.tile(self.actions, shape), np.tile(self.rewards, shape))
-
-
-@pytest.mark.parametrize(
-    ("arms", "smoothing", "batch"), [(2, 1.0, 1), (2, 0.1, 5), (4, 1.0, 1), (3, 3.0, 4)]
-)
-def test_submax_can_end_on_a_worse_arm_from_any_counts(arms, smoothing, batch, seed):
-    rng = np.random.default_rng((seed, arms, batch))
-    chance = np.sort(rng.uniform(0.2, 0.8, size=arms))
-    worse = int(rng.integers(arms - 1))
-    others = np.arange(arms) != worse
-    path = Walkthrough(arms, smoothing, batch, rng)
-    start = rng.integers(0, arms, size=12)
-    path.receive(start.tolist(), (rng.random(12) < chance[start]).astype(float).tolist())
-    path.step(int(path.values.argmax()), 0.0)
-    while path.values.max() >= chance[worse]:
-        path.step(int(path.values.argmax()), 0.0)
-    while path.values[others].max() >= path.values[worse]:
-        path.step(int(np.where(others, path.values, -1).argmax()), 0.0)
-    path.step(worse, 1.0)
-    while path.mean <= path.values[others].max():
-        path.step(worse, 1.0)
-    highest = path.values[others].max()
-    assert highest < chance[worse]
-    won, pulls = path.smoothed
-    height = (won.sum() - highest * pulls.sum()) / (1 - highest)
-    forever = -np.expm1(-decay(chance[worse], highest / (1 - highest)) * height)
-    replicas = 400
-    world = np.tile(chance, (replicas, 1))
-    taken = play(path.policy, world, 60, rng, first=path.repeated(replicas), batch=batch)
-    stays = int((taken == worse).all(axis=1).sum())
-    assert forever > 0
-    assert stats.binomtest(stays, replicas, forever, "less").pvalue > FALSE_ALARM
-
-
-def test_smoothing_changes_a_factor_and_not_the_rate_in_the_pulls():
-    for better, worse in ((0.5, 0.4), (0.1, 0.05)):
-        low = {}
-        for smoothing, pulls in itertools.product((0.1, 1), (100, 200)):
-            _, low[smoothing, pulls], high = stuck((better, worse), pulls, smoothing, 100)
-            share = ((pulls + 2 * smoothing) * worse - smoothing) / pulls
-            assert high <= np.exp(-pulls * kl(share, better))
-        ratio = better * (1 - worse) / (worse * (1 - better))
-        for pulls in (100, 200):
-            # The line moves by 0.9 (1 − 2 p₂), and s by whole numbers.
-            allowed = ratio ** (0.9 * (1 - 2 * worse) + 1)
-            assert 1 < low[0.1, pulls] / low[1, pulls] < allowed
-
-
 def test_the_table_of_the_page():
     rows = [
         [float(cell) for cell in line.strip("| \n").split("|")]
@@ -619,71 +464,6 @@ def test_an_arm_with_enough_observations_is_not_taken(seed):
     assert sum(checked) > 1000
 
 
-def thresholds(value, evidence, observed, decisions):
-    """The probabilities, κ and the threshold L, which the arm with the most decisions reveals."""
-    found = filled(value, evidence, observed, decisions)
-    demand = demands(value, observed, decisions)
-    most = found.argmax(axis=1)[:, None]
-    at_most, of_most, share, asked = (
-        np.take_along_axis(array, most, axis=1) for array in (value, evidence, found, demand)
-    )
-    return found, demand, upper_bound(at_most, asked / (share * decisions[:, None] + of_most))
-
-
-def test_an_arm_that_is_due_lacks_an_observation(seed):
-    rng = np.random.default_rng(seed)
-    pulls = np.floor(30 ** rng.random((2000, 4)) - 1)
-    won = rng.binomial(pulls.astype(int), rng.random((2000, 4)))
-    added = np.exp(rng.uniform(-2, 2, size=(2000, 2, 1)))
-    prior = added.sum(axis=1)
-    evidence = pulls + prior
-    value = (won + added[:, 0]) / evidence
-    observed, decisions = np.exp(rng.uniform(5, 60, size=2000)), rng.integers(1, 50, 2000) * 1.0
-    found, demand, threshold = thresholds(value, evidence, observed, decisions)
-    mark = threshold + (1 - threshold) * 0.9 * rng.random((2000, 1))
-    mean = won / np.maximum(pulls, 1)
-    most = np.maximum(-np.log(mark), -np.log1p(-mark))
-    # The log-sum inequality: the prior counts as so many more observations.
-    assert np.all(
-        evidence * kl(value, mark) <= (pulls * kl(mean, mark) + prior * most) * (1 + 1e-9)
-    )
-    # Closer to 1 than this, rounding hides where the threshold is.
-    clear = threshold < 1 - 1e-9
-    due = clear & (demand >= evidence * kl(value, mark) - np.log1p(-mark))
-    assert due.any()
-    assert not due[clear[:, 0]].all()
-    # The search for the threshold ends at 1e-4 of the decisions.
-    short = 1 - found * decisions[:, None] - 2e-4 * decisions[:, None]
-    assert np.all(short[due] <= 0)
-
-
-@pytest.mark.parametrize("best", [0.1, 0.5, 0.9])
-def test_the_time_until_an_arm_is_due_has_a_finite_mean(best):
-    for mark in (0.5 * best, 0.9 * best, 0.99 * best):
-        for pulls in (1, 2, 5, 20, 100, 500):
-            won = np.arange(pulls + 1)
-            won = won[won < pulls * mark]
-            log_wait = pulls * kl(won / pulls, mark)
-            log_mean = logsumexp(stats.binom.logpmf(won, pulls, best) + log_wait)
-            assert log_mean <= np.log(pulls + 1) - pulls * kl(mark, best) + 1e-9
-
-
-def test_a_high_threshold_leaves_only_arms_with_few_observations(seed):
-    rng = np.random.default_rng(seed)
-    value, evidence, _ = beliefs(rng, 2000, most=1e3)
-    observed, decisions = np.exp(rng.uniform(5, 300, size=2000)), rng.integers(1, 50, 2000) * 1.0
-    found, demand, threshold = thresholds(value, evidence, observed, decisions)
-    taken = (found > 1e-3) & (threshold < 1 - 1e-9)
-    assert taken.any()
-    assert np.all((evidence * kl(value, threshold))[taken] < demand[taken])
-    # Every arm lacks at most N observations, so that the threshold is high if one has few.
-    few = ((evidence + decisions[:, None]) / demand).min(axis=1, keepdims=True)
-    apart = (1 - value) / few - np.log(2)
-    bound = np.where(apart > 0, demand / np.where(apart > 0, apart, 1.0), np.inf)
-    assert np.isfinite(bound).mean() > 0.5
-    assert np.all(evidence[taken] < bound[taken] * (1 + 1e-3))
-
-
 def test_the_growth_table_is_that_of_the_file():
     with (PAGE.parents[1] / "research" / "sublinear.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -721,13 +501,6 @@ def test_the_confidence_grows_until_any_arm_is_taken_again():
     )
     assert before == 0
     assert after > 0
-
-
-def test_the_confidence_grows_as_the_logarithm():
-    observed = np.exp(np.array([200.0, 400.0, 600.0]))
-    for decisions in (1.0, 100.0, 1000.0):
-        demand = confidence(observed, np.full(3, decisions))
-        assert np.allclose(np.diff(demand), np.diff(np.log(observed)))
 
 
 def test_an_arm_that_looked_terrible_is_tried_again(seed):
@@ -892,44 +665,11 @@ def test_a_joint_step_gains_as_the_root_of_the_slots(slots):
     assert walk == pytest.approx((2 * slots / np.pi) ** 0.5, rel=0.3 / slots)
 
 
-def test_a_mixture_of_batches_can_mislead_a_slot():
-    space, value = Slots((2, 2)), np.array([0.35, 0.40, 0.65, 0.70])
-    # The second choice of each slot is the better one, by 0.3 and by 0.05.
-    logging = 0.5 * np.full(4, 0.25) + 0.5 * np.array([0, 0, 1, 0])
-    found = improved(SlotBySlot, space, logging, value)
-    assert np.allclose(found, [0, 0, 1, 0])
-    assert found @ value < improved(RewardConditioned, space, logging, value) @ value
-
-
-def test_noise_breaks_a_tie_between_combinations(seed):
-    space, rng = Slots((2, 2)), np.random.default_rng(seed)
-    policy, value = SlotBySlot(), np.array([[0.6, 0.2], [0.2, 0.6]])
-    state, earned = policy.init(Problem(space), 60, rng), []
-    for _ in range(30):
-        action, log_prob = policy.act(state, np.zeros((60, 200, 0)), rng)
-        chance = value[action[..., 0], action[..., 1]]
-        reward = (rng.random(chance.shape) < chance) * 1.0
-        context = np.zeros((*chance.shape, 0))
-        feedback = Feedback(context, action, reward, log_prob, np.ones(chance.shape))
-        state = policy.update(state, feedback, rng)
-        earned.append(chance.mean(axis=1))
-    assert earned[0].mean() == pytest.approx(0.4, abs=0.02)
-    # Either all or nothing is matched in the end, and mostly all.
-    assert np.mean(earned[-1] > 0.55) > 0.7
-
-
 def test_what_only_a_combination_earns_is_not_seen_in_one_step():
     space, logging = Slots((2, 2)), np.full(4, 0.25)
     value = np.array([0.6, 0.2, 0.2, 0.6])
     assert np.allclose(improved(SlotBySlot, space, logging, value), 0.25)
     assert np.allclose(improved(RewardConditioned, space, logging, value), [0.5, 0, 0, 0.5])
-
-
-def test_steps_that_are_good_alone_can_be_bad_together():
-    space, logging = Slots((2, 2)), product([[0.9, 0.1]] * 2)
-    value = np.array([0.5, 0.8, 0.8, 0.0])
-    assert np.allclose(improved(SlotBySlot, space, logging, value), [0, 0, 0, 1])
-    assert improved(RewardConditioned, space, logging, value) @ value == pytest.approx(0.8)
 
 
 def test_the_regret_of_optimistic_grows_as_that_of_an_urn(seed):

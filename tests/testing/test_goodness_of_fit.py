@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import goodness_of_fit
 
 
 def by_likelihood_ratio(observed, expected):
@@ -13,13 +13,6 @@ def test_it_is_the_likelihood_ratio_test_where_every_cell_is_large():
     drawn = np.repeat(np.arange(4), [30, 25, 20, 25])
     probabilities = np.array([0.25, 0.25, 0.2, 0.3])
     expected = by_likelihood_ratio([30, 25, 20, 25], 100 * probabilities)
-    assert np.isclose(goodness_of_fit(drawn, probabilities), expected)
-
-
-def test_rare_cells_are_counted_as_one():
-    drawn = np.repeat([0, 1, 2, 3], [45, 48, 3, 4])
-    probabilities = np.array([0.5, 0.43, 0.03, 0.04])
-    expected = by_likelihood_ratio([45, 48, 7], [50, 43, 7])
     assert np.isclose(goodness_of_fit(drawn, probabilities), expected)
 
 
@@ -44,9 +37,3 @@ def test_false_alarms_are_as_rare_as_the_p_value_says(often):
     ]
     chance = stats.binom.pmf(alarms, draws, often / draws).sum()
     assert 0.2 * limit < chance < 2 * limit
-
-
-@pytest.mark.parametrize("shift", [0.1, -0.1])
-def test_wrong_probabilities_are_found_out(shift, seed):
-    drawn = np.random.default_rng(seed).choice(2, size=4000, p=[0.5 + shift, 0.5 - shift])
-    assert goodness_of_fit(drawn, np.array([0.5, 0.5])) < SMALLEST_P_VALUE
