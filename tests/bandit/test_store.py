@@ -33,7 +33,6 @@ from submax.bandit.tables import (
     RewardRow,
     Statement,
     UnitRow,
-    Writes,
     as_table,
     damaged_decisions,
     damaged_rewards,
@@ -242,9 +241,11 @@ def test_a_store_does_what_dictionaries_do(store, clock, operations):
 def test_an_early_reward_is_known_to_the_transaction_that_writes_its_decision(store):
     reward(store, "a", 0.0)
     rows = [RewardRow("a", "reward", 1.0), RewardRow("a", "reward", 0.0), RewardRow("a", "k", 2.0)]
-    together = Writes(1, [decided("a")], [(row, WAIT, QUARANTINE) for row in rows])
-    store._database.transact([together])
-    statuses = [each[:3] for each in together.rewarded]
+    together = {
+        "rewards": [(row, WAIT, QUARANTINE) for row in rows], "decisions": [decided("a")]
+    }  # fmt: skip
+    outcomes = store._database.transact({1: together})
+    statuses = [each[:3] for each in outcomes[1, "rewards"]]
     assert statuses == [("conflict", True, 0.0), ("accepted", True, 0.0), ("accepted", False, 2.0)]
 
 

@@ -1,39 +1,33 @@
 """A store's tables in PostgreSQL, to which any number of processes may write."""
 
-import math
-import select
-import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from hashlib import blake2b
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
 from threading import BoundedSemaphore, Lock
 from typing import Any
 from uuid import uuid4
 
 import msgspec
 import psycopg
-from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.pq import TransactionStatus
+from psycopg.pq import ConnStatus, TransactionStatus
+from psycopg.types.numeric import FloatLoader
 from psycopg.types.string import TextBinaryLoader, TextLoader
 
 from submax.bandit.tables import (
     OLD_TABLES,
     POSTGRES_TYPES,
-    SCHEMA_KEY,
-    SCHEMA_VERSION,
-    STORE_KEY,
     TABLES,
     Query,
     Statement,
-    Writes,
-    check_version,
-    migrations,
-    with_percent,
+    migrate,
+    schema_version,
 )
-from submax.bandit.writing import Dialect, Row, Rows, Step, write
+from submax.bandit.writing import Counts, Dialect, Given, Row, Rows, Step, sql_of, write
 from submax.core.errors import ConflictError, InputError, StoreError
 
+Session = psycopg.Connection[tuple[Any, ...]]
 KEEP_ALIVE = {
     "connect_timeout": 3,
     "keepalives_idle": 10,
@@ -65,8 +59,6 @@ where application_name = '{WRITER}' and datname = current_database() and usename
 version 17 the server has no limit for that: it waits for the rest of a pipeline, with its locks."""
 LEADING = {"idle_session_timeout": "120s"}
 """Settings of the session that leads tasks: a process that is stopped leads no longer."""
-ANSWER_SECONDS = 20.0
-"""How long a writer waits for an answer of the server: longer than the server may take."""
 WRITERS, READERS = 4, 4
 """Transactions that a process may have under way, and queries. One bandit is written by one
 transaction at a time, so one that is slow does not hold up the others."""
@@ -97,25 +89,29 @@ def _given(names: list[str]) -> str:
     )
 
 
+def _counted(sql: str, counts: Counts) -> str:
+    """A statement that also adds what it returns to columns of ``counts``."""
+    sums = ", ".join(
+        f"{name} = {name} + (select coalesce(sum({of or 1}), 0) from fresh)" for name, of in counts
+    )
+    return (
+        f"with fresh as ({sql}), counted as (update counts set {sums} "
+        "where bandit = :bandit and exists (select from fresh)) select * from fresh"
+    )
+
+
 DIALECT = Dialect(
     "nextval('row_number')",
     "coalesce(:now::float8, extract(epoch from clock_timestamp())::float8)",
     "json",
     _given,
+    _counted,
 )
-
-
-def _counted(step_sql: str, columns: Sequence[tuple[str, str | None]]) -> str:
-    """A statement that also adds what it returns to columns of ``counts``."""
-    sums = ", ".join(
-        f"{name} = {name} + (select coalesce(sum({of or 1}), 0) from fresh)" for name, of in columns
-    )
-    return (
-        f"with fresh as ({step_sql}), counted as (update counts set {sums} "
-        "where bandit = :bandit and exists (select from fresh)) select * from fresh"
-    )
-
-
+LEAD = """select pg_try_advisory_lock(
+    ('counts'::regclass::oid::bigint %% 2147483647)::int, hashtext(%s))"""
+"""Locks a task. Advisory locks belong to the whole database, in which each schema may have a store,
+so the lock has the number of the store's table too."""
+PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 NUMBERED = ("bandit", "publication", "audit")
 """Tables whose rows the database numbers."""
 SET_NUMBERS = "select setval('row_number', 1 + coalesce((select max(n) from counts), 0))"
@@ -141,18 +137,13 @@ class PostgresDatabase:
         host = self._parameters.get("host") or "the local socket"
         self.where = f"the database {self._parameters.get('dbname')!r} at {host}"
         self._closed = False
-        self._rendered: dict[str, str] = {}
         self._writing: list[Session] = []
         self._reading: list[Session] = []
         self._read_slots = BoundedSemaphore(READERS)
         self._leader: Session | None = None
-        self._led: set[str] = set()
         self._leading = Lock()
         try:
-            if read_only:
-                self._check_there()
-            else:
-                self._prepare()
+            self._prepare()
         except BaseException:
             self.close()
             raise
@@ -167,48 +158,44 @@ class PostgresDatabase:
 
     # Writing
 
-    def transact(self, groups: Sequence[Writes]) -> None:
-        """Write each group in one durable transaction and set its outcomes."""
-        for group in groups:
+    def transact(self, groups: Mapping[int, Given]) -> dict[tuple[int, str], list[Any]]:
+        """Write to each bandit in a durable transaction; the outcomes by bandit and kind."""
+        found: dict[tuple[int, str], list[Any]] = {}
+        for bandit, given in groups.items():
             try:
-                with self._writer() as session:
-                    self._write(session, group)
+                outcomes = self._write(bandit, given)
             except StoreError as error:
                 locked = isinstance(error.__cause__, psycopg.errors.LockNotAvailable)
                 if not locked or not self._ended_frozen():
                     raise
-                with self._writer() as session:
-                    self._write(session, group)
+                outcomes = self._write(bandit, given)
+            found |= {(bandit, kind): rows for kind, rows in outcomes.items()}
+        return found
 
     def _ended_frozen(self) -> bool:
         """Whether a process that was stopped held a lock, which it now holds no longer."""
         with self._reader() as session:
             return bool(session.execute(END_FROZEN).fetchall())
 
-    def _write(self, session: "Session", group: Writes) -> None:
+    def _write(self, bandit: int, given: Given) -> dict[str, list[Any]]:
         def run(step: Step, rows: Sequence[Row] = (), **more: Any) -> Rows:
-            sql, values, _ = self.statement(step, group.bandit, **more)
+            sql, values, _ = self.statement(step, bandit, **more)
             if step.given:
                 columns = [{name: row[name] for name in step.given.split()} for row in rows]
                 values = {**values, "rows": msgspec.json.encode(columns).decode()}
             return session.execute(with_percent(sql), values).fetchall
 
-        with session.pipeline():
-            session.execute("begin")
-            writing = write(run, group, self.select)
-            next(writing)
-            session.execute("commit")
-        next(writing, None)
+        with self._writer() as session:
+            with session.pipeline():
+                session.execute("begin")
+                outcomes = write(run, bandit, given, self.select)
+                session.execute("commit")
+            return {kind: outcome() for kind, outcome in outcomes.items()}
 
     def statement(self, step: Step, bandit: int, **values: Any) -> Statement:
-        sql = self._rendered.get(step.sql)
-        if sql is None:
-            sql = step.rendered(DIALECT)
-            if step.counts:
-                sql = _counted(sql, tuple(step.counts.items()))
-            self._rendered[step.sql] = sql
+        """The statement of a step for a bandit."""
         now = None if self._clock is None else self._clock()
-        return Statement(sql, {"bandit": bandit, "now": now, **values})
+        return Statement(sql_of(step, DIALECT), {"bandit": bandit, "now": now, **values})
 
     def execute(self, statements: Sequence[Statement]) -> list[tuple[int, list[Any]]]:
         """Run statements in one durable transaction: how many rows each changed, and returned."""
@@ -235,10 +222,18 @@ class PostgresDatabase:
     @contextmanager
     def snapshot(self, *, lenient: bool = False) -> Iterator[Query]:
         """Yield a function that reads the rows of queries, all as of the same moment."""
+
+        def query(sql: str, values: Mapping[str, Any]) -> Iterator[list[Any]]:
+            # A cursor of the server: not all rows are held in memory at the same time.
+            with session.cursor(uuid4().hex, binary=True) as cursor:
+                cursor.execute(with_percent(sql), _values(values))
+                while rows := cursor.fetchmany(BATCH):
+                    yield rows
+
         with self._reader() as session:
             session.execute("begin isolation level repeatable read")
             try:
-                yield lambda sql, values: _batches(session, sql, values)
+                yield query
             finally:
                 with suppress(psycopg.Error):
                     session.execute("rollback")
@@ -265,27 +260,15 @@ class PostgresDatabase:
             for table in NUMBERED:
                 session.execute(SET_IDENTITY.format(table=table))
 
-    # Leading
-
     def lead(self, task: str) -> bool:
         """Take a lock of the session, which ends with the connection, and so with the process."""
         if self.read_only:
             return False
         with self._leading, self._errors():
-            if self._leader is None or self._leader.is_lost():
-                self._led = set()
+            if self._leader is None or _is_lost(self._leader):
                 self._leader = self._connected({**SESSION, **LEADING})
-            if task in self._led:
-                # This statement fails if the connection, and with it the lock, was lost.
-                self._leader.execute("select 1")
-                return True
-            # Advisory locks belong to the whole database, in which each schema may have a store.
-            name = f"submax {self.identifier} lead {task}".encode()
-            number = int.from_bytes(blake2b(name, digest_size=8).digest(), signed=True)
-            row = self._leader.execute("select pg_try_advisory_lock(%s)", (number,)).fetchone()
-            if row is not None and row[0]:
-                self._led.add(task)
-            return task in self._led
+            row = self._leader.execute(LEAD, (task,)).fetchone()
+            return row is not None and bool(row[0])
 
     # Connections
 
@@ -298,36 +281,28 @@ class PostgresDatabase:
             if self._leader is not None:
                 self._leader.close()
 
-    def _writer(self) -> "AbstractContextManager[Session]":
-        return self._session(self._writing, {**SESSION, **WRITING}, ANSWER_SECONDS)
-
     @contextmanager
-    def _reader(self) -> "Iterator[Session]":
-        with (
-            self._read_slots,
-            self._session(
-                self._reading, {**SESSION, "default_transaction_read_only": "on"}
-            ) as session,
-        ):
+    def _writer(self) -> Iterator[Session]:
+        with self._session(self._writing, {**SESSION, **WRITING}) as session:
             yield session
 
     @contextmanager
-    def _session(
-        self, idle: "list[Session]", settings: Mapping[str, str], seconds: float = math.inf
-    ) -> "Iterator[Session]":
+    def _reader(self) -> Iterator[Session]:
+        settings = {**SESSION, "default_transaction_read_only": "on"}
+        with self._read_slots, self._session(self._reading, settings) as session:
+            yield session
+
+    @contextmanager
+    def _session(self, idle: list[Session], settings: Mapping[str, str]) -> Iterator[Session]:
         """Yield a connection to this thread alone, with no transaction begun."""
         if self._closed:
             raise StoreError(f"{self.where} is closed: open the bandit again")
         session = None
-        while session is None and idle:
-            with suppress(IndexError):
-                session = idle.pop()
-            if session is not None and session.is_lost():
+        with suppress(IndexError):
+            while _is_lost(session := idle.pop()):
                 session.close()
-                session = None
-        if session is None:
+        if session is None or session.closed:
             session = self._connected(settings)
-        session.seconds = seconds
         try:
             with self._errors(session):
                 yield session
@@ -340,14 +315,14 @@ class PostgresDatabase:
             else:
                 idle.append(session)
 
-    def _connected(self, settings: Mapping[str, str]) -> "Session":
+    def _connected(self, settings: Mapping[str, str]) -> Session:
         try:
             session = Session.connect(**self._parameters, autocommit=True)
             try:
                 session.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
                 session.adapters.register_loader("json", TextLoader)
                 session.adapters.register_loader("json", TextBinaryLoader)
-                session.adapters.register_loader("numeric", NumberLoader)
+                session.adapters.register_loader("numeric", FloatLoader)
                 session.execute(SYNCHRONOUS)
                 session.execute(CONFIGURE, ([*settings], [*settings.values()]))
             except BaseException:
@@ -361,7 +336,7 @@ class PostgresDatabase:
         return session
 
     @contextmanager
-    def _errors(self, session: "Session | None" = None) -> Iterator[None]:
+    def _errors(self, session: Session | None = None) -> Iterator[None]:
         """Raise errors of psycopg as errors of submax that say what to do."""
         try:
             yield
@@ -394,105 +369,50 @@ class PostgresDatabase:
 
     def _prepare(self) -> None:
         """Create the tables, or lead them to the newest schema, one process at a time."""
-        with self._writer() as session, session.transaction():
-            session.execute("select pg_advisory_xact_lock(%s)", (SCHEMA_LOCK,))
-            version = self._check_schema(session)
-            for statement in migrations(version, POSTGRES_TYPES):
-                session.execute(statement)
-            if version == 0:
-                session.execute("create sequence row_number")
-                sql = "insert into setting values (%s, %s)"
-                session.execute(sql, (STORE_KEY, uuid4().hex))
-                session.execute(sql, (SCHEMA_KEY, str(SCHEMA_VERSION)))
-            elif version < SCHEMA_VERSION:
-                sql = "update setting set value = %s where name = %s"
-                session.execute(sql, (str(SCHEMA_VERSION), SCHEMA_KEY))
-            self.identifier = self._identifier(session)
 
-    def _check_there(self) -> None:
-        with self._reader() as session:
-            if not self._check_schema(session):
+        def run(sql: str, values: Mapping[str, Any]) -> list[Any]:
+            cursor = session.execute(with_percent(sql), values)
+            return cursor.fetchall() if cursor.description else []
+
+        known = (
+            "select name from unnest(:tables::text[]) as name where to_regclass(name) is not null"
+        )
+        with self._reader() if self.read_only else self._writer() as session, session.transaction():
+            if not self.read_only:
+                session.execute("select pg_advisory_xact_lock(%s)", (SCHEMA_LOCK,))
+            tables = {name for (name,) in run(known, {"tables": [*TABLES, *OLD_TABLES]})}
+            version = schema_version(run, tables, self.where)
+            if not self.read_only:
+                migrate(run, version, POSTGRES_TYPES)
+            elif not version:
                 raise InputError(
                     f"{self.where} is not a submax store: check the URL, or create a store with "
                     "submax.open"
                 )
-            self.identifier = self._identifier(session)
-
-    @staticmethod
-    def _identifier(session: "Session") -> str:
-        sql = "select value from setting where name = %s"
-        row = session.execute(sql, (STORE_KEY,)).fetchone()
-        return str(row[0]) if row else ""
-
-    def _check_schema(self, session: "Session") -> int:
-        """The schema version of the database, 0 if it has no tables of submax."""
-        sql = "select name from unnest(%s::text[]) as name where to_regclass(name) is not null"
-        tables = {name for (name,) in session.execute(sql, ([*TABLES, *OLD_TABLES],))}
-        version = None
-        if "setting" in tables:
-            sql = "select value from setting where name = %s"
-            row = session.execute(sql, (SCHEMA_KEY,)).fetchone()
-            version = int(row[0]) if row else None
-        check_version(self.where, tables, version)
-        return version or 0
 
 
 SCHEMA_LOCK = 0x7375626D6178
 """The advisory lock of a process that changes the schema."""
 
 
-class Session(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that gives up if the server does not answer for some ``seconds``."""
-
-    seconds = math.inf
-
-    def wait(self, gen: Any, *given: Any, **options: Any) -> Any:
-        """Run a generator of psycopg, which looks at the time now and then."""
-        if not given:
-            options.setdefault("interval", 0.5)
-        return super().wait(_limited(gen, self.seconds), *given, **options)
-
-    def is_lost(self) -> bool:
-        """Whether the connection was closed since its last use."""
-        # The end of a connection is noticed by reading, after all data that was sent before it.
-        with suppress(psycopg.OperationalError):
-            while not self.closed and _readable(self.fileno()):
-                self.pgconn.consume_input()
-                if self.pgconn.status != psycopg.pq.ConnStatus.OK:
-                    return True
-        return self.closed
+def _is_lost(session: Session) -> bool:
+    """Whether a connection was closed since its last use."""
+    # The end is noticed by reading, after what the server sent before it.
+    with suppress(psycopg.OperationalError):
+        for _ in range(3):
+            session.pgconn.consume_input()
+        return session.pgconn.status != ConnStatus.OK
+    return True
 
 
-def _limited(gen: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
-    """The same generator, which fails if nothing came for this long."""
-    deadline = time.monotonic() + seconds
-    with closing(gen):
-        try:
-            wanted = next(gen)
-            while True:
-                ready = yield wanted
-                if not ready and time.monotonic() > deadline:
-                    raise psycopg.OperationalError(f"no answer within {seconds:.0f} seconds")
-                wanted = gen.send(ready)
-        except StopIteration as stop:
-            return stop.value
+@lru_cache(1024)
+def with_percent(sql: str) -> str:
+    """SQL with ``:name`` parameters in the style of psycopg.
 
-
-class NumberLoader(Loader):
-    """Loads sums and averages as numbers of Python."""
-
-    def load(self, data: Any) -> int | float:
-        """A whole number if it is one."""
-        text = bytes(data).decode()
-        return int(text) if text.lstrip("-").isdigit() else float(text)
-
-
-def _batches(session: Session, sql: str, values: Mapping[str, Any]) -> Iterator[list[Any]]:
-    # A cursor of the server: not all rows are held in memory at the same time.
-    with session.cursor(uuid4().hex, binary=True) as cursor:
-        cursor.execute(with_percent(sql), _values(values))
-        while rows := cursor.fetchmany(BATCH):
-            yield rows
+    >>> with_percent("select n::text from unit where unit like '%' and n = :n")
+    "select n::text from unit where unit like '%%' and n = %(n)s"
+    """
+    return PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
 
 
 def _translated(statement: Statement) -> str:
@@ -529,15 +449,6 @@ def _parsed(address: str) -> dict[str, Any]:
             "spaces in its parts as %2F %40 %3A %3F %23 %25 %20"
         ) from None
     return {**KEEP_ALIVE, **given}
-
-
-def _readable(socket: int) -> bool:
-    """Whether a read from a socket would return now."""
-    if not hasattr(select, "poll"):  # On Windows.
-        return bool(select.select([socket], [], [], 0)[0])
-    poll = select.poll()
-    poll.register(socket, select.POLLIN)
-    return bool(poll.poll(0))
 
 
 def _first_line(error: BaseException) -> str:

@@ -12,33 +12,28 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
-from uuid import uuid4
 
 from submax.bandit.tables import (
-    SCHEMA_KEY,
-    SCHEMA_VERSION,
     SQLITE_TYPES,
-    STORE_KEY,
     Query,
     Statement,
-    Writes,
-    check_version,
-    migrations,
+    migrate,
+    schema_version,
+    write_setting,
 )
-from submax.bandit.writing import Dialect, Row, Rows, Step, write
+from submax.bandit.writing import Dialect, Given, Row, Rows, Step, sql_of, write
 from submax.core.errors import ConflictError, InputError, StoreError
 
 BUSY_SECONDS = 10.0
 """How long a statement waits for a lock of SQLite, which another program may hold for a backup."""
 PAGE_BYTES = 8192
+"""Rows of a few hundred bytes fill larger pages better. An existing file keeps its own."""
 MEMORY = ":memory:"
 """The path of a store in a folder that is deleted when the store is closed."""
 PATH_KEY = "path"
 """The name in the table ``setting`` of the path under which the file was last written."""
 BATCH = 2500
 """Rows that a stream reads at once: with more, they leave the processor's cache."""
-
-
 DIALECT = Dialect(
     "next_number()",
     ":now",
@@ -62,32 +57,31 @@ class SQLiteDatabase:
     def __init__(
         self, path: Path | str, *, read_only: bool, clock: Callable[[], float] | None
     ) -> None:
-        self._opened = ExitStack()
         self.where, self.read_only = str(path), read_only
-        if str(path) == MEMORY:
-            folder = self._opened.enter_context(TemporaryDirectory(prefix="submax-"))
-            path = Path(folder) / "store.db"
-        # SQLite too resolves symbolic links before it names its log.
-        self.path = Path(path).resolve()
-        self.address = str(self.path)
-        self._clock = clock or time.time
-        self._closed = False
+        self._clock, self._closed, self._n = clock or time.time, False, 0
         self._readers: list[sqlite3.Connection] = []
-        self._rendered: dict[str, str] = {}
-        self._n = 0
-        with self._opened as opened:
+        with ExitStack() as opened:
+            if str(path) == MEMORY:
+                folder = opened.enter_context(TemporaryDirectory(prefix="submax-"))
+                path = Path(folder) / "store.db"
+            # SQLite too resolves symbolic links before it names its log.
+            self.path = Path(path).resolve()
+            self.address = str(self.path)
             opened.enter_context(file_in_use(self.path, writing=not read_only))
             if not read_only:
                 self._writer = opened.enter_context(closing(connected(self.path, "rw")))
                 self._writer.create_function("next_number", 0, self._next_number)
-                with self.errors():
+                with store_errors(self.path):
                     self._prepare()
-                    self._read_number()
                 files = (self.path, Path(f"{self.path}-wal"))
                 self._files = {file: _identity(file) for file in files}
             reader = opened.enter_context(closing(connected(self.path, "ro")))
-            with self.errors():
-                self._check_schema(reader)
+            with store_errors(self.path):
+                if not self._schema_version(reader) and read_only:
+                    raise InputError(
+                        f"{self.where} is empty and not a store: check the name, or restore a "
+                        "backup"
+                    )
             self._readers.append(reader)
             self._identity = _identity(self.path)
             self._opened = opened.pop_all()
@@ -102,16 +96,17 @@ class SQLiteDatabase:
 
     # Writing
 
-    def transact(self, groups: Sequence[Writes]) -> None:
-        """Write all groups in one durable transaction and set their outcomes, or write nothing."""
+    def transact(self, groups: Mapping[int, Given]) -> dict[tuple[int, str], list[Any]]:
+        """Write to each bandit in one durable transaction; the outcomes by bandit and kind."""
         with self._transaction():
-            writing = [
-                write(partial(self._run, group.bandit), group, self.select) for group in groups
-            ]
-            for each in writing:
-                next(each)
-        for each in writing:
-            next(each, None)
+            outcomes = {
+                (bandit, kind): outcome
+                for bandit, given in groups.items()
+                for kind, outcome in write(
+                    partial(self._run, bandit), bandit, given, self.select
+                ).items()
+            }
+        return {key: outcome() for key, outcome in outcomes.items()}
 
     def _run(self, bandit: int, step: Step, rows: Sequence[Row] = (), **more: Any) -> Rows:
         """Execute a step, for each of the rows; see ``writing.Run``."""
@@ -124,17 +119,15 @@ class SQLiteDatabase:
         if found and step.counts:
             added = {
                 name: sum(1 if of is None else row[step.returning.index(of)] for row in found)
-                for name, of in step.counts.items()
+                for name, of in step.counts
             }
             sets = ", ".join(f"{name} = {name} + :{name}" for name in added)
             execute(f"update counts set {sets} where bandit = :bandit", {**values, **added})
         return lambda: found
 
     def statement(self, step: Step, bandit: int, **values: Any) -> Statement:
-        sql = self._rendered.get(step.sql)
-        if sql is None:
-            sql = self._rendered[step.sql] = step.rendered(DIALECT)
-        return Statement(sql, {"bandit": bandit, "now": self._clock(), **values})
+        """The statement of a step for a bandit."""
+        return Statement(sql_of(step, DIALECT), {"bandit": bandit, "now": self._clock(), **values})
 
     def execute(self, statements: Sequence[Statement]) -> list[tuple[int, list[Any]]]:
         """Run statements in one durable transaction: how many rows each changed, and returned."""
@@ -150,7 +143,7 @@ class SQLiteDatabase:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with self.errors():
+        with store_errors(self.path):
             self._check_files()
             try:
                 self._writer.execute("begin immediate")
@@ -163,9 +156,28 @@ class SQLiteDatabase:
                 raise
             self._check_files()
 
+    def _check_files(self) -> None:
+        for file, identity in self._files.items():
+            if _identity(file) != identity:
+                raise StoreError(
+                    f"{file} was deleted, renamed or replaced while the store was open, so "
+                    "nothing more is written: put it back, or close the store and open it again"
+                )
+
     def _next_number(self) -> int:
         self._n += 1
         return self._n
+
+    def load(self, tables: Iterable[tuple[str, str, Iterable[list[Any]]]]) -> None:
+        """Write rows, given by table, columns and lists of rows, in one transaction."""
+        with self._transaction():
+            self._writer.execute("delete from setting")
+            for table, columns, batches in tables:
+                marks = ", ".join("?" * len(columns.split(",")))
+                sql = f"insert into {table} ({columns}) values ({marks})"
+                for rows in batches:
+                    self._writer.executemany(sql, rows)
+            self._read_number()
 
     def _read_number(self) -> None:
         """Read the last number that was used; numbers of a transaction that failed are left out."""
@@ -183,12 +195,18 @@ class SQLiteDatabase:
 
         ``lenient``: text that is no UTF-8, as of a damaged row, is read too.
         """
+
+        def query(sql: str, values: Mapping[str, Any]) -> Iterator[list[Any]]:
+            with closing(connection.execute(sql, values)) as cursor:
+                while rows := cursor.fetchmany(BATCH):
+                    yield rows
+
         with self._reader() as connection:
             connection.execute("begin")
             if lenient:
                 connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
             try:
-                yield lambda sql, values: _batches(connection, sql, values)
+                yield query
             finally:
                 connection.text_factory = str
                 connection.execute("rollback")
@@ -197,7 +215,7 @@ class SQLiteDatabase:
     def _reader(self) -> Iterator[sqlite3.Connection]:
         if self._closed:
             raise StoreError(f"{self.path} is closed: open the bandit again")
-        with self.errors():
+        with store_errors(self.path):
             try:
                 connection = self._readers.pop()
             except IndexError:
@@ -221,19 +239,9 @@ class SQLiteDatabase:
 
     def backup(self, path: Path) -> None:
         """Copy everything that is committed into a file."""
+        private_file(path)
         with self._reader() as source, closing(sqlite3.connect(path)) as target:
             source.backup(target)
-
-    def load(self, tables: Iterable[tuple[str, str, Iterable[list[Any]]]]) -> None:
-        """Write rows, given by table, columns and lists of rows, in one transaction."""
-        with self._transaction():
-            self._writer.execute("delete from setting")
-            for table, columns, batches in tables:
-                marks = ", ".join("?" * len(columns.split(",")))
-                sql = f"insert into {table} ({columns}) values ({marks})"
-                for rows in batches:
-                    self._writer.executemany(sql, rows)
-            self._read_number()
 
     def close(self) -> None:
         """Close all connections and release the lock."""
@@ -242,86 +250,59 @@ class SQLiteDatabase:
             self._readers.pop().close()
         self._opened.close()
 
-    # The file
+    # The schema
 
     def _prepare(self) -> None:
-        connection = self._writer
-        version = self._check_schema(connection)
-        if version:
-            self._check_other_name(connection)
-        # Rows of a few hundred bytes fill larger pages better. An existing file keeps its own.
-        connection.execute(f"pragma page_size = {PAGE_BYTES}")
-        connection.execute("pragma journal_mode = wal")
-        connection.execute("pragma synchronous = full")
-        connection.execute("begin immediate")
-        try:
-            for statement in migrations(version, SQLITE_TYPES):
-                connection.execute(statement)
-            if version == 0:
-                connection.execute("insert into setting values (?, ?)", (STORE_KEY, uuid4().hex))
-            # Always a write: the log must exist, so its identity is known.
-            connection.executemany(
-                "insert or replace into setting values (?, ?)",
-                [(SCHEMA_KEY, str(SCHEMA_VERSION)), (PATH_KEY, str(self.path))],
-            )
-            connection.execute("commit")
-            connection.execute("pragma wal_checkpoint")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("rollback")
-            raise
+        def run(sql: str, values: Mapping[str, Any]) -> list[Any]:
+            return self._writer.execute(sql, values).fetchall()
 
-    def _check_other_name(self, connection: sqlite3.Connection) -> None:
+        version = self._schema_version(self._writer)
+        if version:
+            self._check_other_name()
+        for pragma in (f"page_size = {PAGE_BYTES}", "journal_mode = wal", "synchronous = full"):
+            run(f"pragma {pragma}", {})
+        run("begin immediate", {})
+        try:
+            # Always a write: the log must exist, so its identity is known.
+            migrate(run, version, SQLITE_TYPES)
+            write_setting(run, PATH_KEY, str(self.path))
+            run("commit", {})
+            run("pragma wal_checkpoint", {})
+        except BaseException:
+            if self._writer.in_transaction:
+                run("rollback", {})
+            raise
+        self._read_number()
+
+    def _check_other_name(self) -> None:
         """Refuse a store that was killed under another name: SQLite names its log after the file.
 
         A copy of the file has its own log, so the other file must be gone or be the same one.
         """
-        row = connection.execute("select value from setting where name = ?", (PATH_KEY,)).fetchone()
-        if row is None or row[0] == str(self.path):
-            return
-        other, log = Path(row[0]), Path(f"{row[0]}-wal")
+        sql = "select value from setting where name = ?"
+        last = (self._writer.execute(sql, (PATH_KEY,)).fetchone() or [str(self.path)])[0]
+        other, log = Path(last), Path(f"{last}-wal")
         is_this = not other.exists() or other.samefile(self.path)
-        if is_this and log.exists() and log.stat().st_size > 0:
+        if last != str(self.path) and is_this and log.exists() and log.stat().st_size > 0:
             raise StoreError(
                 f"{self.path} was last written as {other}, and the end of its data is in {log}: "
                 f"open it as {other}, and use one name only"
             )
 
-    def _check_schema(self, connection: sqlite3.Connection) -> int:
+    def _schema_version(self, connection: sqlite3.Connection) -> int:
         found = connection.execute("select name from sqlite_master where type = 'table'")
         tables = {name for (name,) in found if not name.startswith("sqlite_")}
-        version = None
-        if "setting" in tables:
-            row = connection.execute(
-                "select value from setting where name = ?", (SCHEMA_KEY,)
-            ).fetchone()
-            version = int(row[0]) if row else None
-        check_version(self.where, tables, version)
-        if version is None and self.read_only:
+        ((page,),), log = connection.execute("pragma page_size"), Path(f"{self.path}-wal")
+        size = self.path.stat().st_size
+        # SQLite finds missing pages, but no missing part of a page. A log may still complete it.
+        if size % page and not (log.exists() and log.stat().st_size):
             raise InputError(
-                f"{self.where} is empty and not a store: check the name, or restore a backup"
-            )
-        return version or 0
-
-    def _check_files(self) -> None:
-        for file, identity in self._files.items():
-            if _identity(file) != identity:
-                raise StoreError(
-                    f"{file} was deleted, renamed or replaced while the store was open, so "
-                    "nothing more is written: put it back, or close the store and open it again"
-                )
-
-    def errors(self) -> "store_errors":
-        """Raise errors of SQLite as errors of submax."""
-        return store_errors(self.path)
-
-
-def _batches(
-    connection: sqlite3.Connection, sql: str, values: Mapping[str, Any]
-) -> Iterator[list[Any]]:
-    with closing(connection.execute(sql, values)) as cursor:
-        while rows := cursor.fetchmany(BATCH):
-            yield rows
+                f"{self.path} was cut off: {size} bytes are left, and the rest of its decisions "
+                "and rewards is lost: restore a backup"
+            ) from sqlite3.DatabaseError("the file is too short")
+        return schema_version(
+            lambda sql, values: connection.execute(sql, values).fetchall(), tables, self.where
+        )
 
 
 def _floor(number: float | None) -> float | None:
@@ -354,11 +335,15 @@ def connected(path: Path, mode: str) -> sqlite3.Connection:
         return connection
 
 
+# The lock of the one process that writes
+
+
 class FileInUse:
     """A file that databases of this process have open."""
 
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor, self.users, self.writing = descriptor, 0, False
+    def __init__(self, path: Path) -> None:
+        self.descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        self.users, self.writing = 0, False
 
 
 IN_USE: dict[tuple[int, int], FileInUse] = {}
@@ -379,81 +364,58 @@ def file_in_use(path: Path, *, writing: bool) -> Iterator[None]:
     with USING:
         if writing:
             private_file(path)
-        file = _file(path)
-        if not file.users:
-            check_length(path, file.descriptor)
-        if writing:
-            _take(path, file)
+        identity = _identity(path)
+        if identity is None:
+            raise InputError(
+                f"there is no store {str(path)!r}: check the name, or create it with "
+                "submax.open or submax create"
+            )
+        try:
+            file = IN_USE.get(identity) or FileInUse(path)
+        except OSError as error:
+            raise StoreError(
+                f"{path} cannot be read ({error.strerror}): give the file of a store that you may "
+                "read"
+            ) from error
+        IN_USE[identity] = file
         file.users += 1
+    taken = False
     try:
+        if writing:
+            with USING:
+                holder = "this process" if file.writing else "another process"
+                taken = not file.writing and _lock(file.descriptor)
+                file.writing |= taken
+            if not taken:
+                raise StoreError(
+                    f"{path} is open for writing in {holder}: close it there, give the URL of "
+                    "its server instead, or use a PostgreSQL store"
+                )
         yield
     finally:
         with USING:
             file.users -= 1
-            if writing:
-                _lock(file.descriptor, release=True)
-                file.writing = False
-            _forget_unused()
+            if taken:
+                file.writing = not _lock(file.descriptor, release=True)
+            if not file.users:
+                os.close(IN_USE.pop(identity).descriptor)
 
 
-def _file(path: Path) -> FileInUse:
-    _forget_unused()
-    if not path.exists():
-        raise InputError(
-            f"there is no store {str(path)!r}: check the name, or create it with "
-            "submax.open or submax create"
-        )
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(0, "it is a folder")
-        found = path.stat()
-        file = IN_USE.get((found.st_dev, found.st_ino))
-        if file is None:
-            mode = os.O_RDONLY | getattr(os, "O_BINARY", 0)
-            file = IN_USE[found.st_dev, found.st_ino] = FileInUse(os.open(path, mode))
-        return file
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be read ({error.strerror}): give the file of a store that you may read"
-        ) from error
-
-
-def _forget_unused() -> None:
-    for identity, file in list(IN_USE.items()):
-        if not file.users:
-            del IN_USE[identity]
-            os.close(file.descriptor)
-
-
-def _take(path: Path, file: FileInUse) -> None:
-    """Take the lock of the writer."""
-    holder = "this process" if file.writing else "another process"
-    try:
-        if file.writing:
-            raise BlockingIOError
-        _lock(file.descriptor)
-    except BlockingIOError as error:
-        raise StoreError(
-            f"{path} is open for writing in {holder}: close it there, give the URL of "
-            "its server instead, or use a PostgreSQL store"
-        ) from error
-    file.writing = True
-
-
-def _lock(descriptor: int, *, release: bool = False) -> None:
+def _lock(descriptor: int, *, release: bool = False) -> bool:
     """Lock an open file or release it; each system has its own call, imported only there."""
-    if sys.platform == "win32":
-        import msvcrt
+    try:
+        if sys.platform == "win32":
+            import msvcrt
 
-        os.lseek(descriptor, LOCKED_BYTE, os.SEEK_SET)
-        try:
+            os.lseek(descriptor, LOCKED_BYTE, os.SEEK_SET)
             msvcrt.locking(descriptor, msvcrt.LK_UNLCK if release else msvcrt.LK_NBLCK, 1)
-        except OSError as error:
-            raise BlockingIOError(str(error)) from error
-    else:
-        import fcntl
+        else:
+            import fcntl
 
-        fcntl.flock(descriptor, fcntl.LOCK_UN if release else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_UN if release else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def private_file(path: Path) -> None:
@@ -469,23 +431,6 @@ def private_file(path: Path) -> None:
         ) from error
 
 
-def check_length(path: Path, descriptor: int) -> None:
-    """Refuse a file that ends before its last page, unless a log may still complete it."""
-    log = Path(f"{path}-wal")
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    header = os.read(descriptor, 100)
-    if not header.startswith(b"SQLite format 3\0") or (log.exists() and log.stat().st_size > 0):
-        return
-    page = int.from_bytes(header[16:18])
-    expected = int.from_bytes(header[28:32]) * (65536 if page == 1 else page)
-    # The number of pages is valid if the last writer knew of it.
-    if header[24:28] == header[92:96] and path.stat().st_size < expected:
-        raise InputError(
-            f"{path} was cut off: {path.stat().st_size} of {expected} bytes are left, "
-            "and the rest of its decisions and rewards is lost: restore a backup"
-        ) from sqlite3.DatabaseError("the file is too short")
-
-
 class store_errors:  # noqa: N801 - used as a function; a generator would cost more
     """Raise errors of SQLite as errors of submax that say what to do."""
 
@@ -496,27 +441,27 @@ class store_errors:  # noqa: N801 - used as a function; a generator would cost m
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        if isinstance(error, sqlite3.Error | OverflowError | UnicodeError):
-            raise _store_error(self._path, error) from error
-
-
-def _store_error(path: Path, error: Exception) -> InputError | StoreError:
-    name = getattr(error, "sqlite_errorname", "")
-    if name == "SQLITE_FULL":
-        return StoreError(
-            f"{path} cannot grow, since the disk is full: free some space; nothing that was "
-            "acknowledged is lost"
-        )
-    damaged = isinstance(error, UnicodeDecodeError)
-    if damaged or name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ")):
-        return InputError(
-            f"{path} is not a submax store, or is damaged ({error}): give another name, "
-            "or restore a backup"
-        )
-    if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
-        return StoreError(f"{path} is closed: open the bandit again")
-    if isinstance(error, sqlite3.OperationalError) and name != "SQLITE_ERROR":
-        return StoreError(
-            f"{path} cannot be used ({error}): see that its folder can be written, then try again"
-        )
-    return InputError(f"{path} cannot hold or find a value ({error}): nothing was changed")
+        if not isinstance(error, sqlite3.Error | OverflowError | UnicodeError):
+            return
+        path, name = self._path, getattr(error, "sqlite_errorname", "")
+        damaged = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ")
+        if name == "SQLITE_FULL":
+            raise StoreError(
+                f"{path} cannot grow, since the disk is full: free some space; nothing that was "
+                "acknowledged is lost"
+            ) from error
+        if isinstance(error, UnicodeDecodeError) or name.startswith(damaged):
+            raise InputError(
+                f"{path} is not a submax store, or is damaged or cut off ({error}): give another "
+                "name, or restore a backup"
+            ) from error
+        if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
+            raise StoreError(f"{path} is closed: open the bandit again") from error
+        if isinstance(error, sqlite3.OperationalError) and name != "SQLITE_ERROR":
+            raise StoreError(
+                f"{path} cannot be used ({error}): see that its folder can be written, then try "
+                "again"
+            ) from error
+        raise InputError(
+            f"{path} cannot hold or find a value ({error}): nothing was changed"
+        ) from error

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from threading import Condition, RLock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from zlib import crc32
 
-from submax.bandit.sqlite import MEMORY, SQLiteDatabase, private_file
+from submax.bandit.sqlite import MEMORY, SQLiteDatabase
 from submax.bandit.tables import (
     DECISION_COLUMNS,
     REWARD_COLUMNS,
@@ -23,13 +23,13 @@ from submax.bandit.tables import (
     RewardRow,
     Statement,
     UnitRow,
-    Writes,
     Written,
     WrittenReward,
     as_table,
     damaged_decisions,
     damaged_rewards,
     decision_content,
+    write_setting,
 )
 from submax.bandit.writing import AFTER_TICK, LOCK, NOW
 from submax.core.errors import ConflictError, InputError, StoreError
@@ -51,18 +51,12 @@ POSTGRES = ("postgresql://", "postgres://")
 """How the address of a store in PostgreSQL begins."""
 EXECUTE = "execute"
 """The kind of a call whose rows are statements; it has a transaction of its own."""
-OUTCOMES = {
-    "decisions": "written",
-    "rewards": "rewarded",
-    "activations": "activated",
-    "pins": "pinned",
-}
-"""Which list of ``Writes`` has the outcomes of what is written."""
 Answer = TypeVar("Answer")
+Statements = Sequence[Statement | tuple[str, Mapping[str, Any]]]
 
 
 class Call(NamedTuple):
-    """One call that waits: what it writes to which list of ``Writes``, and its future."""
+    """One call that waits: the rows of a kind that it writes, and its future."""
 
     lane: int
     bandit: int
@@ -79,13 +73,8 @@ class GroupCommit:
     thread at a time; a lane that waits for a lock does not hold up the others.
     """
 
-    def __init__(
-        self,
-        transact: Callable[[Sequence[Writes]], None],
-        execute: Callable[[Sequence[Statement]], list[tuple[int, list[Any]]]],
-        writers: int,
-    ) -> None:
-        self._transact, self._execute, self._writers = transact, execute, writers
+    def __init__(self, database: "SQLiteDatabase | PostgresDatabase") -> None:
+        self._database = database
         self._waiting: deque[Call] = deque()
         self._busy: set[int] = set()
         # Callers take the lock itself: an interrupt inside of a method of Condition would keep it.
@@ -105,7 +94,7 @@ class GroupCommit:
                 raise StoreError("the store is closed: open the bandit again")
             # One step, so an interrupt leaves nothing half done.
             self._waiting.append(call)
-            if self._idle == 0 and len(self._threads) < self._writers:
+            if self._idle == 0 and len(self._threads) < self._database.writers:
                 thread = Thread(target=self._run, name="submax-writer", daemon=True)
                 self._threads.append(thread)
                 thread.start()
@@ -149,9 +138,7 @@ class GroupCommit:
 
         A call to execute statements shares it with no other.
         """
-        taken: list[Call] = []
-        left: deque[Call] = deque()
-        rows, full = 0, False
+        taken, left, rows, full = list[Call](), deque[Call](), 0, False
         for call in self._waiting:
             mine = call.lane == taken[0].lane if taken else call.lane not in self._busy
             if mine and taken and not full:
@@ -185,20 +172,16 @@ class GroupCommit:
 
     def _written(self, calls: list[Call]) -> list[Any]:
         if calls[0].kind == EXECUTE:
-            return [self._execute(calls[0].rows)]
-        groups: dict[int, Writes] = {}
-        places = []
+            return [self._database.execute(calls[0].rows)]
+        groups: dict[int, dict[str, list[Any]]] = {}
+        parts = []
         for call in calls:
-            group = groups.get(call.bandit)
-            if group is None:
-                group = groups[call.bandit] = Writes(call.bandit)
-            rows = getattr(group, call.kind)
-            places.append((group, len(rows)))
+            rows = groups.setdefault(call.bandit, {}).setdefault(call.kind, [])
+            parts.append(slice(len(rows), len(rows) + len(call.rows)))
             rows.extend(call.rows)
-        self._transact(list(groups.values()))
+        outcomes = self._database.transact(groups)
         return [
-            getattr(group, OUTCOMES[call.kind])[place : place + len(call.rows)]
-            for call, (group, place) in zip(calls, places, strict=True)
+            outcomes[call.bandit, call.kind][part] for call, part in zip(calls, parts, strict=True)
         ]
 
 
@@ -212,7 +195,7 @@ class Store:
 
     def __init__(self, database: "SQLiteDatabase | PostgresDatabase") -> None:
         self._database = database
-        self._commits = GroupCommit(database.transact, database.execute, database.writers)
+        self._commits = GroupCommit(database)
         self.where, self.address = database.where, database.address
         self.read_only = database.read_only
 
@@ -251,9 +234,7 @@ class Store:
         """Pin units, unless they are pinned in that period; the stored pins decide."""
         return self._put(bandit, "pins", rows)
 
-    def execute(
-        self, statements: Sequence[Statement | tuple[str, Mapping[str, Any]]]
-    ) -> list[tuple[int, list[Any]]]:
+    def execute(self, statements: Statements) -> list[tuple[int, list[Any]]]:
         """Run statements in one durable transaction: all of them, or none.
 
         Return how many rows each changed, and what it returned. If a ``required`` one changes no
@@ -261,22 +242,15 @@ class Store:
         """
         return result_of(self._put(0, EXECUTE, [Statement(*each) for each in statements]))
 
-    def change(
-        self,
-        bandit: int,
-        revision: int,
-        then: Sequence[Statement | tuple[str, Mapping[str, Any]]] = (),
-        **columns: Any,
-    ) -> bool:
+    def change(self, bandit: int, revision: int, then: Statements = (), **columns: Any) -> bool:
         """Change columns of a bandit, if it still has this revision, and run further statements.
 
         The revision rises by 1. Return False if it was another one; then nothing is changed.
         """
         sets = "".join(f"{name} = :{name}, " for name in columns)
         sql = f"update bandit set {sets}revision = revision + 1 where n = :n and revision = :was"
-        first = Statement(sql, {**columns, "n": bandit, "was": revision}, True)
         try:
-            self.execute([first, *then])
+            self.execute([Statement(sql, {**columns, "n": bandit, "was": revision}, True), *then])
         except ConflictError:
             return False
         return True
@@ -342,10 +316,12 @@ class Store:
 
     def check_writable(self) -> None:
         """Write something durably; a ``StoreError`` if the store cannot write now."""
-        sql = """insert into setting (name, value) values ('probe', :value)
-        on conflict (name) do update set value = excluded.value"""
         # As much as a decision may need, and different from the last one.
-        self.execute([(sql, {"value": os.urandom(PROBE_BYTES).hex()})])
+        write_setting(
+            lambda sql, values: self.execute([(sql, values)]),
+            "probe",
+            os.urandom(PROBE_BYTES).hex(),
+        )
 
     def damage(self) -> Iterator[str]:
         """Look at all decisions and rewards, and yield a sentence for everything damaged."""
@@ -365,7 +341,6 @@ class Store:
         self._commits.check_process()
         with new_file(Path(path)) as partial:
             if isinstance(self._database, SQLiteDatabase):
-                private_file(partial)
                 self._database.backup(partial)
             else:
                 with open_store(partial) as target:
@@ -493,38 +468,30 @@ def copy_store(source: str | Path, target: str | Path) -> dict[str, int]:
 
 
 def _copy(source: Store, target: Store) -> dict[str, int]:
-    """Copy all tables, and compare what was read with what is there then."""
-    read = {table: Sums() for table in TABLES}
-    with source._database.snapshot() as rows:
+    """Copy all tables, and compare what is in both."""
+    with source._database.snapshot() as old:
         target._database.load(
-            (table, columns, read[table].added(_all(rows, table)))
-            for table, columns in TABLES.items()
+            (table, columns, _all(old, table)) for table, columns in TABLES.items()
         )
-    with target._database.snapshot() as rows:
-        for table, sums in read.items():
-            written = Sums()
-            for _ in written.added(_all(rows, table)):
-                pass
-            if (written.count, written.total) != (sums.count, sums.total):
-                raise StoreError(
-                    f"the table {table} of the copy has other rows than {source.where}: do not use "
-                    "it, and run submax doctor on the store"
-                )
-    return {table: sums.count for table, sums in read.items()}
+        with target._database.snapshot() as new:
+            found = {table: (_sums(old, table), _sums(new, table)) for table in TABLES}
+    for table, (read, written) in found.items():
+        if read != written:
+            raise StoreError(
+                f"the table {table} of the copy has other rows than {source.where}: do not use "
+                "it, and run submax doctor on the store"
+            )
+    return {table: read[0] for table, (read, _) in found.items()}
 
 
 def _all(rows: Query, table: str) -> Iterator[list[Any]]:
     return rows(f"select {TABLES[table]} from {table} order by 1", {})
 
 
-class Sums:
-    """The number of rows that were read, and a sum of their checksums."""
-
-    def __init__(self) -> None:
-        self.count = self.total = 0
-
-    def added(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
-        for rows in batches:
-            self.count += len(rows)
-            self.total += sum(crc32(repr(row).encode()) for row in rows)
-            yield rows
+def _sums(rows: Query, table: str) -> tuple[int, int]:
+    """The number of rows of a table, and the sum of their checksums."""
+    count = total = 0
+    for batch in _all(rows, table):
+        count += len(batch)
+        total += sum(crc32(repr(row).encode()) for row in batch)
+    return count, total

@@ -1,14 +1,14 @@
 """What a transaction writes: the same statements for SQLite and PostgreSQL, and their outcomes.
 
 Nothing is read between two statements, so a database may be sent all of them at once. The first one
-locks the bandit and sets the time of everything that follows.
-
-A statement may read the table ``given``: the rows that callers gave. PostgreSQL gets all of them at
-once; SQLite executes the statement for each row, which costs less there than a list as JSON.
+locks the bandit and sets the time of everything that follows. A statement may read the table
+``given``, the rows that callers gave: PostgreSQL gets all at once; SQLite executes the statement
+for each row, which costs less there than a list as JSON.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -29,8 +29,9 @@ from submax.bandit.tables import (
     TICKS,
     WORD,
     Activated,
+    DecisionRow,
+    RewardRow,
     UnitRow,
-    Writes,
     Written,
     WrittenReward,
     decision_row,
@@ -52,37 +53,50 @@ class Dialect(NamedTuple):
 
     ``number`` is the next number of a row, and ``json`` the type of JSON. ``clock`` is the time of
     a clock in seconds, which ``:now`` may be. ``given`` makes the table of given rows from the
-    names of its columns; it has a column ``place`` for their order.
+    names of its columns; it has a column ``place`` for their order. ``counted`` adds the counting
+    to a statement, if the database does that.
     """
 
     number: str
     clock: str
     json: str
     given: Callable[[list[str]], str]
+    counted: Callable[[str, "Counts"], str] = lambda sql, _: sql
+
+
+Counts = tuple[tuple[str, str | None], ...]
+"""Columns of the table ``counts``, which grow by the number of rows that a statement returns, or by
+the sum of one of their columns."""
 
 
 class Step(NamedTuple):
     """A statement of a transaction.
 
     ``sql`` may have fields of ``Dialect`` in braces. ``given`` are the columns of the given rows,
-    if it reads any, and ``returning`` those that it returns of the rows that it changes. Columns of
-    the table ``counts`` grow by ``counts``: the number of these rows, or the sum of one of their
-    columns. The statement changes nothing if ``only_if`` selects nothing.
+    if it reads any, and ``returning`` those that it returns of the rows that it changes. The
+    statement changes nothing if ``only_if`` selects nothing.
     """
 
     sql: str
     given: str = ""
-    returning: Sequence[str] = ()
-    counts: Mapping[str, str | None] = {}
+    returning: tuple[str, ...] = ()
+    counts: Counts = ()
     only_if: str = ""
 
-    def rendered(self, dialect: Dialect) -> str:
-        """The SQL, with ``:name`` parameters."""
-        given = dialect.given(self.given.split()) if self.given else ""
-        sql = self.sql.format(
-            number=dialect.number, clock=dialect.clock, json=dialect.json, given=given
-        )
-        return f"{sql} returning {', '.join(self.returning)}" if self.returning else sql
+
+@cache
+def sql_of(step: Step, dialect: Dialect) -> str:
+    """The SQL of a step, with ``:name`` parameters."""
+    number, clock, json, given, counted = dialect
+    table = given(step.given.split()) if step.given else ""
+    sql = step.sql.format(number=number, clock=clock, json=json, given=table)
+    if step.returning:
+        sql += f" returning {', '.join(step.returning)}"
+    return counted(sql, step.counts) if step.counts else sql
+
+
+Given = Mapping[str, list[Any]]
+"""Rows to be written by kind, the keys of WRITERS."""
 
 
 class Run(Protocol):
@@ -156,14 +170,14 @@ DECISIONS = Step(
     "id version unit action propensity context eligible probabilities activated paused assignment "
     "assigned_since holdout_share control_share checksum",
     ("id", "n", "at"),
-    {"decisions": None},
+    (("decisions", None),),
 )
 ANY_EARLY = "select 1 from early_reward where bandit = :bandit limit 1"
 EXPIRE_EARLY = Step(
     """delete from early_reward where bandit = :bandit
     and until <= (select at from counts where bandit = :bandit)""",
     returning=("n",),
-    counts={"orphans": None},
+    counts=(("orphans", None),),
     only_if=ANY_EARLY,
 )
 EARLY_OF_DECISION = """{given}
@@ -185,7 +199,7 @@ TAKE_EARLY = Step(
     from numbered where true on conflict (decision, key) do nothing""",
     "id",
     ("n",),
-    {"rewards": None},
+    (("rewards", None),),
     ANY_EARLY,
 )
 FORGET_EARLY = Step(
@@ -213,7 +227,7 @@ REWARDS = Step(
     from numbered where true on conflict (decision, key) do nothing""",
     GIVEN_REWARD,
     ("n", "late"),
-    {"rewards": None, "late_rewards": "late"},
+    (("rewards", None), ("late_rewards", "late")),
 )
 EARLY = Step(
     """insert into early_reward (n, bandit, id, key, value, parts, at, until, source, checksum)
@@ -241,7 +255,7 @@ def _limit(of: str, most: int) -> Step:
             order by until desc, n desc limit 1 offset {most}
         )""",
         returning=("n",),
-        counts={"dropped": None},
+        counts=(("dropped", None),),
         only_if=ANY_EARLY,
     )
 
@@ -295,108 +309,123 @@ PINNED = Step(
 FIND_DECISION = f"select {DECISION_COLUMNS} from decision where bandit = :bandit and id = :id"
 
 
-def write(
-    run: Run, group: Writes, select: Callable[..., Sequence[Sequence[Any]]]
-) -> Iterator[None]:
-    """Execute the steps of what is written to a bandit, then set the outcomes.
+Outcomes = Callable[[], list[Any]]
+"""Gives what became of the rows that were given, in order, after the transaction was committed."""
+Select = Callable[[str, Mapping[str, Any]], Sequence[Sequence[Any]]]
 
-    The caller commits between the two: at the only ``yield``. ``select`` reads what is stored then.
+
+def write(run: Run, bandit: int, given: Given, select: Select) -> dict[str, Outcomes]:
+    """Execute the steps of what is written to a bandit, by kind (see WRITERS).
+
+    The caller commits, and asks for the outcomes then.
     """
     run(LOCK)
-    writers = [
-        writer
-        for writer, given in (
-            (_decisions(run, group, select), group.decisions),
-            (_rewards(run, group), group.rewards),
-            (_activations(run, group), group.activations),
-            (_pins(run, group), group.pins),
-        )
-        if given
-    ]
-    for each in writers:
-        next(each)
+    outcomes = {
+        kind: writer(run, bandit, given[kind], select)
+        for kind, writer in WRITERS.items()
+        if kind in given
+    }
     run(NUMBERED)
-    yield
-    for each in writers:
-        next(each, None)
+    return outcomes
 
 
-def _decisions(
-    run: Run, group: Writes, select: Callable[..., Sequence[Sequence[Any]]]
-) -> Iterator[None]:
-    rows = [{**msgspec.structs.asdict(row), "paused": int(row.paused)} for row in group.decisions]
+def _decisions(run: Run, bandit: int, decisions: list[DecisionRow], select: Select) -> Outcomes:
+    rows = [{**msgspec.structs.asdict(row), "paused": int(row.paused)} for row in decisions]
     fresh = run(DECISIONS, rows)
     run(EXPIRE_EARLY)
     run(TAKE_EARLY, rows)
     run(FORGET_EARLY, rows)
-    yield
-    numbers = {identifier: (n, at) for identifier, n, at in fresh()}
-    for row in group.decisions:
-        new = numbers.pop(row.id, None)
-        if new is not None:
-            row.n, row.at = new
-            group.written.append(Written(row, True))
-            continue
-        (stored,) = select(FIND_DECISION, {"bandit": group.bandit, "id": row.id})
-        group.written.append(Written(decision_row(stored), False))
+
+    def outcomes() -> list[Written]:
+        numbers, written = {identifier: (n, at) for identifier, n, at in fresh()}, []
+        for row in decisions:
+            new = numbers.pop(row.id, None)
+            if new is not None:
+                row.n, row.at = new
+                written.append(Written(row, True))
+                continue
+            (stored,) = select(FIND_DECISION, {"bandit": bandit, "id": row.id})
+            written.append(Written(decision_row(stored), False))
+        return written
+
+    return outcomes
 
 
-def _rewards(run: Run, group: Writes) -> Iterator[None]:
+def _rewards(
+    run: Run, bandit: int, rewards: list[tuple[RewardRow, float, float]], _: Select
+) -> Outcomes:
     """Write rewards; the same id and key may come twice in one transaction."""
     different: dict[tuple[str, str], Row] = {}
-    for row, wait, quarantine in group.rewards:
+    for row, wait, quarantine in rewards:
         if (row.id, row.key) not in different:
             different[row.id, row.key] = {
                 **msgspec.structs.asdict(row),
-                "checksum": reward_content(group.bandit, row),
-                "wait": wait if math.isfinite(wait) else None,
+                "checksum": reward_content(bandit, row),
+                "wait": _finite(wait),
                 "quarantine": min(quarantine, FOREVER),
             }
     rows = list(different.values())
     run(EXPIRE_EARLY)
     fresh, early = run(REWARDS, rows), run(EARLY, rows)
     stored = run(REWARDED, rows)
-    for source in {row.source for row, _, _ in group.rewards}:
+    for source in {row.source for row, _, _ in rewards}:
         run(LIMIT_SOURCE, source=source)
     run(LIMIT_BANDIT)
-    yield
-    found = dict(zip(different, stored(), strict=True))
-    # A reward that this transaction moved to its decision was stored before.
-    new = {n for n, *_ in (*fresh(), *early())}
-    for row, _, _ in group.rewards:
-        n, value, parts, late, *waiting = found[row.id, row.key]
-        status: Any = "late" if late else "accepted"
-        if n is None:
-            (n, value, parts), status = waiting, "quarantined"
-        if n not in new and (value, parts) != (row.value, row.parts):
-            status = "conflict"
-        group.rewarded.append(WrittenReward(status, n not in new, value, parts))
-        new.discard(n)
+
+    def outcomes() -> list[WrittenReward]:
+        found, written = dict(zip(different, stored(), strict=True)), []
+        # A reward that this transaction moved to its decision was stored before.
+        new = {n for n, *_ in (*fresh(), *early())}
+        for row, _, _ in rewards:
+            n, value, parts, late, *waiting = found[row.id, row.key]
+            status: Any = "late" if late else "accepted"
+            if n is None:
+                (n, value, parts), status = waiting, "quarantined"
+            if n not in new and (value, parts) != (row.value, row.parts):
+                status = "conflict"
+            written.append(WrittenReward(status, n not in new, value, parts))
+            new.discard(n)
+        return written
+
+    return outcomes
 
 
-def _activations(run: Run, group: Writes) -> Iterator[None]:
-    rows = [
-        {"id": identifier, "wait": wait if math.isfinite(wait) else None}
-        for identifier, wait in dict(group.activations).items()
-    ]
+def _activations(
+    run: Run, bandit: int, activations: list[tuple[str, float]], _: Select
+) -> Outcomes:
+    rows = [{"id": each, "wait": _finite(wait)} for each, wait in dict(activations).items()]
     fresh, found = run(ACTIVATE, rows), run(ACTIVATED, rows)
-    yield
-    new = {identifier for (identifier,) in fresh()}
-    stored = {row["id"]: each for row, each in zip(rows, found(), strict=True)}
-    for identifier, _ in group.activations:
-        decision, activated = stored[identifier]
-        if decision is None:
-            group.activated.append(Activated("unknown", False))
-        elif activated is None:
-            group.activated.append(Activated("late", False))
-        else:
-            group.activated.append(Activated("accepted", identifier not in new))
+
+    def outcomes() -> list[Activated]:
+        new, written = {identifier for (identifier,) in fresh()}, []
+        stored = {row["id"]: each for row, each in zip(rows, found(), strict=True)}
+        for identifier, _ in activations:
+            decision, activated = stored[identifier]
+            status: Any = "late" if activated is None else "accepted"
+            repeated = activated is not None and identifier not in new
+            written.append(Activated("unknown" if decision is None else status, repeated))
             new.discard(identifier)
+        return written
+
+    return outcomes
 
 
-def _pins(run: Run, group: Writes) -> Iterator[None]:
-    rows = [msgspec.structs.asdict(row) for row in group.pins]
+def _pins(run: Run, bandit: int, pins: list[UnitRow], _: Select) -> Outcomes:
+    rows = [msgspec.structs.asdict(row) for row in pins]
     run(PIN, rows)
     pinned = run(PINNED, rows)
-    yield
-    group.pinned.extend(UnitRow(*row) for row in pinned())
+    return lambda: [UnitRow(*row) for row in pinned()]
+
+
+def _finite(seconds: float) -> float | None:
+    return seconds if math.isfinite(seconds) else None
+
+
+WRITERS: dict[str, Callable[[Run, int, list[Any], Select], Outcomes]] = {
+    "decisions": _decisions,
+    "rewards": _rewards,
+    "activations": _activations,
+    "pins": _pins,
+}
+"""How each kind of rows is written: decisions first, so the rewards of the same transaction find
+them."""
