@@ -19,14 +19,13 @@ import numpy as np
 import pandas as pd
 from markdown_tables import table
 
-from submax.research.paper.claims import PAPER_REWARDS
+from submax.research.paper.claims import LEVEL, paper_rewards
 from submax.research.paper.figures import (
     draw_figure,
     draw_illustration,
     draw_offline,
     figures_of,
 )
-from submax.research.paper.statements import LEVEL
 from submax.simulation.compare import TTest, holm, t_test
 from submax.simulation.experiment import GROUPS, experiment_groups, load_named, policy_name
 from submax.simulation.results import FINAL_TABLE, ResultTable, read_manifest
@@ -386,7 +385,7 @@ def illustration() -> str:
     """Expected rewards, ours over many environments and the paper's in one."""
     body = [
         (f"`{one.policy}`", f"{one.expected_reward:.4f}", f"{one.standard_error:.4f}",
-         f"{PAPER_REWARDS[str(one.policy)]:g}")
+         f"{paper_rewards()[str(one.policy)]:g}")
         for one in rows_of("illustration").itertuples()
     ]  # fmt: skip
     return table(("policy", "expected reward", "standard error", "paper, one environment"), body)

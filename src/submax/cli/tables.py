@@ -17,8 +17,14 @@ from submax.core.numerics import standard_error
 from submax.core.registry import Registry
 from submax.policies import POLICIES
 from submax.policies.presets import PRESETS
-from submax.research.paper.claims import environment_checks, illustration_statements, statements_of
-from submax.research.paper.statements import PairedComparison, Statement, Verdict
+from submax.research.paper.claims import (
+    PairedComparison,
+    Statement,
+    Verdict,
+    environment_checks,
+    illustration_statements,
+    statements_of,
+)
 from submax.simulation.compare import POWER, Finals, PairedDifference, Side
 from submax.simulation.experiment import Labels, Specification
 from submax.simulation.results import (

@@ -8,7 +8,7 @@ from refusals import raises_code
 
 from submax.estimators.network import CVAE
 from submax.policies.reward_conditioned import RewardConditioned
-from submax.research.paper.bernoulli_claims import CLASSIC, CONDITIONED, CONSTANTS, STRONG, TILTED
+from submax.research.paper.claims import CONDITIONED, CONSTANTS, family
 from submax.simulation.experiment import (
     cells,
     configurations,
@@ -90,12 +90,12 @@ def test_the_sweep_of_the_paper_is_complete():
     }
     variants = {f"{name}, c = {c}" for name in CONDITIONED for c in CONSTANTS}
     assert {cell.policy_name for cell in cells(specification, more=False)} == {
-        *TILTED, *variants,
+        *family("$tilted"), *variants,
         "random", "epsilon-greedy-0.01", "epsilon-greedy-0.05", "epsilon-greedy-0.1",
         "epsilon-greedy-0.2", "ucb1", "thompson-1-1", "thompson-1-9", "thompson-1-99",
         "rcp-marginalized", "rcp-optimistic", "rcp-optimized", "rcp-submax", "rcp-adaptive",
     }  # fmt: skip
-    assert {*CLASSIC, *STRONG} <= {cell.policy_name for cell in every}
+    assert {*family("$classic"), *family("$strong")} <= {cell.policy_name for cell in every}
     assert len(cells(specification, ["policy=kl-ucb"], more=False)) == 27
 
 

@@ -1,367 +1,425 @@
-"""The paper's claims, section by section, tested on the results of a sweep."""
+"""The paper's claims, which are in claims.toml, tested on the results of a sweep."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
 
 from submax.core.numerics import standard_error
-from submax.research.paper.bernoulli_claims import bernoulli_statements
-from submax.research.paper.statements import (
-    IMPROVED,
-    Comparisons,
-    PairedComparison,
-    Statement,
-    best_elsewhere,
-    claims_of,
-    compared,
-    ranked,
-    share_of_random,
-)
-from submax.simulation.compare import Finals, Side
+from submax.simulation.compare import Finals, Side, holm, t_test
 from submax.simulation.results import FINAL_TABLE, ResultTable, write_csv
 
-RANDOM = (
-    "Section 3.3: all policies except the 0-reward policy or negative policy achieves better than "
-    "random expected reward."
-)
-ORDER = (
-    "Section 3.3: the optimistic policy, equivalently the 1-conditioned policy, which does not use "
-    "the negative policy, is the worst among the rest. Optimized policy perform better than the "
-    "optimistic one […]. Unexpectedly, the SubMax policy works the best."
-)
-ZEROED = (
-    'Section 3.3: the optimized policy […] in general can only "zero out" one action […], while '
-    "the SubMax operation can potentially zero out more."
-)
+LEVEL = 0.05
+"""The chance of a wrong decision within a statement, by Holm's correction of paired t-tests."""
+
+
+@cache
+def _file() -> dict[str, Any]:
+    with Path(__file__).with_name("claims.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def family(*names: str) -> list[str]:
+    """Return the policies of these names, of which those that begin with $ are families.
+
+    >>> family("random", "$thompson")
+    ['random', 'thompson-1-1', 'thompson-1-9', 'thompson-1-99']
+    """
+    found = list[str]()
+    for name in names:
+        more = family(*_file()["families"][name[1:]]) if name.startswith("$") else [name]
+        found.extend(more)
+    return found
+
+
+def paper_rewards() -> dict[str, float]:
+    """The expected rewards in the one environment of the paper's illustration, by policy."""
+    rewards: dict[str, float] = _file()["section 3.3"]["rewards"]
+    return rewards
+
+
+# Statements -----------------------------------------------------------------------------
+
+
+class Verdict(StrEnum):
+    """Whether a statement holds in the results, by tests of paired differences."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    DEPENDS = "depends on the smoothing"
+    UNDECIDED = "undecided"
+    NOT_RUN = "not run"
+
+
+class PairedComparison(NamedTuple):
+    """The means of two policies over the same replicas, and whether the left one is lower.
+
+    ``where`` describes the configuration; ``error`` is the standard error of the difference over
+    ``replicas``. ``corrected`` is the p-value after Holm's correction within the statement; it is
+    the p-value itself until then.
+    """
+
+    where: str
+    left: str
+    left_mean: float
+    right: str
+    right_mean: float
+    error: float
+    replicas: int
+    corrected: float
+
+    @property
+    def distance(self) -> float:
+        """By how many standard errors the left mean is lower; 0 if there is no error to go by."""
+        difference = self.right_mean - self.left_mean
+        if math.isnan(self.error):
+            return 0.0
+        if self.error == 0:
+            return math.copysign(math.inf, difference) if difference else 0.0
+        return difference / self.error
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the left mean is lower, by a test at `LEVEL`."""
+        if self.corrected >= LEVEL:
+            return Verdict.UNDECIDED
+        return Verdict.HOLDS if self.distance > 0 else Verdict.FAILS
+
+    @classmethod
+    def of(cls, where: str, left: Side, right: Side) -> "PairedComparison":
+        """Compare replica by replica, which removes the variance that the worlds have in common."""
+        test = t_test(left.values - right.values, 1 - LEVEL)
+        means = float(left.values.mean()), float(right.values.mean())
+        count = len(left.values)
+        return cls(
+            where, left.name, means[0], right.name, means[1], test.error, count, test.p_value
+        )
+
+
+def corrected(comparisons: Iterable[PairedComparison]) -> list[PairedComparison]:
+    """Return the comparisons of a statement with p-values corrected for their number."""
+    found = list(comparisons)
+    p_values = holm([one.corrected for one in found])
+    return [one._replace(corrected=p) for one, p in zip(found, p_values, strict=True)]
+
+
+class Statement(NamedTuple):
+    """A sentence, and the comparisons in which it says that the left number is lower.
+
+    ``source`` is who makes the statement: the paper, or we. ``quote`` is the sentence of the paper
+    with its section; ``text`` is what is compared. The statement is about ``wanted``
+    configurations; fewer comparisons mean that some cells were not run. ``by_smoothing`` has the
+    verdict with each constant that counts are smoothed with, if the statement is about counting;
+    the comparisons are those of the preset.
+    """
+
+    source: Literal["paper", "submax"]
+    quote: str
+    text: str
+    wanted: int
+    comparisons: list[PairedComparison]
+    by_smoothing: Mapping[str, Verdict] = MappingProxyType({})
+
+    @property
+    def counts(self) -> Counter[Verdict]:
+        """The number of comparisons with each verdict, those that were not run included."""
+        counts = Counter(comparison.verdict for comparison in self.comparisons)
+        missing = self.wanted - len(self.comparisons)
+        return counts + Counter({Verdict.NOT_RUN: max(missing, 0)})
+
+    @property
+    def verdict(self) -> Verdict:
+        """Holds in every comparison that was run, fails in at least one, or undecided.
+
+        It depends on the smoothing if it holds with one constant and does not hold with another.
+        """
+        counts = self.counts
+        if not self.comparisons:
+            return Verdict.NOT_RUN
+        if {Verdict.HOLDS, Verdict.FAILS} <= set(self.by_smoothing.values()):
+            return Verdict.DEPENDS
+        if counts[Verdict.FAILS]:
+            return Verdict.FAILS
+        return Verdict.UNDECIDED if counts[Verdict.UNDECIDED] else Verdict.HOLDS
+
+    @property
+    def summary(self) -> str:
+        """The verdict with its counts, such as "undecided: holds in 24, undecided in 3 of 27"."""
+        counts = self.counts
+        parts = [f"{verdict} in {counts[verdict]}" for verdict in Verdict if counts[verdict]]
+        if self.wanted == 1 or not self.comparisons:
+            return str(self.verdict)
+        if len(parts) == 1 and counts[self.verdict]:
+            return f"{parts[0]} of {self.wanted}"
+        return f"{self.verdict}: {', '.join(parts)} of {self.wanted}"
+
+    @property
+    def closest(self) -> PairedComparison:
+        """The comparison that supports the sentence least, in standard errors."""
+        return min(self.comparisons, key=lambda one: one.distance)
+
+
+def statements_of(section: str, finals: Finals) -> list[Statement]:
+    """The statements of a section with their comparisons; none if the section is empty."""
+    others: dict[str, Finals] = {}
+    if section == "section 4.1":
+        others = {f"c = {one}": Smoothed(finals, [one]) for one in CONSTANTS}
+        others["best c in hindsight"] = Smoothed(finals, ["", *CONSTANTS])
+    claims = _file()[section]["claims"] if section else ()
+    return [_tested(_file()[section], claim, finals, others) for claim in claims]
 
 
 def illustration_statements(directory: Path) -> list[Statement]:
-    """Return the statements of section 3.3, each with its comparisons of two policies.
+    """Return the statements of section 3.3; each comparison is over environments."""
+    return statements_of("section 3.3", _Illustrated(directory))
 
-    The values are means over environments. Each comparison has the policy on the left that should
-    have the lower mean.
-    """
-    rewards, zeroed = (_sides(directory, name) for name in ("expected_reward", "zeroed_actions"))
-    names = ["rcp-optimistic", "rcp-optimized", "rcp-submax"]
-    zeros = "actions with probability 0"
-    return [
-        Statement(
-            "paper",
-            RANDOM,
-            "The negative policy earns less than random, the three others more",
-            wanted=4,
-            comparisons=[
-                *_ordered(rewards, ["rcp-negative", "random"]),
-                *(one for name in names for one in _ordered(rewards, ["random", name])),
-            ],
-        ),
-        Statement(
-            "paper",
-            ORDER,
-            "Expected reward rises from optimistic to optimized to SubMax",
-            wanted=2,
-            comparisons=list(_ordered(rewards, names)),
-        ),
-        Statement(
-            "paper",
-            ZEROED,
-            "The optimized policy zeroes fewer actions than SubMax",
-            wanted=1,
-            comparisons=list(
-                compared(zeros, zeroed.get("rcp-optimized"), zeroed.get("rcp-submax"))
-            ),
-        ),
+
+def write_statements(directory: Path, statements: Sequence[Statement]) -> None:
+    """Write every comparison with both its means as statements.csv."""
+    rows = [
+        {
+            "source": statement.source,
+            "quote": statement.quote,
+            "statement": statement.text,
+            "verdict": str(statement.verdict),
+            "summary": statement.summary,
+            "where": one.where,
+            "left": one.left,
+            "left_mean": one.left_mean,
+            "right": one.right,
+            "right_mean": one.right_mean,
+            "standard_error_of_difference": one.error,
+            "replicas": one.replicas,
+            "corrected_p_value": one.corrected,
+            "comparison": str(one.verdict),
+            "closest": one == statement.closest,
+            "by_smoothing": "; ".join(f"{c}: {v}" for c, v in statement.by_smoothing.items()),
+        }
+        for statement in statements
+        for one in statement.comparisons
     ]
+    if rows:
+        write_csv(directory / "statements.csv", rows)
 
 
-def _sides(directory: Path, column: str) -> dict[str, Side]:
-    """Return the values of every policy in all environments, as sides of comparisons."""
-    policies = ResultTable.read(directory, FINAL_TABLE).by_policy()
-    return {name: Side(name, rows[column]) for name, rows in policies.items()}
+def _tested(
+    section: dict[str, Any], claim: dict[str, Any], finals: Finals, others: Mapping[str, Finals]
+) -> Statement:
+    """Return a claim with its comparisons; ``others`` are results with other smoothing."""
+    given = {key: section[key] for key in ("words", "measure") if key in section} | claim
+    text, quote, test = given.pop("text"), given.pop("quote", ""), given.pop("test", "less")
+    wanted = given.pop("wanted", len(finals.configurations()))
+    quoted = _file()["quotes"][quote] if quote else ""
+
+    def tested(finals: Finals) -> Statement:
+        comparisons = corrected(TESTS[test](finals, **given))
+        return Statement("paper" if quote else "submax", quoted, text, wanted, comparisons)
+
+    found, verdicts = tested(finals), {}
+    for constant, results in others.items():
+        other = tested(results)
+        if other.comparisons and other.comparisons != found.comparisons:
+            verdicts[constant] = other.verdict
+    if verdicts:
+        verdicts = {"preset": found.verdict, **verdicts}
+    return found._replace(by_smoothing=verdicts)
 
 
-def _ordered(sides: dict[str, Side], names: Sequence[str]) -> Iterator[PairedComparison]:
-    """Compare the expected rewards of neighbours in ``names``, which should rise."""
-    for lower, higher in pairwise(names):
-        yield from compared("expected reward", sides.get(lower), sides.get(higher))
+# Results that are read in other ways ----------------------------------------------------
+
+CONDITIONED = ("rcp-optimistic", "rcp-optimized", "rcp-submax")
+CONSTANTS = ("0", "0.01", "0.3", "1", "fitted")
+"""What is added to counts, beside the 0.1 of the presets."""
 
 
-CLASSIC = [
-    *(f"neural-epsilon-greedy-{epsilon}" for epsilon in (0.01, 0.05, 0.1, 0.2)),
-    "dropout-thompson",
-]
-"""The paper's classic methods, with a value network."""
-OTHERS = [*CLASSIC, "linucb", "linear-thompson", "neural-ucb", "neural-thompson"]
-TILTED = [f"rcp-tilted-{temperature}" for temperature in (0.5, 2, 8)]
-"""The marginalized policy with a target tilted towards high rewards, by temperature."""
-WITHOUT_CONTEXT = ["rcp-counting-submax", "thompson-1-1"]
-"""Policies that do not look at the context."""
-SHIFTS = (0, -2, -4)
+class Smoothed(Finals):
+    """Results in which the presets stand for variants with other constants; the best of several."""
 
-DENSE = (
-    "Section 4.2: while classic methods perform better in a dense reward setting, their "
-    "performance degrade a lot when the rewards become sparse."
-)
-ROBUST = (
-    "Section 4.2: RCPs, on the other side, are more robust to the sparsity in reward, rendering "
-    "RCPs with SubMax being the best in the highest sparsity setup."
-)
+    def __init__(self, finals: Finals, constants: Sequence[str]) -> None:
+        self._finals = finals
+        self._constants = constants
+
+    def configurations(self) -> list[dict[str, Any]]:
+        return self._finals.configurations()
+
+    def side(self, measure: str, policy: str, labels: dict[str, Any]) -> Side | None:
+        names = [policy]
+        if policy in CONDITIONED:
+            names = [f"{policy}, c = {one}" if one else policy for one in self._constants]
+        return best_elsewhere([self._finals.side(measure, name, labels) for name in names])
 
 
-def _degrade(finals: Finals) -> Iterator[PairedComparison]:
-    for policy in CLASSIC:
-        yield from compared(policy, _relative(finals, policy, 0), _relative(finals, policy, -4))
+class _Illustrated(Finals):
+    """The values of every policy in all environments of an illustration, one configuration."""
+
+    def __init__(self, directory: Path) -> None:
+        self._rows = ResultTable.read(directory, FINAL_TABLE).by_policy()
+
+    def configurations(self) -> list[dict[str, Any]]:
+        return [{}]
+
+    def side(self, measure: str, policy: str, labels: dict[str, Any]) -> Side | None:
+        return Side(policy, self._rows[policy][measure]) if policy in self._rows else None
 
 
-def _robust(policy: str) -> Comparisons:
-    """Compare the regret relative to random that is added from s=0 to s=-4."""
+# Tests ----------------------------------------------------------------------------------
 
-    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
-        own = _added(_relative(finals, policy, 0), _relative(finals, policy, -4))
+Comparisons: TypeAlias = Iterator[PairedComparison]
+
+
+def best_elsewhere(sides: Sequence[Side | None], *, highest: bool = False) -> Side | None:
+    """Return the best policy of a family, chosen without the replicas on which it is compared.
+
+    In every second replica it is the policy with the lowest (or ``highest``) mean over the other
+    replicas, and the other way round: a policy that is chosen and compared on the same replicas
+    looks too good. None unless all policies were run.
+    """
+    present = [side for side in sides if side is not None]
+    if not present or len(present) < len(sides):
+        return None
+    if len(present) == 1 or len(present[0].values) < 2:
+        return present[0]
+    table = np.array([side.values for side in present])
+    values, names = np.empty(table.shape[1]), []
+    for half in (0, 1):
+        means = table[:, 1 - half :: 2].mean(axis=1)
+        chosen = int(means.argmax() if highest else means.argmin())
+        values[half::2] = table[chosen, half::2]
+        names.append(present[chosen].name)
+    return Side(" | ".join(dict.fromkeys(names)), values)
+
+
+def _best(
+    finals: Finals, policies: Iterable[str], labels: dict[str, Any], measure: str = "regret"
+) -> Side | None:
+    sides = [finals.side(measure, policy, labels) for policy in policies]
+    return best_elsewhere(sides, highest=measure == "reward")
+
+
+def _compared(where: str, left: Side | None, right: Side | None) -> Comparisons:
+    """One comparison, or none if a side is None because its cell was not run."""
+    if left is not None and right is not None:
+        yield PairedComparison.of(where, left, right)
+
+
+def _less(
+    finals: Finals,
+    words: str,
+    lower: Sequence[str] = (),
+    higher: Sequence[str] = (),
+    pairs: Sequence[Sequence[str]] = (),
+    where: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+    measure: str = "regret",
+) -> Comparisons:
+    """Compare the best policies of two families in every configuration that is asked for."""
+    families: list[Any] = [((one,), (other,)) for one, other in pairs] or [(lower, higher)]
+    for labels in finals.configurations():
+        if any(labels[key] not in allowed for key, allowed in where.items()):
+            continue
+        for low, high in families:
+            left = [name.format(**labels) for name in family(*low)]
+            right = [name for name in family(*high) if name not in left]
+            sides = (_best(finals, names, labels, measure) for names in (left, right))
+            yield from _compared(words.format(**labels), *sides)
+
+
+def _share(finals: Finals, policy: str, labels: dict[str, Any], words: str) -> Side | None:
+    """The regret as a share of that of random choice, s = mean(x) / mean(r).
+
+    The values are s + (x − s r) / mean(r), whose mean is s, and whose standard error is that of the
+    ratio by the delta method: in a world in which one regret is large, the other is large too.
+    """
+    found, random = finals.side("regret", policy, labels), finals.side("regret", "random", labels)
+    if found is None or random is None or random.values.mean() <= 0:
+        return None
+    mean = random.values.mean()
+    share = found.values.mean() / mean
+    name = words.format(policy=policy, **labels)
+    return Side(name, share + (found.values - share * random.values) / mean)
+
+
+def _share_of_random(
+    finals: Finals,
+    words: str,
+    policies: Sequence[str],
+    lower_at: dict[str, Any],
+    higher_at: dict[str, Any],
+) -> Comparisons:
+    """Compare each policy with itself in two configurations, relative to random choice."""
+    for policy in family(*policies):
+        sides = (_share(finals, policy, labels, words) for labels in (lower_at, higher_at))
+        yield from _compared(policy, *sides)
+
+
+def _added_share(finals: Finals, words: str, policy: str, rivals: Sequence[str]) -> Comparisons:
+    """Compare the regret relative to random that is added from s = 0 to s = −4."""
+    added = list[Side | None]()
+    for name, policies in ((policy, [policy]), ("best classic", family(*rivals))):
         dense, sparse = (
-            best_elsewhere([_relative(finals, name, shift) for name in CLASSIC])
+            best_elsewhere([_share(finals, one, {"shift": shift}, "{policy}") for one in policies])
             for shift in (0, -4)
         )
-        rival = _added(dense, sparse)
-        yield from compared(
-            "added share of random's regret",
-            None if own is None else Side(policy, own.values),
-            None if rival is None else Side("best classic", rival.values),
-        )
-
-    return comparisons
+        added.append(dense and sparse and Side(name, sparse.values - dense.values))
+    yield from _compared("added share of random's regret", *added)
 
 
-def _words(labels: dict[str, Any]) -> str:
-    return f"s={labels['shift']}"
-
-
-def _less(lower: list[str], higher: list[str], **where: Sequence[int]) -> Comparisons:
-    """Claim that the best of one family has less regret than the best of another."""
-    return ranked(lower, higher, _words, where)
-
-
-PAPER_REWARDS = {
-    "random": 0.0816,
-    "rcp-negative": 0.077,
-    "rcp-positive": 0.131,
-    "rcp-optimized": 0.136,
-    "rcp-optimistic": 0.131,
-    "rcp-submax": 0.157,
-}
-"""The expected rewards in the one environment of the paper's illustration."""
-
-
-def _two_thirds(finals: Finals) -> Iterator[PairedComparison]:
-    for shift in SHIFTS[:2]:
+def _two_thirds(finals: Finals, words: str, policy: str, shifts: Sequence[int]) -> Comparisons:
+    for shift in shifts:
         random = finals.final("random", shift=shift)
         less = None if random is None else Side("2/3 random", random.values * 2 / 3)
-        yield from compared(f"s={shift}", finals.final("rcp-submax", shift=shift), less)
+        yield from _compared(words.format(shift=shift), finals.final(policy, shift=shift), less)
 
 
-def _relative(finals: Finals, policy: str, shift: int) -> Side | None:
-    found, random = finals.final(policy, shift=shift), finals.final("random", shift=shift)
-    return share_of_random(f"{policy} s={shift}", found, random)
+def _ahead_in_most(finals: Finals, words: str, rivals: Sequence[str]) -> Comparisons:
+    """Compare the share of configurations in which SubMax is not ahead with one half."""
+    behind = []
+    for labels in finals.configurations():
+        submax, best = finals.final("rcp-submax", **labels), _best(finals, family(*rivals), labels)
+        if submax is None or best is None:
+            return
+        behind.append(float(submax.values.mean() >= best.values.mean()))
+    if behind:
+        left = Side("rcp-submax not ahead", np.array(behind))
+        right = Side("half", np.full(len(behind), 0.5))
+        yield PairedComparison.of("share of the configurations", left, right)
 
 
-def _added(dense: Side | None, sparse: Side | None) -> Side | None:
-    if dense is None or sparse is None:
-        return None
-    return Side(sparse.name, sparse.values - dense.values)
+def _nearest_to_the_best(finals: Finals, words: str, rivals: Sequence[str]) -> Comparisons:
+    """Compare means over configurations of the regret over that of the best policy."""
+    ratios: dict[str, list[float]] = {}
+    for labels in finals.configurations():
+        sides = {name: finals.final(name, **labels) for name in [*family(*rivals), "rcp-submax"]}
+        means = {name: float(side.values.mean()) for name, side in sides.items() if side}
+        if len(means) < len(sides) or min(means.values()) <= 0:
+            return
+        for policy, mean in means.items():
+            ratios.setdefault(policy, []).append(mean / min(means.values()))
+    if ratios:
+        submax = ratios.pop("rcp-submax")
+        rival = min(ratios, key=lambda policy: float(np.mean(ratios[policy])))
+        left, right = Side("rcp-submax", np.array(submax)), Side(rival, np.array(ratios[rival]))
+        yield PairedComparison.of("regret / lowest regret", left, right)
 
 
-CLAIMS = claims_of(
-    {
-        DENSE: [
-            (
-                "The best classic method has less regret than SubMax at s=0",
-                1,
-                _less(CLASSIC, ["rcp-submax"], shift=[0]),
-            ),
-            ("Classic methods lose, relative to random, from s=0 to s=-4", len(CLASSIC), _degrade),
-        ],
-        ROBUST: [
-            ("SubMax loses less than the best classic method does", 1, _robust("rcp-submax")),
-            (
-                "Optimistic loses less than the best classic method does",
-                1,
-                _robust("rcp-optimistic"),
-            ),
-            (
-                "SubMax is the best method of the paper at s=-4",
-                1,
-                _less(["rcp-submax"], [*CLASSIC, "rcp-optimistic", "random"], shift=[-4]),
-            ),
-        ],
-        IMPROVED: [
-            (
-                "SubMax has less regret than optimistic",
-                len(SHIFTS),
-                _less(["rcp-submax"], ["rcp-optimistic"]),
-            ),
-            (
-                "SubMax has less regret than the marginalized policy, whose target is "
-                "the observed rewards",
-                len(SHIFTS),
-                _less(["rcp-submax"], ["rcp-marginalized"]),
-            ),
-            (
-                "SubMax has less regret than the marginalized policy with the best tilted target",
-                len(SHIFTS),
-                _less(["rcp-submax"], TILTED),
-            ),
-        ],
-    },
-    [
-        (
-            "SubMax is also ahead of the other baselines at s=-4",
-            1,
-            _less(["rcp-submax"], OTHERS, shift=[-4]),
-        ),
-        (
-            "SubMax with a CVAE has less regret than the best policy without context",
-            len(SHIFTS),
-            _less(["rcp-submax"], WITHOUT_CONTEXT),
-        ),
-        (
-            "Optimized, which the paper does not run here, has less regret than optimistic",
-            len(SHIFTS),
-            _less(["rcp-optimized"], ["rcp-optimistic"]),
-        ),
-        ("SubMax has less than two thirds of random's regret (s=0, -2)", 2, _two_thirds),
-    ],
-)
-"""What is tested: first the statements of the paper, then ours."""
-
-
-def contextual_statements(finals: Finals) -> list[Statement]:
-    """The statements of section 4.2, each with its comparisons."""
-    return [claim.tested(finals) for claim in CLAIMS]
-
-
-COMBINATORIAL_CLASSIC = [
-    *(f"climbing-epsilon-greedy-{epsilon}" for epsilon in (0.01, 0.05, 0.1, 0.2)),
-    "climbing-dropout-thompson",
-]
-"""The paper's classic methods with a value network; they search joint actions by hill climbing."""
-
-
-CHANCE = (
-    "Section 4.3: RCPs with both strategies can be successfully applied to this MAB setting with "
-    "an action space of cardinality 32768, yielding better than chance performance."
-)
-BETWEEN = (
-    "Section 4.3: Between the two strategies, the SubMax strategy still consistently works better "
-    "than the optimistic strategy."
-)
-OUTPERFORM = (
-    "Introduction: on MAB with large action spaces and sparse reward signals, we show that RCPs "
-    "implemented by conditional variational autoencoders (CVAEs) with the proposed techniques can "
-    "outperform classic methods (section 4.3, which has no classic method)."
-)
-
-
-def _earns_more(higher: str, *rivals: str) -> Comparisons:
-    """Claim that a policy earns more than the best of its rivals."""
-    return ranked(list(rivals), [higher], lambda labels: "accumulated reward", {}, "reward")
-
-
-COMBINATORIAL_CLAIMS = claims_of(
-    {
-        CHANCE: [
-            ("Optimistic earns more than chance", 1, _earns_more("rcp-optimistic", "random")),
-            ("SubMax earns more than chance", 1, _earns_more("rcp-submax", "random")),
-        ],
-        BETWEEN: [
-            ("SubMax earns more than optimistic", 1, _earns_more("rcp-submax", "rcp-optimistic"))
-        ],
-        OUTPERFORM: [
-            (
-                "SubMax earns more than the best of neural ε-greedy and dropout Thompson",
-                1,
-                _earns_more("rcp-submax", *COMBINATORIAL_CLASSIC),
-            )
-        ],
-    },
-    [
-        (
-            "SubMax earns more than hill climbing with Thompson sampling",
-            1,
-            _earns_more("rcp-submax", "hill-climbing-thompson"),
-        ),
-        (
-            "The default rcp-adaptive earns more than SubMax with a CVAE",
-            1,
-            _earns_more("rcp-adaptive", "rcp-submax"),
-        ),
-    ],
-)
-"""What is tested: first the statements of the paper, then ours."""
-
-
-def combinatorial_statements(finals: Finals) -> list[Statement]:
-    """Return the statements of section 4.3, tested by the accumulated rewards of policies.
-
-    Each comparison has the policy on the left that should earn less.
-    """
-    return [claim.tested(finals) for claim in COMBINATORIAL_CLAIMS]
-
-
-INJECTION = (
-    "Section 4.3, footnote: A naive alternative to the multiplicative injection layers is to "
-    "concatenate r together with a and c. However, we find that in this way r can be ignored in "
-    "later layers in the neural network, making the learned reward-conditioned policy insensitive "
-    "to r."
-)
-OF_THE_PAPER = {
-    "Modulation has less regret than concatenating r to the input": (
-        "reference",
-        "input-concatenation",
-    ),
-    "With r concatenated to the input, SubMax is no better than random": (
-        "random",
-        "input-concatenation",
-    ),
+TESTS: dict[str, Callable[..., Comparisons]] = {
+    "less": _less,
+    "share of random": _share_of_random,
+    "added share": _added_share,
+    "two thirds": _two_thirds,
+    "ahead in most": _ahead_in_most,
+    "nearest to the best": _nearest_to_the_best,
 }
-"""What the paper says: the policy that has less regret, and the other."""
-OF_SUBMAX = {
-    "Modulation has less regret than concatenation in both layers that starts at zero": (
-        "reference",
-        "concatenation",
-    ),
-    "Modulation has less regret than a sigmoid gate": ("reference", "gate"),
-    "Latent draws that the reward levels share give less regret than separate draws": (
-        "reference",
-        "separate-draws",
-    ),
-    "5 latent draws have less regret than 1": ("reference", "draws-1"),
-    "3 latent draws have less regret than 1": ("draws-3", "draws-1"),
-    "20 latent draws have less regret than 5": ("draws-20", "reference"),
-    "The tuned KL weight has less regret than the paper's 0.5": ("reference", "kl-0.5"),
-    "A KL weight of 0.5 has less regret than none": ("kl-0.5", "kl-0"),
-}
-"""What we ask beside it, in the same form."""
+"""What tests a claim, by its name in claims.toml."""
 
 
-def ablation_statements(finals: Finals) -> list[Statement]:
-    """The statements about injection layers and latent draws, in every configuration."""
-    wanted = len(finals.configurations())
-    of_paper, ours = (
-        [(text, wanted, _less([lower], [higher])) for text, (lower, higher) in of.items()]
-        for of in (OF_THE_PAPER, OF_SUBMAX)
-    )
-    return [claim.tested(finals) for claim in claims_of({INJECTION: of_paper}, ours)]
-
-
-PAPER_MEANS: dict[str, dict[str, float]] = {
-    "section 4.2": {"shift=0": 0.501, "shift=-2": 0.123, "shift=-4": 0.0185},
-    "section 4.3": {"shift=-3": 0.0483},
-}
-"""The mean reward of random choice, E[R̄], that the paper gives for each environment."""
-PAPER_ENVIRONMENTS = {"section 4.2": 50, "section 4.3": 20}
-"""The number of environments over which the paper averages."""
+# The paper's environments ---------------------------------------------------------------
 
 
 class EnvironmentCheck(NamedTuple):
@@ -386,15 +444,16 @@ def environment_checks(
     section: str, finals: Finals, observations: int
 ) -> Iterator[EnvironmentCheck]:
     """A check for every environment that is in the paper's section and in the results."""
-    for where, paper in PAPER_MEANS.get(section, {}).items():
-        key, value = where.split("=")
-        found = finals.reward("random", **{key: int(value)})
+    table = _file().get(section, {})
+    for shift, paper in table.get("means", {}).items():
+        found = finals.reward("random", shift=int(shift))
         if found is not None and len(found.values) > 1:
             mean = found.values / observations
             ours = standard_error(mean)
             # The paper gives no error: we assume our spread and its number of environments.
-            theirs = ours * math.sqrt(len(mean) / PAPER_ENVIRONMENTS[section])
-            yield EnvironmentCheck(where, float(mean.mean()), paper, math.hypot(ours, theirs))
+            theirs = ours * math.sqrt(len(mean) / table["environments"])
+            error = math.hypot(ours, theirs)
+            yield EnvironmentCheck(f"shift={shift}", float(mean.mean()), paper, error)
 
 
 def write_environment_checks(directory: Path, found: list[EnvironmentCheck]) -> None:
@@ -402,16 +461,3 @@ def write_environment_checks(directory: Path, found: list[EnvironmentCheck]) -> 
     rows = [{**one._asdict(), "distance": one.distance} for one in found]
     if rows:
         write_csv(directory / "calibration.csv", rows)
-
-
-SECTIONS: dict[str, Callable[[Finals], list[Statement]]] = {
-    "section 4.1": bernoulli_statements,
-    "section 4.2": contextual_statements,
-    "section 4.3": combinatorial_statements,
-    "ablations": ablation_statements,
-}
-
-
-def statements_of(section: str, finals: Finals) -> list[Statement]:
-    """The statements of a section with their comparisons; none if the section is empty."""
-    return SECTIONS[section](finals) if section else []

@@ -11,9 +11,9 @@ from submax.research.paper.claims import (
     illustration_statements,
     statements_of,
     write_environment_checks,
+    write_statements,
 )
 from submax.research.paper.illustration import illustrate
-from submax.research.paper.statements import write_statements
 from submax.simulation.compare import Finals
 from submax.simulation.experiment import Cell, Specification
 from submax.simulation.results import claim_directory, close_directory, write_results
