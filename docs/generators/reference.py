@@ -43,7 +43,7 @@ from submax.bandit.training_rows import STATUSES
 from submax.cli import main as commands
 from submax.cli.main import STORE_VARIABLE
 from submax.cli.serving import serve
-from submax.client.messages import REFUSALS as CLIENT_ERRORS
+from submax.client.client import REFUSALS as CLIENT_ERRORS
 from submax.core import errors
 from submax.core.registry import Registry
 from submax.environments import ENVIRONMENTS

@@ -1,6 +1,7 @@
 """The commands that run, compare, draw and list experiments, and their options."""
 
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,7 @@ COMPARE_OPTIONS = (
     ),
     option("--confidence", type=float, default=0.95, help="Of the intervals."),
     option(
-        "--format", "form", type=click.Choice(["table", "csv", "latex"]), default="table",
+        "--format", "form", type=click.Choice(["table", "csv"]), default="table",
         help="How the differences are printed.",
     ),
 )  # fmt: skip
@@ -168,23 +169,13 @@ LISTINGS = {
     "strategies": "List the strategies of reward-conditioned policies, by kind.",
     "delays": "List the delays, by the kind that an experiment file gives.",
 }
-"""The commands that list a registry, with their help."""
 
 
 def _print_listing(name: str) -> None:
     from submax.cli.tables import print_listing
-    from submax.environments import ENVIRONMENTS
-    from submax.estimators import ESTIMATORS
-    from submax.simulation import DELAYS
-    from submax.strategies import STRATEGIES
 
-    registries: dict[str, Any] = {
-        "environments": ENVIRONMENTS,
-        "estimators": ESTIMATORS,
-        "strategies": STRATEGIES,
-        "delays": DELAYS,
-    }
-    print_listing(f"{name.capitalize()} by kind", registries[name])
+    module = "submax.simulation" if name == "delays" else f"submax.{name}"
+    print_listing(f"{name.capitalize()} by kind", getattr(import_module(module), name.upper()))
 
 
 for _name, _help in LISTINGS.items():

@@ -4,7 +4,7 @@ import functools
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,41 +15,44 @@ from submax.cli.main import (
     main,
     without_password,
 )
+from submax.core.errors import InputError
+from submax.core.summary import counted
 
 if TYPE_CHECKING:
     from submax.cli.places import StoreClient
     from submax.client.client import Client
 
+    # A bandit or a whole server or store; both have the methods of ``Operations``.
     Found = Client | StoreClient
-    """A bandit or a whole server or store; both have the methods of ``Operations``."""
 
 Table = dict[str, Any]
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Answer = tuple[object, Iterable[str]]
 """What a command prints: as JSON, and as lines for people."""
-JSON = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
-STORE = click.option(
-    "--store",
-    "place",
+PATH = click.Path(path_type=Path)
+
+
+def option(names: str, text: str, **options: Any) -> Callable[..., Any]:
+    """An option; behind its name may stand that of the argument."""
+    return click.option(*names.split(), help=text, **options)
+
+
+def repeated(names: str, metavar: str, text: str, **options: Any) -> Callable[..., Any]:
+    """An option that can be repeated."""
+    return option(names, text, multiple=True, metavar=metavar, **options)
+
+
+JSON = option("--json as_json", "Print the answer as JSON.", is_flag=True)
+STORE = option(
+    "--store place",
+    "A file, or the URL of a PostgreSQL database or of a server such as http://127.0.0.1:8000; "
+    "SUBMAX_STORE if absent.",
     cls=VariableOption,
     envvar=STORE_VARIABLE,
     required=True,
     metavar="STORE|ADDRESS",
-    help="A file, or the URL of a PostgreSQL database or of a server such as "
-    "http://127.0.0.1:8000; SUBMAX_STORE if absent.",
 )
-SLOT = click.option("--slot", metavar="SLOT", default="", help="The slot of the choice.")
-TRUST = click.option("--trust", is_flag=True, help="Allow the code of a policy of your own to run.")
-PATH = click.Path(path_type=Path)
-NUMBERS = ("number", "float", "int")
-"""The words of a field of the context whose values are numbers."""
-
-
-def repeated(
-    name: str, word: str, metavar: str, text: str, **options: Any
-) -> Callable[[Decorated], Decorated]:
-    """An option that can be repeated."""
-    return click.option(name, word, multiple=True, metavar=metavar, help=text, **options)
+SLOT = option("--slot", "The slot of the choice.", metavar="SLOT", default="")
+TRUST = option("--trust", "Allow the code of a policy of your own to run.", is_flag=True)
 
 
 def command_on(
@@ -85,12 +88,11 @@ def command_on(
 
 def printed(value: object, lines: Iterable[str], as_json: bool) -> None:
     """Print an answer, as JSON or as lines for people."""
-    for line in [json_text(value)] if as_json else lines:
+    for line in [_json(value)] if as_json else lines:
         click.echo(line)
 
 
-def json_text(value: object) -> str:
-    """A value as JSON."""
+def _json(value: object) -> str:
     import msgspec
 
     return msgspec.json.encode(value).decode()
@@ -110,10 +112,8 @@ def value_of(text: str) -> Any:
         return text
 
 
-def pairs(texts: Sequence[str], option: str, example: str) -> Iterator[tuple[str, str]]:
+def _pairs(texts: Sequence[str], option: str, example: str) -> Iterator[tuple[str, str]]:
     """The two sides of texts such as ``age=31``."""
-    from submax.core.errors import InputError
-
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
@@ -121,17 +121,14 @@ def pairs(texts: Sequence[str], option: str, example: str) -> Iterator[tuple[str
         yield name, value
 
 
-def values_of(texts: Sequence[str], option: str, example: str) -> Table:
-    """A table of texts such as ``age=31``."""
-    return {name: value_of(value) for name, value in pairs(texts, option, example)}
+def _values(texts: Sequence[str], option: str, example: str) -> Table:
+    return {name: value_of(value) for name, value in _pairs(texts, option, example)}
 
 
-def changes_of(texts: Sequence[str]) -> Table:
+def _changes(texts: Sequence[str]) -> Table:
     """Settings such as ``refit_rows=200`` and ``guard_rails.minimum=0.05``, as a table."""
-    from submax.core.errors import InputError
-
     changes: Table = {}
-    for path, value in pairs(texts, "a setting", "refit_rows=200"):
+    for path, value in _pairs(texts, "a setting", "refit_rows=200"):
         table, (*parents, word) = changes, path.split(".")
         for parent in parents:
             table = table.setdefault(parent, {})
@@ -152,7 +149,7 @@ def actions_of(texts: Sequence[str]) -> Any:
     if len(texts) == 1 and "=" not in texts[0]:
         return texts[0].split(",")
     slots: dict[str, Any] = {}
-    for name, choices in pairs(texts, "--actions", "title=A,B or, for a number, price=1:9.5"):
+    for name, choices in _pairs(texts, "--actions", "title=A,B or, for a number, price=1:9.5"):
         low, colon, high = choices.partition(":")
         try:
             slots[name] = (float(low), float(high)) if colon else choices.split(",")
@@ -164,11 +161,11 @@ def actions_of(texts: Sequence[str]) -> Any:
 def context_of(texts: Sequence[str]) -> dict[str, Any]:
     """The fields of ``--context`` of a declaration.
 
-    >>> context_of(["country=de,fr", "age=number", "visits=int"])
-    {'country': ['de', 'fr'], 'age': 'number', 'visits': 'number'}
+    >>> context_of(["country=de,fr", "age=number"])
+    {'country': ['de', 'fr'], 'age': 'number'}
     """
-    fields = pairs(texts, "--context", "country=de,fr or age=number")
-    return {name: "number" if kind in NUMBERS else kind.split(",") for name, kind in fields}
+    fields = _pairs(texts, "--context", "country=de,fr or age=number")
+    return {name: kind if kind == "number" else kind.split(",") for name, kind in fields}
 
 
 # Bandits
@@ -187,20 +184,13 @@ def bandit() -> None:
     """
 
 
+ARMS = "The arms; or, repeated, slots: --actions title=A,B --actions price=1:9.5."
+FIELD = "A field of the context: age=number, or its categories, country=de,fr. Can be repeated."
+
+
 @command_on(bandit)
-@repeated(
-    "--actions",
-    "actions",
-    "A,B,...",
-    "The arms; or, repeated, slots: --actions title=A,B --actions price=1:9.5.",
-    required=True,
-)
-@repeated(
-    "--context",
-    "context",
-    "FIELD=KIND",
-    "A field of the context: age=number, or its categories, country=de,fr. Can be repeated.",
-)
+@repeated("--actions", "A,B,...", ARMS, required=True)
+@repeated("--context", "FIELD=KIND", FIELD)
 @click.argument("settings", nargs=-1, metavar="[SETTING=VALUE...]")
 def create(
     found: "Found", actions: Sequence[str], context: Sequence[str], settings: Sequence[str]
@@ -209,7 +199,7 @@ def create(
 
     submax bandit create headlines --actions A,B,C --context country=de,fr reward_wait=600
     """
-    options = changes_of(settings)
+    options = _changes(settings)
     if context:
         options["context"] = context_of(context)
     made = found.create(actions=actions_of(actions), **options)
@@ -242,17 +232,22 @@ def _status_lines(details: Table) -> Iterator[str]:
 
     from submax.bandit.arms import ArmStatus, arms_summary
     from submax.core.decoding import known_type
-    from submax.core.summary import counted
     from submax.policies.specification import PolicySpecification
 
     counts = details["counts"]
     policy = PolicySpecification(details["policy"]).title
     held = f", held until submax publish {details['name']}" if details["held"] else ""
-    learned, late = counts.get("learned", 0), counts.get("late rewards", 0)
+    parts = [
+        counted(counts.get("decisions", 0), "decision"),
+        f"{counts.get('learned', 0):,} learned from",
+        f"{counts.get('held out', 0):,} held out",
+        counted(counts.get("late rewards", 0), "late reward"),
+    ]
+    if waiting := counts.get("in quarantine"):
+        parts.append(f"{waiting:,} in quarantine")
     sentences = [
         f"{details['name']}: {details['status']}, {policy}, version {details['version']}{held}",
-        f"{counted(counts.get('decisions', 0), 'decision')}, {learned:,} learned from, "
-        f"{counts.get('held out', 0):,} held out, {counted(late, 'late reward')}",
+        ", ".join(parts),
     ]
     arms = msgspec.convert(details["arms"], known_type(list[ArmStatus]))
     yield str(arms_summary(sentences, arms, binary=_is_binary(details)))
@@ -286,7 +281,6 @@ def lift(found: "Found") -> Answer:
 
 def _lift_lines(report: Any, binary: bool) -> Iterator[str]:
     """The lines about one comparison: rates in %, other rewards as numbers."""
-    from submax.core.summary import counted
 
     def mean(value: float | None, sign: str = "") -> str:
         if value is None:
@@ -296,11 +290,11 @@ def _lift_lines(report: Any, binary: bool) -> Iterator[str]:
         return f"{100 * value:{sign}.2f}" + ("" if sign else " %")
 
     test = ", A/A test" if report.aa_test else ""
-    points = " percentage points" if binary else ""
     head = f"Lift over the {report.against} ({report.action}{test}): "
     if not (report.decisions or report.decisions_of_group or report.alarm):
         yield f"{head}no decisions counted yet"
         return
+    points = " percentage points" if binary else ""
     if report.estimate is None:
         yield f"{head}not known yet"
     else:
@@ -333,7 +327,7 @@ def set_settings(found: "Found", settings: Sequence[str]) -> Answer:
     refit_rows=200 policy=rcp-submax guard_rails.minimum=0.05. A value is JSON or a text; null
     stands for the default.
     """
-    details = found.set(**changes_of(settings))
+    details = found.set(**_changes(settings))
     warned = _ignored_context(details) if any("policy" in one for one in settings) else []
     return details, [f"{found.bandit}: {', '.join(settings)}", *warned]
 
@@ -341,16 +335,13 @@ def set_settings(found: "Found", settings: Sequence[str]) -> Answer:
 @command_on(bandit)
 @click.argument("choice", metavar="CHOICE")
 @SLOT
-@click.option("--ramp", type=int, metavar="N", help="Decisions over which its limit rises to 1.")
-@repeated(
-    "--feature", "features", "NAME=VALUE",
-    "A feature of the choice, if choices have features. Can be repeated.",
-)  # fmt: skip
+@option("--ramp", "Decisions over which its limit rises to 1.", type=int, metavar="N")
+@repeated("--feature features", "NAME=VALUE", "A feature, if choices have features; repeatable.")
 def add(
     found: "Found", choice: str, slot: str, ramp: int | None, features: Sequence[str]
 ) -> Answer:
     """Add an arm, or a choice to a slot; it is eligible at once."""
-    table = values_of(features, "--feature", "size=3")
+    table = _values(features, "--feature", "size=3")
     done = found.add(choice, slot=slot, ramp=ramp, features=table)
     return done, [f"{found.bandit}: {choice} is added."]
 
@@ -366,16 +357,14 @@ def _verb(verb: str, state: str, metavar: str, about: str) -> None:
         return done, [f"{found.bandit}: {choice or 'the bandit'} is {state}."]
 
 
-_verb(
-    "pause", "paused", "[CHOICE]",
-    "Pause a choice; without one, the whole bandit.\n\n"
-    "A paused bandit answers with its control, its baseline or at random, and does not learn.",
-)  # fmt: skip
-_verb(
-    "resume", "active", "[CHOICE]",
-    "Resume a choice; without one, the whole bandit, paused or archived.",
-)  # fmt: skip
-_verb("retire", "retired", "CHOICE", "Make a choice ineligible forever.")
+for _words in (
+    ("pause", "paused", "[CHOICE]", "Pause a choice; without one, the whole bandit.\n\n"
+     "A paused bandit answers with its control, its baseline or at random, and does not learn."),
+    ("resume", "active", "[CHOICE]",
+     "Resume a choice; without one, the whole bandit, paused or archived."),
+    ("retire", "retired", "CHOICE", "Make a choice ineligible forever."),
+):  # fmt: skip
+    _verb(*_words)
 
 
 @command_on(bandit)
@@ -385,18 +374,15 @@ def archive(found: "Found") -> Answer:
 
 
 @command_on(bandit)
-@click.option("--yes", is_flag=True, help="Delete without asking.")
+@option("--yes", "Delete without asking.", is_flag=True)
 def delete(found: "Found", yes: bool) -> Answer:
     """Delete a bandit with its decisions, versions and settings.
 
     This cannot be undone: make a copy first with submax store backup. The name can be used again.
     """
     if not yes:
-        from submax.core.summary import counted
-
         decisions = counted(found.show()["counts"].get("decisions", 0), "decision")
-        question = f"Delete {found.bandit} with its {decisions}, forever?"
-        click.confirm(question, abort=True)
+        click.confirm(f"Delete {found.bandit} with its {decisions}, forever?", abort=True)
     return found.delete(), [f"{found.bandit}: the bandit and its decisions are deleted."]
 
 
@@ -413,12 +399,10 @@ def _version_lines(known: Table) -> Iterator[str]:
     held = ", held by an operator" if known["held"] else ""
     yield f"Version {known['deciding']} is live ({len(known['versions']):,} so far){held}."
     for one in known["versions"]:
-        mark = "*" if one["version"] == known["deciding"] else " "
-        policy = one["policy"]
+        mark, policy = "*" if one["version"] == known["deciding"] else " ", one["policy"]
         shown = policy if isinstance(policy, str) else policy.get("name", policy.get("kind", ""))
-        yield (
-            f"{mark} {one['version']:>5}  {time_text(one['at'])}  {one['rows']:>9,} rows  {shown}"
-        )
+        number, at = f"{one['version']:>5}", time_text(one["at"])
+        yield f"{mark} {number}  {at}  {one['rows']:>9,} rows  {shown}"
 
 
 @command_on(bandit)
@@ -437,25 +421,25 @@ def roll_back(found: "Found") -> Answer:
 
 
 @command_on(bandit, of="[NAME]")
-@click.option("--id", "identifier", metavar="ID", help="Id of the decision; a new one if absent.")
-@click.option("--unit", metavar="UNIT", help="The visitor or customer for whom it is made.")
-@repeated("--context", "context", "FIELD=VALUE", "A value of the context; repeatable.")
+@option("--id identifier", "Id of the decision; a new one if absent.", metavar="ID")
+@option("--unit", "The visitor or customer for whom it is made.", metavar="UNIT")
+@repeated("--context", "FIELD=VALUE", "A value of the context; repeatable.")
 @TRUST
 def decide(
     found: "Found", identifier: str | None, unit: str | None, context: Sequence[str]
 ) -> Answer:
     """Make one decision and print it as JSON."""
-    values = values_of(context, "--context", "age=31")
+    values = _values(context, "--context", "age=31")
     made = found.decide(values or None, id=identifier, unit=unit)
-    return made, [json_text(made)]
+    return made, [_json(made)]
 
 
 @command_on(bandit)
 @click.argument("identifier", metavar="ID")
 @click.argument("value", metavar="VALUE")
-@click.option("--name", metavar="NAME", help="Which of the declared rewards.")
-@click.option("--slot", metavar="SLOT", help="The slot that earned it.")
-@click.option("--key", metavar="KEY", help="Tells several rewards of a decision apart.")
+@option("--name", "Which of the declared rewards.", metavar="NAME")
+@option("--slot", "The slot that earned it.", metavar="SLOT")
+@option("--key", "Tells several rewards of a decision apart.", metavar="KEY")
 @TRUST
 def reward(found: "Found", identifier: str, value: str, **part: str | None) -> Answer:
     """Send the reward of a decision and print its receipt as JSON.
@@ -463,8 +447,6 @@ def reward(found: "Found", identifier: str, value: str, **part: str | None) -> A
     ID is the id of the decision. VALUE is a number, or a JSON object or list: '{"click": 1}', '[1,
     0]'. The same reward again changes nothing.
     """
-    from submax.core.errors import InputError
-
     amount = value_of(value)
     if isinstance(amount, (str, bool)) or amount is None:
         raise InputError(
@@ -472,21 +454,15 @@ def reward(found: "Found", identifier: str, value: str, **part: str | None) -> A
             "JSON, such as 1, or '{\"click\": 1}'"
         )
     receipt = found.reward(identifier, amount, **part)
-    return receipt, [json_text(receipt)]
+    return receipt, [_json(receipt)]
 
 
 @command_on(bandit, of="[NAME]")
-@click.option("--out", type=PATH, metavar="FILE", help="A .parquet or .csv file; NAME.parquet.")
-@click.option(
-    "--rewards", type=PATH, metavar="FILE", help="Also write every reward, as it arrived."
-)
-@click.option("--before", metavar="DATE", help="Only decisions before it, such as 2030-01-31.")
-@click.option(
-    "--delete",
-    "deletes",
-    is_flag=True,
-    help="Delete the decisions from the store once the file is verified.",
-)
+@option("--out", "A .parquet or .csv file; NAME.parquet.", type=PATH, metavar="FILE")
+@option("--rewards", "Also write every reward, as it arrived.", type=PATH, metavar="FILE")
+@option("--before", "Only decisions before it, such as 2030-01-31.", metavar="DATE")
+@option("--delete deletes", "Delete the decisions from the store once the file is verified.",
+        is_flag=True)  # fmt: skip
 def export(
     found: "Found", out: Path | None, rewards: Path | None, before: str | None, deletes: bool
 ) -> Answer:
@@ -496,8 +472,6 @@ def export(
     the store itself, because a broken download must not lose data.
     """
     from submax.cli.places import StoreClient, downloaded
-    from submax.core.errors import InputError
-    from submax.core.summary import counted
 
     path = out or Path(f"{found.bandit}.parquet")
     if not isinstance(found, StoreClient):
@@ -520,33 +494,23 @@ def export(
 
 @command_on(bandit)
 @click.argument("unit", metavar="UNIT")
-@click.option(
-    "--anonymous", is_flag=True, help="Keep decisions and rewards, and forget whose they are."
-)
+@option("--anonymous", "Keep decisions and rewards, and forget whose they are.", is_flag=True)
 def erase(found: "Found", unit: str, anonymous: bool) -> Answer:
     """Delete the decisions and rewards of a unit, such as a visitor who asks for it.
 
     The audit records that it was done, but not for whom. Backups and exported files keep the rows.
     """
-    from submax.core.summary import counted
-
-    count = found.erase(unit, anonymous=anonymous)
-    verb = "made anonymous" if anonymous else "deleted"
+    count, verb = found.erase(unit, anonymous=anonymous), "deleted"
+    if anonymous:
+        verb = "made anonymous"
     return {"decisions": count}, [f"{found.bandit}: {verb} {counted(count, 'decision')}."]
 
 
 @command_on(bandit, of="")
 @click.argument("bandit", metavar="[NAME]", required=False)
-@click.option(
-    "--last",
-    type=click.IntRange(1, 1000),
-    default=100,
-    metavar="N",
-    help="Number of changes to print.",
-)
-def audit(found: "Found", last: int) -> Answer:
+def audit(found: "Found") -> Answer:
     """Print who changed what, newest first; without a name, of all bandits and keys."""
-    changes = [one for one in found.audit() if found.bandit in (None, one["subject"])][:last]
+    changes = [one for one in found.audit() if found.bandit in (None, one["subject"])]
     lines = []
     for one in changes:
         who = f"{one['name']} ({one['key']})".strip() if one["key"] else one["name"]
@@ -566,39 +530,23 @@ def keys() -> None:
     """
 
 
+SCOPES = "What the key allows: decide, reward, read or admin. Can be repeated."
+BROWSER = (
+    "The key is for web pages, where every visitor can read it: it may reward, or decide and "
+    "reward, from pages of the sites of --origin or of submax serve --origin."
+)
+EXPIRES = "When the key becomes invalid, such as 2030-01-31 or 2030-01-31T12:00:00Z."
+ORIGINS = "A site whose pages may use a browser key, such as https://shop.example. Can be repeated."
+
+
 @command_on(keys, "add", of="")
-@repeated(
-    "--scope",
-    "scopes",
-    "SCOPE",
-    "What the key allows: decide, reward, read or admin. Can be repeated.",
-    required=True,
-)
-@repeated(
-    "--bandit",
-    "bandits",
-    "NAME",
-    "A bandit that the key may use; all if absent. Can be repeated.",
-)
-@click.option(
-    "--rate", type=float, metavar="N", help="Most requests per second; the server's if absent."
-)
-@click.option("--name", default="", metavar="TEXT", help="A name for lists and the audit.")
-@click.option(
-    "--expires",
-    metavar="DATE",
-    help="When the key becomes invalid, such as 2030-01-31 or 2030-01-31T12:00:00Z.",
-)
-@click.option(
-    "--browser",
-    is_flag=True,
-    help="The key is for web pages, where every visitor can read it: it may reward, or decide and "
-    "reward, from pages of the sites of --origin or of submax serve --origin.",
-)
-@repeated(
-    "--origin", "origins", "ORIGIN",
-    "A site whose pages may use a browser key, such as https://shop.example. Can be repeated.",
-)  # fmt: skip
+@repeated("--scope scopes", "SCOPE", SCOPES, required=True)
+@repeated("--bandit bandits", "NAME", "A bandit that it may use; all if absent. Can be repeated.")
+@option("--rate", "Most requests per second; the server's if absent.", type=float, metavar="N")
+@option("--name", "A name for lists and the audit.", default="", metavar="TEXT")
+@option("--expires", EXPIRES, metavar="DATE")
+@option("--browser", BROWSER, is_flag=True)
+@repeated("--origin origins", "ORIGIN", ORIGINS)
 def add_key(found: "Found", scopes: Sequence[str], **options: Any) -> Answer:
     """Add a key and print its text.
 
@@ -678,11 +626,15 @@ def backup(place: str, file: Path, as_json: bool) -> None:
     printed({"file": str(file), "bytes": file.stat().st_size}, lines, as_json)
 
 
+def store_argument(name: str, metavar: str) -> Callable[..., Any]:
+    """The argument for a store, which may also be named by a variable."""
+    options = {"envvar": STORE_VARIABLE, "metavar": metavar, "required": True}
+    return click.argument(name, cls=VariableArgument, **options)
+
+
 @store.command()
 @click.argument("source", metavar="FROM")
-@click.argument(
-    "target", cls=VariableArgument, envvar=STORE_VARIABLE, metavar="[TO]", required=True
-)
+@store_argument("target", "[TO]")
 @JSON
 def copy(source: str, target: str, as_json: bool) -> None:
     """Copy a store into a new one, as from SQLite to PostgreSQL.
@@ -702,9 +654,7 @@ def copy(source: str, target: str, as_json: bool) -> None:
 
 
 @store.command()
-@click.argument(
-    "place", cls=VariableArgument, envvar=STORE_VARIABLE, metavar="[STORE]", required=True
-)
+@store_argument("place", "[STORE]")
 @JSON
 def doctor(place: str, as_json: bool) -> None:
     """Check a store for damage, and give advice about it; SUBMAX_STORE if absent.
@@ -715,7 +665,6 @@ def doctor(place: str, as_json: bool) -> None:
     """
     from submax.bandit.doctor import Finding, examined
     from submax.bandit.store import open_store
-    from submax.core.errors import InputError
 
     labels = {"ok": "ok    ", "damage": "DAMAGE", "advice": "ADVICE"}
     found: list[Finding] = []

@@ -15,14 +15,10 @@ from submax._version import __version__
 from submax.core.errors import Error, InputError, MissingExtraError, StoreError
 from submax.core.processes import prefer_single_thread, variable_text
 
+# Exit statuses: 2 as click uses it, 1 for other errors, 130 as shells report Ctrl-C.
 WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
-"""Exit statuses: 2 as click uses it, 1 for other errors, 130 as shells report Ctrl-C."""
-
-
 POSTGRES = ("postgres://", "postgresql://")
-"""How the address of a PostgreSQL database begins."""
-SHORT = ("bandit", "store")
-"""Groups whose names can be left out: ``submax create`` is ``submax bandit create``."""
+STORE_VARIABLE = "SUBMAX_STORE"
 
 
 def is_address(value: object) -> bool:
@@ -43,19 +39,19 @@ def without_password(path_or_url: str | Path) -> str:
 
 
 class Commands(click.Group):
-    """A group whose commands print errors that a user can correct as one sentence."""
+    """A group whose commands print errors that a user can correct as one sentence.
+
+    ``submax create`` is ``submax bandit create``: the groups bandit and store can be left out.
+    """
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Find a command by its name, also inside the groups whose names can be left out."""
         found = super().get_command(ctx, name)
-        groups = [self.commands[group] for group in SHORT if found is None]
-        for group in groups:
-            if isinstance(group, click.Group):
-                found = found or group.get_command(ctx, name)
+        for group in map(self.commands.get, ("bandit", "store")):
+            if found is None and isinstance(group, click.Group):
+                found = group.get_command(ctx, name)
         return found
 
     def invoke(self, context: click.Context) -> Any:
-        """Run the command; exit with a different status for each kind of error."""
         try:
             return super().invoke(context)
         except (InputError, MissingExtraError) as error:
@@ -90,7 +86,6 @@ def _exit(message: str, status: int, context: click.Context) -> None:
 
 Command = Callable[..., None]
 Option = Callable[[Command], Command]
-"""What ``click.option`` returns."""
 
 
 def with_options(*options: Option) -> Option:
@@ -98,21 +93,15 @@ def with_options(*options: Option) -> Option:
     return lambda command: functools.reduce(lambda done, add: add(done), reversed(options), command)
 
 
-STORE_VARIABLE = "SUBMAX_STORE"
-"""The variable that names the store, alike for all commands."""
-
-
 class FromVariable:
     """A parameter that is also read from a variable, or from the file that ``…_FILE`` names.
 
-    The address of a database contains its password, which a command line would show to every user
-    of the machine.
+    A database's address contains its password, and other users see the words of a command line.
     """
 
     envvar: Any
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """Return the text of the variable, or of the file that it names."""
         return variable_text(self.envvar, os.environ)[1]
 
 
@@ -128,11 +117,7 @@ PURPOSE = """Multi-armed bandits for Python and HTTP. Rewards can arrive late, a
 
 Serve live decisions, learn from logs, simulate policies, reproduce the paper.
 """
-"""The first sentence is that of the README."""
-
-
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
-"""What holds for every command."""
 
 
 @click.group(cls=Commands, help=PURPOSE, context_settings=SETTINGS)

@@ -21,8 +21,7 @@ from submax.bandit.declaration import check_options, new_settings
 from submax.bandit.durable import DurableBandit, is_new_file
 from submax.bandit.rewards import LateRewardWarning
 from submax.bandit.store import Store, open_store
-from submax.client.client import Client, Operations
-from submax.client.messages import Answer, Call, Server, bandit_path, understood
+from submax.client.client import Answer, Call, Client, Operations, Server, bandit_path, understood
 from submax.core.errors import ContextIgnoredWarning, InputError
 from submax.core.optional import require_extra
 from submax.core.policy import Policy
@@ -35,13 +34,8 @@ from submax.server.keys import BROWSER_SCOPES, check_key, parsed_time, unix_time
 from submax.server.messages import Decoder
 from submax.server.service import Service
 
-COMMAND_LINE = "command line"
-"""Who made a change, in the audit."""
-KEY = "SUBMAX_KEY"
-"""The variable with the key of a server."""
-SERVERS = ("http://", "https://")
-ATTEMPTS = 3
-"""How often a request is sent if there is no answer: a person who waits can repeat the command."""
+COMMAND_LINE = "command line"  # who made a change, in the audit
+ATTEMPTS = 3  # requests without an answer: a person who waits can repeat the command
 Table = dict[str, Any]
 
 
@@ -80,9 +74,7 @@ class StoreClient(Operations):
 
     def send(self, call: Call[Answer]) -> Answer:
         operation, path = _operation(call)
-        body = (
-            None if operation.body is None else Decoder(operation.body).decode(call.body or b"{}")
-        )
+        body = operation.body and Decoder(operation.body).decode(call.body or b"{}")
         creates = operation.name in ("create", "add-key")
         with self._opened(reads=operation.method == "GET", creates=creates) as store:
             service = LocalService(store, trust=self._trust)
@@ -120,8 +112,7 @@ class StoreClient(Operations):
 
     def add_key(self, /, scopes: Sequence[str], **options: Any) -> Table:
         """Make a key; a store that does not exist is created: a server that starts needs keys."""
-        checked = {word: value for word, value in options.items() if word != "expires"}
-        check_key(scopes, **checked)
+        check_key(scopes, **{word: one for word, one in options.items() if word != "expires"})
         if options.get("expires") is not None:
             parsed_time(options["expires"], 0.0)
         return super().add_key(scopes, **options)
@@ -159,8 +150,7 @@ class LocalService(Service):
     """The bandits of a store for one command: whoever gives it may use code and any numbers."""
 
     is_local = True
-    decides = False
-    """Whether the command decides or rewards, which runs the policy's code."""
+    decides = False  # whether the command decides or rewards, which runs the policy's code
 
     def _made(self, name: str) -> DurableBandit:
         declared = declaring.read_bandit(self.store, name)
@@ -205,7 +195,7 @@ def opened(
     if one_is_needed and name is None:
         with opened(place) as whole:
             name = chosen(whole.bandits())
-    if not place.startswith(SERVERS):
+    if not place.startswith(("http://", "https://")):
         return StoreClient(place, name, trust=trust)
-    address, (_, key) = Server.of(place).url, variable_text(KEY, os.environ)
+    address, (_, key) = Server.of(place).url, variable_text("SUBMAX_KEY", os.environ)
     return Client(address, name, key=key, attempts=ATTEMPTS)

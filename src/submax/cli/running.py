@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,11 +38,7 @@ from submax.simulation.runner import (
     unfinished,
 )
 
-PRINTED = {
-    "illustration": print_illustration,
-    "offline": print_offline,
-    "sweep": print_sweep,
-}
+PRINTED = {"illustration": print_illustration, "offline": print_offline, "sweep": print_sweep}
 """What prints the results of each kind of experiment."""
 
 
@@ -85,8 +81,7 @@ class RunOptions:
     all: bool
     device: str | None
     figures: bool
-    own_file: bool = False
-    """Whether the experiments are the user's own, who is told of policies that ignore a context."""
+    own_file: bool = False  # the user's own, who is told of policies that ignore a context
 
     def prepare(self) -> None:
         """Refuse options that exclude each other, and set where networks are trained."""
@@ -108,19 +103,6 @@ class RunOptions:
 
             check_gpu()
 
-    def workers(self, local: Executor) -> AbstractContextManager[Executor]:
-        """Return the executor that runs the cells: the cluster, if one was given."""
-        return nullcontext(local) if self.scheduler is None else dask_executor(self.scheduler)
-
-
-@dataclass(frozen=True)
-class RunPlan:
-    """An experiment that was checked: its specification, its cells and its result directory."""
-
-    specification: Specification
-    chosen: list[Cell]
-    directory: Path
-
 
 def run_experiments(specifications: Sequence[Specification], options: RunOptions) -> None:
     """Check all experiments, then run one after the other, then draw and print the results."""
@@ -129,15 +111,18 @@ def run_experiments(specifications: Sequence[Specification], options: RunOptions
     plans = _plans(specifications, options, console)
     jobs = available_cores() if options.jobs is None else options.jobs
     with _interruptible(), local_executor(jobs) as local:
-        with options.workers(local) as executor:
-            for plan in plans:
-                _run(plan, executor, console)
+        cluster = (
+            nullcontext(local) if options.scheduler is None else dask_executor(options.scheduler)
+        )
+        with cluster as executor:
+            for specification, chosen, directory in plans:
+                _run(specification, chosen, directory, executor, console)
         undrawable = missing_extra("plots", "drawing", "matplotlib")
         drawn = options.figures and not undrawable
-        for plan in plans:
+        for specification, _, directory in plans:
             if drawn:
-                _draw_figures(plan.directory, plan.specification, local, console)
-            _print(plan.directory, plan.specification, console, drawn=drawn)
+                _draw_figures(directory, specification, local, console)
+            _print(directory, specification, console, drawn=drawn)
     if options.figures and undrawable:
         say(console, f"No figures: {undrawable}")
 
@@ -160,8 +145,8 @@ def say(console: Console, sentence: str) -> None:
 
 def _plans(
     specifications: Sequence[Specification], options: RunOptions, console: Console
-) -> list[RunPlan]:
-    """Return the experiments of which ``--only`` selects some cells; refuse if there are none."""
+) -> list[tuple[Specification, list[Cell], Path]]:
+    """The checked experiments of which ``--only`` selects some cells; refuse if there are none."""
     plans, refusals = [], []
     for specification in specifications:
         small = specification.quickly(options.replicas) if options.quick else specification
@@ -183,7 +168,7 @@ def _plans(
             )
         directory = options.out / changed.name
         check_directory(directory, changed)
-        plans.append(RunPlan(changed, chosen, directory))
+        plans.append((changed, chosen, directory))
     if not plans:
         raise refusals[0][1]
     for name, reason in refusals:
@@ -191,15 +176,20 @@ def _plans(
     return plans
 
 
-def _run(plan: RunPlan, executor: Executor, console: Console) -> None:
-    name, count = plan.specification.name, len(plan.chosen)
-    run, todo = RUNS[plan.specification.experiment], list[Cell]()
-    if plan.specification.experiment != "illustration":
-        todo = unfinished(plan.directory, plan.chosen)
+def _run(
+    specification: Specification,
+    chosen: list[Cell],
+    directory: Path,
+    executor: Executor,
+    console: Console,
+) -> None:
+    name, count, todo = specification.name, len(chosen), list[Cell]()
+    if specification.experiment != "illustration":
+        todo = unfinished(directory, chosen)
         if len(todo) < count:
             say(console, f"{name}: {count - len(todo)} of {count} cells are already finished.")
     with progress(name, todo, console) as finished:
-        run(plan.specification, plan.chosen, plan.directory, executor, finished)
+        RUNS[specification.experiment](specification, chosen, directory, executor, finished)
 
 
 def _draw_figures(
@@ -220,18 +210,18 @@ def _draw_figures(
     from submax.simulation.figures import outdated
 
     if specification.experiment != "sweep":
-        draw_all = {"illustration": draw_illustration, "offline": draw_offline}
-        draw_all[specification.experiment](directory)
+        draw = draw_offline if specification.experiment == "offline" else draw_illustration
+        draw(directory)
         return
     figures = figures_of(directory)
     # Figures that were asked for are drawn in any case: others may be there.
     if not everything:
         figures = outdated(directory, figures)
-    draw = partial(draw_figure, directory, policies=policies)
+    one_figure = partial(draw_figure, directory, policies=policies)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console, disable=not figures) as bar:
         task = bar.add_task(f"{specification.name}: figures", total=len(figures))
-        for _ in executor.map(draw, reversed(figures)):
+        for _ in executor.map(one_figure, reversed(figures)):
             bar.advance(task)
 
 

@@ -15,9 +15,11 @@ from submax.cli.main import (
     main,
     with_options,
 )
+from submax.core.errors import InputError
 
 DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)", re.ASCII)
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+SERVER_MODULES = ("starlette", "granian", "prometheus_client", "jinja2", "pyarrow")
 
 
 class Read(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
@@ -29,9 +31,6 @@ class Read(click.ParamType):  # type: ignore[type-arg]  # generic in new version
         self.name, self._read = name, read
 
     def convert(self, value: Any, param: Any, ctx: click.Context | None) -> Any:
-        """Return the value; a text that cannot be read ends the command."""
-        from submax.core.errors import InputError
-
         try:
             return self._read(value.strip())
         except (ValueError, InputError) as error:
@@ -66,53 +65,31 @@ def option(name: str, kind: Any, text: str, *, default: Any = None, plural: str 
     )
 
 
+def _one_of(*words: str) -> click.Choice:  # type: ignore[type-arg]  # as above
+    return click.Choice(words, case_sensitive=False)
+
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 OPTIONS = (
     option("host", str, "Address to listen on.", default="127.0.0.1"),
-    option(
-        "port", click.IntRange(0, 65_535), "Port to listen on; 0 for any free port.", default=8000,
-    ),
-    option(
-        "rate", click.FloatRange(min=0, min_open=True),
-        "Most requests per second for each key and bandit.", default=20_000.0,
-    ),
-    option(
-        "learned", click.Path(exists=True, dir_okay=False, path_type=Path),
-        "A file from submax learn; a bandit starts from this policy.",
-    ),
-    option(
-        "trust", bool,
-        "Run the Python code of policies whose class is in a file of your own.", default=False,
-    ),
-    option(
-        "origin", Read("ORIGIN", _origin),
-        "A web site whose pages may call the server from a browser, such as "
-"https://shop.example. Can be repeated.", plural="origins",
-    ),
-    option(
-        "proxy", Read("ADDRESS", _network),
-        "A proxy whose header X-Forwarded-For is trusted, by address or network. "
-"Can be repeated.",
-        default=("127.0.0.1",), plural="proxies",
-    ),
-    option(
-        "log-format", click.Choice(["text", "json"], case_sensitive=False),
-        "Format of the log: text, or one JSON object per line.", default="text",
-    ),
-    option(
-        "log-level", click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
-        "Minimum level of log messages; debug also logs every request.", default="info",
-    ),
-    option(
-        "telemetry", bool,
-        "Send spans of requests, writes and fits with OpenTelemetry (OTLP over "
-"HTTP); needs submax[telemetry].", default=False,
-    ),
+    option("port", click.IntRange(0, 65_535), "Port to listen on; 0 for any free port.",
+           default=8000),
+    option("rate", click.FloatRange(min=0, min_open=True),
+           "Most requests per second for each key and bandit.", default=20_000.0),
+    option("learned", FILE, "A file from submax learn; a bandit starts from this policy."),
+    option("trust", bool, "Run the Python code of policies whose class is in a file of your own.",
+           default=False),
+    option("origin", Read("ORIGIN", _origin), "A web site whose pages may call the server from a "
+           "browser, such as https://shop.example. Can be repeated.", plural="origins"),
+    option("proxy", Read("ADDRESS", _network), "A proxy whose header X-Forwarded-For is trusted, "
+           "by address or network. Can be repeated.", default=("127.0.0.1",), plural="proxies"),
+    option("log-format", _one_of("text", "json"),
+           "Format of the log: text, or one JSON object per line.", default="text"),
+    option("log-level", _one_of("debug", "info", "warning", "error"),
+           "Minimum level of log messages; debug also logs every request.", default="info"),
+    option("telemetry", bool, "Send spans of requests, writes and fits with OpenTelemetry (OTLP "
+           "over HTTP); needs submax[telemetry].", default=False),
 )  # fmt: skip
-"""Every option of the server but the store, in the order of the help."""
-
-
-SERVER_MODULES = ("starlette", "granian", "prometheus_client", "jinja2", "pyarrow")
-"""What a server imports of its extra."""
 
 
 @main.command()
@@ -148,9 +125,7 @@ def serve(**given: Any) -> None:
     metavar="TIME",
     help="When the demo ends, such as 60s or 5m; with Ctrl-C if absent.",
 )
-@click.option("--visitors", type=float, default=20.0, metavar="N", help="Visitors per second.")
-@click.option("--seed", type=int, default=0, help="Seed of the visitors.")
-def demo(port: int, duration: str | None, visitors: float, seed: int) -> None:
+def demo(port: int, duration: str | None) -> None:
     """Start a demo server with simulated visitors.
 
     The visitors of a shop see one of five headlines, and change their taste after a while. One
@@ -162,7 +137,7 @@ def demo(port: int, duration: str | None, visitors: float, seed: int) -> None:
     require_extra("server", "the demo", *SERVER_MODULES)
     from submax.server.demo import run_demo
 
-    run_demo(port, None if duration is None else seconds(duration, "--for"), visitors, seed)
+    run_demo(port, None if duration is None else seconds(duration, "--for"))
 
 
 def seconds(text: str, option: str) -> float:
@@ -171,8 +146,6 @@ def seconds(text: str, option: str) -> float:
     >>> seconds("7d", "--for")
     604800.0
     """
-    from submax.core.errors import InputError
-
     found = DURATION.fullmatch(text)
     if found is None:
         raise InputError(f"{option} was {text!r:.40}: give a number and s, m, h or d, such as 7d")

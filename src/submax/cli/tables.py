@@ -27,18 +27,14 @@ from submax.research.paper.claims import (
 )
 from submax.simulation.compare import POWER, Finals, PairedDifference, Side
 from submax.simulation.experiment import Labels, Specification
-from submax.simulation.results import (
-    SUMMARY,
-    read_csv,
-    varying_labels,
-)
+from submax.simulation.results import SUMMARY, read_csv, varying_labels
 
-WIDTH = 80
-"""Characters of a line if the terminal is narrower or its width is not known."""
-LONG_LINE = 100
-"""The same for comparisons and listings, which have long columns."""
+WIDTH, LONG_LINE = 80, 100
+"""Characters of a line, and of one with long columns, if the terminal is narrower or unknown."""
 MAX_FULL_CONFIGURATIONS = 9
 """If there are more configurations than this, only the best policy of each is printed."""
+SIGNIFICANT = 0.05
+"""Corrected p-values below this are marked."""
 
 
 def _wide(console: Console, width: int = WIDTH) -> Console:
@@ -59,17 +55,11 @@ def _table(
     """
     table = Table(title=escape(title), caption=caption)
     for number, heading in enumerate(headings):
-        is_text = number in texts
-        table.add_column(
-            escape(heading), justify="left" if is_text else "right", no_wrap=not number
-        )
+        justify: Any = "left" if number in texts else "right"
+        table.add_column(escape(heading), justify=justify, no_wrap=not number)
     for row in rows:
         table.add_row(*map(escape, row))
     return table
-
-
-def _number(value: float) -> str:
-    return f"{value:.1f}" if abs(value) < 100 else f"{value:.0f}"
 
 
 # What can be named ----------------------------------------------------------------------
@@ -86,14 +76,12 @@ def print_policies() -> None:
         for kind, lines in groups.items():
             described = POLICIES.find(kind)
             if described.__module__.startswith(package):
-                named_alike = lines == [f"  {kind}"]
-                print(f"{kind}: {_first_line(described)}")
-                parameters = [f"  parameters: {one}" for one in [_parameters(described)] if one]
-                print(*parameters, *([] if named_alike else lines), "", sep="\n")
+                _print_kind(kind, described, "parameters: ")
+                print(*([] if lines == [f"  {kind}"] else lines), "", sep="\n")
 
 
 def _differing(table: dict[str, Any]) -> str:
-    """Say what a table gives besides its kind."""
+    """What a table gives besides its kind."""
     return ", ".join(f"{key}={_brief(value)}" for key, value in table.items() if key != "kind")
 
 
@@ -110,32 +98,27 @@ def print_listing(title: str, registry: Registry[Any]) -> None:
     """Print every class of a registry by its kind, with its first sentence and its parameters."""
     print(f"{title}\n")
     for name in registry.names():
-        kind = registry.find(name)
-        print(f"{name}: {_first_line(kind)}", *filter(None, [_parameters(kind)]), sep="\n  ")
+        _print_kind(name, registry.find(name))
 
 
-def _parameters(kind: type) -> str:
-    """Return the parameters as they are written in a TOML table."""
-    if not dataclasses.is_dataclass(kind):
-        return ""
-    hints = typing.get_type_hints(kind)
-    parts = []
-    for field in dataclasses.fields(kind):
-        if field.default is None:
+def _print_kind(name: str, kind: type, label: str = "") -> None:
+    """Print a class, and its parameters as they are written in a TOML table."""
+    first_line = (kind.__doc__ or "").strip().splitlines()[0].replace("``", "")
+    print(f"{name}: {first_line}")
+    parts, hints = [], typing.get_type_hints(kind)
+    for field in dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ():
+        default = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        if default is None:
             parts.append(f"{field.name} (optional)")
-        elif field.default is not dataclasses.MISSING:
-            parts.append(f"{field.name} = {field.default!r}")
-        elif field.default_factory is not dataclasses.MISSING:
-            made = field.default_factory()
-            shown = type(made).__name__ if dataclasses.is_dataclass(made) else repr(made)
-            parts.append(f"{field.name} = {shown}")
-        else:
+        elif default is dataclasses.MISSING:
             parts.append(f"{field.name}: {getattr(hints[field.name], '__name__', 'value')}")
-    return ", ".join(parts)
-
-
-def _first_line(described: object) -> str:
-    return (described.__doc__ or "").strip().splitlines()[0].replace("``", "")
+        else:
+            made = type(default).__name__ if dataclasses.is_dataclass(default) else repr(default)
+            parts.append(f"{field.name} = {made}")
+    if parts:
+        print(f"  {label}{', '.join(parts)}")
 
 
 # Results --------------------------------------------------------------------------------
@@ -157,26 +140,22 @@ def print_offline(specification: Specification, directory: Path, console: Consol
     """Print the true value of each policy, and the error of each estimator."""
     wide, rows = _wide(console), read_csv(directory / SUMMARY)
     wide.print(specification.title or specification.name, markup=False)
-    names = list(rows[0])
-    labels = names[: names.index("policy")]
+    labels = list(rows[0])[: list(rows[0]).index("policy")]
     varying = [name for name in labels if len({row[name] for row in rows}) > 1]
-    groups: dict[str, list[dict[str, str]]] = {}
+    groups: dict[str, dict[str, dict[str, str]]] = {}
     for row in rows:
-        groups.setdefault(", ".join(row[name] for name in varying), []).append(row)
-    for title, group in groups.items():
-        found: dict[str, dict[str, str]] = {}
-        for row in group:
-            error, share = float(row["root_mean_squared_error"]), float(row["coverage"])
-            for line, text in (
-                (row["estimator"], f"{error:.3f} ({share:.0%})"),
-                ("true value", f"{float(row['truth']):.3f}"),
-                ("value of the log", f"{float(row['logged']):.3f}"),
-            ):
-                found.setdefault(line, {})[row["policy"]] = text
-        values = [(line, found.pop(line)) for line in ("true value", "value of the log")]
-        lines = [[line, *cells.values()] for line, cells in (*found.items(), *values)]
+        lines = groups.setdefault(", ".join(row[name] for name in varying), {})
+        error, share = float(row["root_mean_squared_error"]), float(row["coverage"])
+        for line, text in (
+            ("true value", f"{float(row['truth']):.3f}"),
+            ("value of the log", f"{float(row['logged']):.3f}"),
+            (row["estimator"], f"{error:.3f} ({share:.0%})"),
+        ):
+            lines.setdefault(line, {})[row["policy"]] = text
+    for title, lines in groups.items():
         heading = f"{title}: root mean squared error (coverage of 95 % intervals)"
-        wide.print(_table(heading, ["estimator", *values[0][1]], lines))
+        cells = ([line, *found.values()] for line, found in lines.items())
+        wide.print(_table(heading, ["estimator", *lines["true value"]], cells))
 
 
 def print_sweep(specification: Specification, directory: Path, console: Console) -> None:
@@ -191,37 +170,27 @@ def print_sweep(specification: Specification, directory: Path, console: Console)
         else:
             for title, group in _groups(configurations).items():
                 wide.print(_final_table(title, group, finals, measure))
-    summary = read_csv(directory / SUMMARY)
-    wide.print(_seconds_line(summary))
-    for line in _fallback_lines(summary):
+    for line in _spent_lines(read_csv(directory / SUMMARY)):
         wide.print(line, markup=False, soft_wrap=True)
     if checks := list(environment_checks(section, finals, specification.observations)):
-        wide.print(
-            _table(
-                "Mean reward of random choice, E[R̄], here and in the paper",
-                ("environment", "here", "paper", "standard errors apart"),
-                (
-                    [one.where, f"{one.mean:.4f}", f"{one.paper:.4f}", f"{one.distance:+.1f}"]
-                    for one in checks
-                ),
-            )
+        title = "Mean reward of random choice, E[R̄], here and in the paper"
+        headings = ("environment", "here", "paper", "standard errors apart")
+        cells = (
+            [one.where, f"{one.mean:.4f}", f"{one.paper:.4f}", f"{one.distance:+.1f}"]
+            for one in checks
         )
+        wide.print(_table(title, headings, cells))
     if section:
         wide.print(_statement_table(section, statements_of(section, finals)))
 
 
 def _groups(configurations: list[Labels]) -> dict[str, list[Labels]]:
-    """Group the configurations by all labels but the last one that varies.
-
-    Each group is printed as a table of its own, which is then narrow.
-    """
+    """The configurations by all labels but the last one that varies: a narrow table for each."""
     varying = varying_labels(configurations)
     groups: dict[str, list[Labels]] = {}
     for labels in configurations:
-        title = ", ".join(
-            f"{key} = {labels[key]}" for key in varying[:-1] if labels[key] is not None
-        )
-        groups.setdefault(title, []).append(labels)
+        known = (f"{key} = {labels[key]}" for key in varying[:-1] if labels[key] is not None)
+        groups.setdefault(", ".join(known), []).append(labels)
     return groups
 
 
@@ -231,12 +200,11 @@ def _sides(finals: Finals, measure: str, labels: Labels) -> tuple[dict[str, Side
     sides = {name: side for name, side in found.items() if side is not None}
     best_of = min if measure == "regret" else max
     best = best_of(sides, key=lambda name: float(sides[name].values.mean()))
-    compared = {
-        name: PairedComparison.of("", sides[best], side)
+    tied = {
+        name
         for name, side in sides.items()
-        if name != best
+        if name != best and PairedComparison.of("", sides[best], side).verdict is Verdict.UNDECIDED
     }
-    tied = {name for name, one in compared.items() if one.verdict is Verdict.UNDECIDED}
     return sides, best, tied
 
 
@@ -257,7 +225,7 @@ def _final_table(title: str, group: list[Labels], finals: Finals, measure: str) 
 
 
 def _best_table(configurations: list[Labels], finals: Finals, measure: str) -> Table:
-    """Return a table with the best policy of each configuration, if these are too many for all."""
+    """The best policy of each configuration, if these are too many for all."""
     varying, rows = varying_labels(configurations), []
     for labels in configurations:
         sides, best, tied = _sides(finals, measure, labels)
@@ -273,13 +241,19 @@ def _best_table(configurations: list[Labels], finals: Finals, measure: str) -> T
 
 
 def _with_error(side: Side) -> str:
-    error = standard_error(side.values)
-    text = _number(float(side.values.mean()))
-    return text if math.isnan(error) else f"{text} ± {_number(error)}"
+    mean, error = float(side.values.mean()), standard_error(side.values)
+    texts = [f"{one:.1f}" if abs(one) < 100 else f"{one:.0f}" for one in (mean, error)]
+    return texts[0] if math.isnan(error) else " ± ".join(texts)
 
 
-def _fallback_lines(rows: Sequence[dict[str, str]]) -> Iterator[str]:
-    """Yield a sentence for each policy that fell back to a simpler rule in some decisions."""
+def _spent_lines(rows: Sequence[dict[str, str]]) -> Iterator[str]:
+    """How all processes together spent their time, and which policies fell back how often."""
+    parts = ("deciding", "training", "compiling")
+    spent = {part: sum(float(row[f"{part}_seconds"]) for row in rows) for part in parts}
+    total = sum(float(row["seconds"]) for row in rows)
+    words = ", ".join(f"{part} {seconds:.0f} s" for part, seconds in spent.items())
+    rest = total - sum(spent.values())
+    yield f"Processor time of all cells: {total:.0f} s ({words}, the environments {rest:.0f} s)"
     for policy in dict.fromkeys(row["policy"] for row in rows):
         own = [row for row in rows if row["policy"] == policy]
         fallbacks = sum(int(row["fallbacks"]) for row in own)
@@ -289,16 +263,6 @@ def _fallback_lines(rows: Sequence[dict[str, str]]) -> Iterator[str]:
                 f"{policy}: {fallbacks} of {decisions} decisions fell back to a simpler rule, "
                 "because the configured one could not be computed (column fallbacks of summary.csv)"
             )
-
-
-def _seconds_line(rows: Sequence[dict[str, str]]) -> str:
-    """Return a sentence about how all processes together spent their time."""
-    parts = ("deciding", "training", "compiling")
-    spent = {part: sum(float(row[f"{part}_seconds"]) for row in rows) for part in parts}
-    total = sum(float(row["seconds"]) for row in rows)
-    words = ", ".join(f"{part} {seconds:.0f} s" for part, seconds in spent.items())
-    rest = total - sum(spent.values())
-    return f"Processor time of all cells: {total:.0f} s ({words}, the environments {rest:.0f} s)"
 
 
 def _statement_table(section: str, statements: Sequence[Statement]) -> Table:
@@ -320,20 +284,10 @@ def _statement_table(section: str, statements: Sequence[Statement]) -> Table:
     )
 
 
-# Comparisons ----------------------------------------------------------------------------
-
-SIGNIFICANT = 0.05
-"""Corrected p-values below this are marked."""
-LATEX = str.maketrans(
-    {"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "−": "$-$", "±": r"$\pm$", "<": "$<$"}
-)
-"""Characters that LaTeX writes in another way."""
-
-
 def print_comparison(
     found: Sequence[PairedDifference], measure: str, confidence: float, form: str
 ) -> None:
-    """Print the differences; ``form`` is "table", "csv" or "latex" with the package booktabs."""
+    """Print the differences; ``form`` is "table" or "csv"."""
     if form == "csv":
         rows = [one.configuration | one._asdict() for one in found]
         names = [name for name in rows[0] if name != "configuration"]
@@ -342,31 +296,23 @@ def print_comparison(
         writer.writerows(rows)
         return
     varying = varying_labels([one.configuration for one in found])
-    headings = [*varying, "left − right", "difference", f"{confidence:.0%} interval", "p (Holm)"]
+    interval = f"{confidence:.0%} interval"
     cells = [
         [
             *(str(one.configuration[key]) for key in varying),
             f"{one.left} − {one.right}",
             f"{one.difference:.4g} ± {one.error:.2g}",
             f"{one.low:.4g} … {one.high:.4g}",
-            "< 0.0001" if one.corrected < 0.0001 else f"{one.corrected:.4f}",
+            ("< 0.0001" if one.corrected < 0.0001 else f"{one.corrected:.4f}")
+            + ("*" if one.corrected < SIGNIFICANT else " "),
+            f"{one.replicas:,}",
+            "-" if one.replicas_needed is None else f"{one.replicas_needed:,}",
         ]
         for one in found
     ]
-    if form == "latex":
-        translated = ([cell.translate(LATEX) for cell in row] for row in (headings, *cells))
-        lines = [" & ".join(row) + r" \\" for row in translated]
-        columns = "l" * (len(varying) + 1) + "rrr"
-        print(rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", sep="\n")
-        print(*lines[1:], r"\bottomrule", r"\end{tabular}", sep="\n")
-        return
-    for row, one in zip(cells, found, strict=True):
-        row[-1] += "*" if one.corrected < SIGNIFICANT else " "
-        needed = "-" if one.replicas_needed is None else f"{one.replicas_needed:,}"
-        row += [f"{one.replicas:,}", needed]
     table = _table(
         f"Paired differences of the final {measure.replace('_', ' ')}",
-        [*headings, "replicas", "needed"],
+        [*varying, "left − right", "difference", interval, "p (Holm)", "replicas", "needed"],
         cells,
         f"p: paired t-test, corrected by Holm for {len(found)} comparisons; * below {SIGNIFICANT}. "
         "Needed: the replicas that one comparison alone needs to decide a difference of this size "

@@ -2,36 +2,24 @@
 
 import asyncio
 import functools
+import math
 import os
 import random
 import time
 from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Self
-from urllib.parse import quote
+from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, Self, TypeVar
+from urllib.parse import quote, urlsplit
 
 import httpx
+import msgspec
 
 from submax.bandit.decision import Decision, LiftReport, Receipt
-from submax.client.messages import (
-    RETRIED,
-    Answer,
-    Call,
-    DeadlineError,
-    RewardValue,
-    Server,
-    bandit_path,
-    decision_body,
-    encoded,
-    failure,
-    headers_of,
-    reward_body,
-    servers_of,
-    understood,
-)
+from submax.bandit.names import check_bandit, new_identifier
 from submax.core.checks import positive, whole_number
-from submax.core.errors import InputError, StoreError
+from submax.core.decoding import known_type
+from submax.core.errors import ConflictError, ForbiddenError, InputError, NotFoundError, StoreError
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 """Seconds before the second attempt, and at most between two; the pause doubles each time."""
@@ -39,15 +27,132 @@ IDLE_SECONDS = 30.0
 """An idle connection is not used again after this: the server closes it after 75 seconds."""
 SLOW_SECONDS = 90.0
 """Timeout of declarations, changes of settings and exports, which may take long."""
+RETRIED = (429, 503)
+"""Statuses after which the same request is sent again: too many requests, or unavailable."""
+REFUSALS: dict[int, type[InputError]] = {
+    401: ForbiddenError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+}
+"""The error that each status stands for; any other status below 500 is an ``InputError``."""
+RewardValue = float | Mapping[str, float] | Sequence[float]
+"""A reward, a table of rewards by name or slot, or a list with one reward for each slot."""
 Table = dict[str, Any]
+Answer = TypeVar("Answer")
 Parameters = ParamSpec("Parameters")
 
 
-class Attempt(NamedTuple):
-    """One request to be sent, or, if it has no ``url``, a pause of ``seconds``."""
+class DeadlineError(StoreError):
+    """The deadline of a call has passed; repeat the call with the same id."""
 
-    seconds: float
-    url: str = ""
+    default_code = "deadline"
+
+
+class Call(NamedTuple, Generic[Answer]):
+    """One request to a server.
+
+    ``path`` starts at the root of the server. The answer, or the ``field`` of it if one is named,
+    is decoded as ``kind``. ``timeout`` and ``attempts`` replace those of the client.
+    """
+
+    method: str
+    path: str
+    kind: type[Answer]
+    body: bytes | None = None
+    field: str | None = None
+    timeout: float | None = None
+    attempts: int | None = None
+
+
+class Server(NamedTuple):
+    """A server: its URL without a trailing slash, and its host and port for messages."""
+
+    url: str
+    host: str
+
+    @classmethod
+    def of(cls, address: str) -> Self:
+        """Parse an address such as http://127.0.0.1:8000."""
+        try:
+            parts = urlsplit(address)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host, port = None, None
+        if not host or parts.scheme not in ("http", "https") or port == 0:
+            raise InputError(
+                f"{address!r} is not the URL of a server: write it like http://127.0.0.1:8000",
+                parameter="address",
+            )
+        place = parts.netloc.rpartition("@")[2]
+        return cls(f"{parts.scheme}://{place}{parts.path.rstrip('/')}", place)
+
+
+def bandit_path(bandit: str) -> str:
+    """Return the path of a bandit on its server."""
+    check_bandit(bandit)
+    return f"/bandits/{quote(bandit)}"
+
+
+def encoded(body: object) -> bytes:
+    """Encode a body as JSON, or raise an ``InputError`` for what JSON cannot express."""
+    try:
+        _check_finite(body)
+        return msgspec.json.encode(body, enc_hook=_plain)
+    except (TypeError, UnicodeError) as error:
+        raise InputError(
+            f"the request cannot be written as JSON ({error}): give texts, numbers, lists, tables"
+        ) from error
+
+
+def _check_finite(value: object) -> None:
+    """Refuse NaN and infinity: JSON cannot express them, and null would mean "missing"."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"a number must be finite, not {value}")
+    if isinstance(value, (list, tuple, Mapping)):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            _check_finite(one)
+
+
+def _plain(value: Any) -> object:
+    """Convert a number of NumPy, which msgspec does not know."""
+    if not (hasattr(value, "item") and getattr(value, "ndim", 1) == 0):
+        raise TypeError(f"{value!r:.60} is not a text, number, list or table")
+    _check_finite(value.item())
+    return value.item()
+
+
+def understood(status: int, content: bytes, call: Call[Answer]) -> Answer:
+    """Return the answer to a call, or raise the error that it reports."""
+    if not 200 <= status < 300:
+        sentence, code = _failure(content)
+        raise REFUSALS.get(status, StoreError if status >= 500 else InputError)(sentence, code=code)
+    try:
+        if call.field is not None:
+            parts: Any = msgspec.json.decode(content, type=known_type(dict[str, msgspec.Raw]))
+            content = parts[call.field]
+        return msgspec.json.decode(content, type=known_type(call.kind))
+    except (msgspec.DecodeError, KeyError) as error:
+        raise StoreError(
+            f"this is not the answer of a submax server ({error}): check the URL"
+        ) from error
+
+
+def _failure(content: bytes) -> tuple[str, str | None]:
+    """Return the sentence and the code of an error that a server reports."""
+    try:
+        report = msgspec.json.decode(content, type=dict[str, str])
+        return report["error"], report.get("code")
+    except (msgspec.DecodeError, KeyError):
+        return content[:200].decode(errors="replace"), None
+
+
+class Attempt(NamedTuple):
+    """A request to be sent after a pause."""
+
+    url: str
+    timeout: float
+    pause: float
 
 
 class Core:
@@ -65,8 +170,21 @@ class Core:
     ) -> None:
         self._bandit = bandit
         self._path = "" if bandit is None else bandit_path(bandit)
-        self._servers, self._headers = servers_of(address), headers_of(key)
-        self._current = 0
+        addresses = [address] if isinstance(address, str) else address
+        self._servers, self._current = [Server.of(one) for one in addresses], 0
+        if not self._servers:
+            raise InputError("give the URL of at least one server", parameter="address")
+        if key is not None and not (key.isascii() and key.isprintable()):
+            raise InputError(
+                "this is not a key: give the whole text submax.….… that submax keys add "
+                "has printed",
+                parameter="key",
+            )
+        sent = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self._options: Any = {
+            "headers": {"Content-Type": "application/json", **sent},
+            "limits": httpx.Limits(keepalive_expiry=IDLE_SECONDS),
+        }
         positive("timeout", timeout)
         whole_number("attempts", attempts, at_least=1)
         if deadline is not None:
@@ -82,29 +200,25 @@ class Core:
         the first choice if it answers.
         """
         until = float("inf") if self._deadline is None else time.monotonic() + self._deadline
-        timeout, pause, reason = call.timeout or self._timeout, FIRST_PAUSE, "nothing was sent yet"
-        attempts = call.attempts or self._attempts
-        for made in range(1, attempts + 1):
+        timeout, reason = call.timeout or self._timeout, "nothing was sent yet"
+        pause, longer = 0.0, FIRST_PAUSE
+        for made in range(call.attempts or self._attempts):
             position = self._current
             server = self._servers[position]
-            left = _seconds_left(until, server, made - 1, reason)
+            left = _seconds_left(until - pause, server, made, reason)
             try:
-                status, content = yield Attempt(min(timeout, left), server.url + call.path)
+                status, content = yield Attempt(server.url + call.path, min(timeout, left), pause)
                 if status not in RETRIED:
                     return understood(status, content, call)
-                reason, _ = failure(content)
+                reason, _ = _failure(content)
             except httpx.TransportError as error:
                 reason = f"{type(error).__name__}: {str(error) or 'timed out'}"
             self._current = (position + 1) % len(self._servers)
-            if made < attempts:
-                # A random factor, so clients that failed together do not retry together.
-                seconds = pause * (0.5 + random.random())
-                pause = min(2 * pause, LONGEST_PAUSE)
-                _seconds_left(until - seconds, server, made, reason)
-                yield Attempt(seconds)
+            # A random factor, so clients that failed together do not retry together.
+            pause, longer = longer * (0.5 + random.random()), min(2 * longer, LONGEST_PAUSE)
         raise StoreError(
-            f"no answer from {server.host} after {made} attempts ({reason}): check that "
-            "the server runs and that the URL is right"
+            f"no answer from {server.host} after {made + 1} attempts ({reason}): check "
+            "that the server runs and that the URL is right"
         )
 
 
@@ -148,11 +262,11 @@ class Operations:
     ) -> Decision:
         """Choose an action. Without an ``id`` one is made, so retries decide only once."""
         body = {"context": context, "id": id, "eligible": eligible, "activate": activate}
-        return self._post("/decide", decision_body({**body, "unit": unit}), Decision)
+        return self._post("/decide", _with_id({**body, "unit": unit}), Decision)
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
         """Make several decisions in one request; each has the arguments of ``decide``."""
-        body = {"requests": list(map(decision_body, requests))}
+        body = {"requests": list(map(_with_id, requests))}
         return self._post("/decide-many", body, list[Decision], "decisions")
 
     def reward(
@@ -166,12 +280,11 @@ class Operations:
     ) -> Receipt:
         """Record a reward of a decision."""
         body = {"id": id, "value": value, "key": key, "name": name, "slot": slot}
-        return self._post("/reward", reward_body(body), Receipt)
+        return self._post("/reward", body, Receipt)
 
     def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
         """Record several rewards in one request; a conflict is in the receipt of its reward."""
-        body = {"rewards": list(map(reward_body, rewards))}
-        return self._post("/reward-many", body, list[Receipt], "receipts")
+        return self._post("/reward-many", {"rewards": list(rewards)}, list[Receipt], "receipts")
 
     def activate(self, id: str) -> Receipt:  # noqa: A002 - the same word as in decide
         """Confirm a decision that was made with ``activate=False``."""
@@ -180,8 +293,7 @@ class Operations:
     def create(self, /, actions: Any, **options: Any) -> Table:
         """Declare the bandit on the server, with the options of ``submax.open``."""
         body = encoded({"name": self._bandit, "actions": actions, **options})
-        call = Call("POST", "/bandits", Table, body, timeout=SLOW_SECONDS)
-        return self.send(call)
+        return self.send(Call("POST", "/bandits", Table, body, timeout=SLOW_SECONDS))
 
     def show(self) -> Table:
         """Return the bandit: its actions, settings, version, counts and notices."""
@@ -193,8 +305,7 @@ class Operations:
 
     def set(self, /, **changes: Any) -> Table:
         """Change settings, all or none, and return the bandit as ``show`` does."""
-        call = Call("PATCH", self._path, Table, encoded(changes), timeout=SLOW_SECONDS)
-        return self.send(call)
+        return self.send(Call("PATCH", self._path, Table, encoded(changes), timeout=SLOW_SECONDS))
 
     def add(self, /, choice: str, **options: Any) -> Table:
         """Add an arm, or a choice to a ``slot``, with its ``features`` and ``ramp``."""
@@ -276,6 +387,12 @@ class Operations:
         return self._post(f"/{verb}")
 
 
+def _with_id(request: Mapping[str, Any]) -> Table:
+    """Return the body of a decision request. It has an id, so the request can be repeated."""
+    identifier = request.get("id")
+    return {**request, "id": new_identifier() if identifier is None else identifier}
+
+
 class Client(Core, Operations):
     """A client for one bandit of a server; threads may share it.
 
@@ -338,9 +455,7 @@ class Client(Core, Operations):
             self._lock = Lock()
         with self._lock:
             if self._process != os.getpid():
-                limits = httpx.Limits(keepalive_expiry=IDLE_SECONDS)
-                self._http = httpx.Client(limits=limits, headers=self._headers)
-                self._process = os.getpid()
+                self._http, self._process = httpx.Client(**self._options), os.getpid()
             return self._http
 
     def send(self, call: Call[Answer]) -> Answer:
@@ -348,13 +463,10 @@ class Client(Core, Operations):
         try:
             attempt = next(exchange)
             while True:
-                if not attempt.url:
-                    time.sleep(attempt.seconds)
-                    attempt = next(exchange)
-                    continue
+                time.sleep(attempt.pause)
                 try:
                     answer = self._connected().request(
-                        call.method, attempt.url, content=call.body, timeout=attempt.seconds
+                        call.method, attempt.url, content=call.body, timeout=attempt.timeout
                     )
                 except httpx.TransportError as error:
                     attempt = exchange.throw(error)
@@ -440,9 +552,7 @@ class AsyncClient(Core):
                     "this AsyncClient is used in another event loop, which is still open: make one "
                     "client for each loop"
                 )
-            limits = httpx.Limits(keepalive_expiry=IDLE_SECONDS)
-            self._http = httpx.AsyncClient(limits=limits, headers=self._headers)
-            self._loop = loop
+            self._http, self._loop = httpx.AsyncClient(**self._options), loop
         return self._http
 
     async def send(self, call: Call[Answer]) -> Answer:
@@ -451,13 +561,10 @@ class AsyncClient(Core):
         try:
             attempt = next(exchange)
             while True:
-                if not attempt.url:
-                    await asyncio.sleep(attempt.seconds)
-                    attempt = next(exchange)
-                    continue
+                await asyncio.sleep(attempt.pause)
                 try:
                     answer = await http.request(
-                        call.method, attempt.url, content=call.body, timeout=attempt.seconds
+                        call.method, attempt.url, content=call.body, timeout=attempt.timeout
                     )
                 except httpx.TransportError as error:
                     attempt = exchange.throw(error)

@@ -22,14 +22,11 @@ if TYPE_CHECKING:
     from submax.server.service import Service
 
 LOG = logging.getLogger("submax")
-COOKIE = "submax_session"
-"""The name of the cookie with the token of a session."""
-CSRF_HEADER = "x-csrf-token"
-"""The header by which a page proves that a change comes from itself."""
-KEY_PARAMETER = "key"
-"""The query parameter that may hold a browser key, for beacons, which have no headers."""
+COOKIE = "submax_session"  # holds the token of a session
+CSRF_HEADER = "x-csrf-token"  # by which a page proves that a change comes from itself
+KEY_PARAMETER = "key"  # of the query, for browser keys of beacons, which have no headers
 RATE = 20_000.0
-"""Requests a second for each key and bandit, if the key has no rate: only a runaway client meets
+"""Requests a second for a key and a bandit, if the key has no rate: only a runaway client meets
 it."""
 BROWSER_RATE = 100.0
 """Requests a second for a browser key without a rate: anyone can copy the key from the page."""
@@ -40,17 +37,10 @@ MAX_FAILURES = 10
 REFUSED_ORIGINS_A_SECOND = 1.0
 """Refused origins logged in a second: a page of another site must not fill the disk."""
 HOST = re.compile(r"(\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(:[0-9]{1,5})?")
-"""What the header Host may be."""
+# A path of this server to which a browser may be sent after signing in.
 LOCAL_PATH = re.compile(r"/(?![/\\])[A-Za-z0-9/_.?=&%~,:+-]*")
-"""A path of this server to which a browser may be sent after signing in."""
-FORWARDED = (
-    "forwarded",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-real-ip",
-    "via",
-)
+FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip",
+             "via")  # fmt: skip
 """Headers by which proxies say for whom they send a request."""
 CORS_EXPOSED = "x-request-id, retry-after"
 """Headers of an answer that a page may read, beside those that it may always read."""
@@ -123,8 +113,6 @@ class Access:
         self._proxies = [ipaddress.ip_network(each) for each in proxies]
         self._limit, self._failed, self._refused = RateLimit(), RateLimit(), RateLimit()
 
-    # Who it is
-
     async def caller(
         self,
         scope: "Scope",
@@ -139,8 +127,7 @@ class Access:
         With ``partial`` a key for some bandits is enough. Without a scope anyone is allowed.
         """
         address, encrypted = self._client(scope, headers)
-        host = headers.get("host", "")
-        if not HOST.fullmatch(host):
+        if not HOST.fullmatch(headers.get("host", "")):
             raise RefusedError(400, "the header Host is not valid: send the server's name")
         if needs is None:
             session = await self._session(headers)
@@ -149,20 +136,16 @@ class Access:
             self._check_local(scope, headers, needs)
             return Caller(None, None, address, encrypted)
         text, in_query = _sent_key(scope, headers, needs)
-        session = None
-        if text:
-            key = self._service.keys.find(text)
-        else:
-            session = await self._session(headers)
-            key = None if session is None else session.key
-            if session is not None and scope["method"] not in ("GET", "HEAD"):
-                sent = headers.get(CSRF_HEADER, "").encode("utf-8", "replace")
-                if not hmac.compare_digest(sent, session.csrf_token.encode()):
-                    raise RefusedError(
-                        401,
-                        f"the header {CSRF_HEADER} does not belong to this session: load the page "
-                        "again",
-                    )
+        session = None if text else await self._session(headers)
+        key = self._service.keys.find(text) if text else session and session.key
+        if session is not None and scope["method"] not in ("GET", "HEAD"):
+            sent = headers.get(CSRF_HEADER, "").encode("utf-8", "replace")
+            if not hmac.compare_digest(sent, session.csrf_token.encode()):
+                raise RefusedError(
+                    401,
+                    f"the header {CSRF_HEADER} does not belong to this session: load the page "
+                    "again",
+                )
         if key is None:
             raise self._unknown_key(address, sent=bool(text))
         if in_query and text and not key.browser:
@@ -210,8 +193,6 @@ class Access:
             return False
         return any(parsed in network for network in self._proxies)
 
-    # Whether it may
-
     def room_of(self, caller: Caller) -> str:
         """Under which name the requests of a caller are counted; empty for all strangers."""
         if self._service.keys.needed and (caller.key is None or caller.is_browser):
@@ -229,11 +210,9 @@ class Access:
             limits.append((network, min(rate, ADDRESS_RATE)))
         for counted, most in limits:
             if not self._limit.allows(counted, most, cost):
-                raise RefusedError(
-                    429,
-                    f"more than {most:g} requests a second: slow down",
-                    {"Retry-After": str(math.ceil(max(1.0, 1 / most)))},
-                )
+                seconds = {"Retry-After": str(math.ceil(max(1.0, 1 / most)))}
+                sentence = f"more than {most:g} requests a second: slow down"
+                raise RefusedError(429, sentence, seconds)
 
     def _unknown_key(self, address: str, *, sent: bool) -> RefusedError:
         """Why a request without a valid key is refused; too many wrong keys are refused longer.
@@ -248,8 +227,7 @@ class Access:
                 "it from SUBMAX_KEY or SUBMAX_KEY_FILE",
             )
         # A bucket of tokens cannot hold more than its rate, so the costs are scaled.
-        cost = 1.0 / MAX_FAILURES
-        if not self._failed.allows(network_of(address), 1.0 / 60.0, cost):
+        if not self._failed.allows(network_of(address), 1.0 / 60.0, 1.0 / MAX_FAILURES):
             return RefusedError(
                 429,
                 f"more than {MAX_FAILURES} requests with wrong keys came from this address within "
@@ -270,27 +248,24 @@ class Access:
         """
         host = headers["host"]
         named = HOST.fullmatch(host)
+        make_key = "make a key with submax keys add"
         if named is None or not is_loopback(named[1].strip("[]")):
             raise RefusedError(
                 403,
                 "without keys the server answers only requests to 127.0.0.1 and localhost: "
-                "make a key with submax keys add",
+                f"{make_key}",
             )
         if scope["http_version"] in ("1", "1.0") or any(name in headers for name in FORWARDED):
             raise RefusedError(
                 403,
                 "this request was forwarded by a proxy, through which anyone could do "
-                "anything without keys: make a key with submax keys add",
+                f"anything without keys: {make_key}",
             )
         origin = headers.get("origin")
         allowed = origin is not None and needs in BROWSER_SCOPES and origin in self._origins
         if origin is not None and not _same_site(origin, host) and not allowed:
-            raise RefusedError(
-                403,
-                "without keys the server does not answer pages of other sites: make a key "
-                "with submax keys add",
-                code="origin-not-allowed",
-            )
+            sentence = f"without keys the server does not answer pages of other sites: {make_key}"
+            raise RefusedError(403, sentence, code="origin-not-allowed")
 
     # Pages of other sites; see https://fetch.spec.whatwg.org/#http-cors
 
@@ -356,10 +331,8 @@ def is_loopback(host: str) -> bool:
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("192.0.2.1")
     (True, True, False)
     """
-    if host == "localhost":
-        return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 

@@ -1,5 +1,6 @@
 """The operations of the HTTP interface: their paths, scopes and types, and what each does."""
 
+import contextlib
 import logging
 import re
 import time
@@ -31,13 +32,12 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("submax")
 BANDIT = "/bandits/{name}"
-AUDITED_CHANGES = 1000
-"""Changes in one answer, the newest; the command line shows more."""
-RANDOM_IDS = (4, 7)
-"""The versions of UUIDs that nobody can guess."""
+AUDITED_CHANGES = 1000  # in one answer, the newest
+RANDOM_IDS = (4, 7)  # the versions of UUIDs that nobody can guess
 JSON, PARQUET = "application/json", "application/vnd.apache.parquet"
-CHUNK_BYTES = 1_000_000
-"""What is read at once of a file that is sent."""
+CHUNK_BYTES = 1_000_000  # what is read at once of a file that is sent
+DECIDING, OPERATING, SERVER = "Decisions and rewards", "Bandits", "Server"
+"""The groups of operations in the description."""
 
 
 @dataclass(slots=True)
@@ -71,7 +71,11 @@ class Operation:
     """One method of one path.
 
     ``scope`` is the scope that a key needs, None if no key is needed. ``body`` and ``answer`` are
-    the types of request and response.
+    the types of request and response, ``largest`` the most bytes of a body, and ``example`` one.
+    ``early``: it is answered before all bandits are open. ``partial``: a key for some bandits may
+    call it too; the answer then has only these bandits. ``hidden``: the description leaves it out,
+    since it is for pages of this server. ``query`` says what each query parameter means, and
+    ``cost`` for how many requests a body counts in the rate limit.
     """
 
     name: str
@@ -82,23 +86,16 @@ class Operation:
     answer: Any
     call: Callable[[Call], Awaitable[Any]]
     body: Any = None
-    tag: str = "Bandits"
+    tag: str = OPERATING
     status: int = 200
     early: bool = False
-    """Whether it is answered before all bandits are open."""
     partial: bool = False
-    """Whether a key for some bandits may call it too; the answer then has only these bandits."""
     hidden: bool = False
-    """Whether the description leaves it out, since it is for pages of this server."""
     media: str = JSON
     largest: int = SMALL_BODY
-    """The most bytes of a body."""
     query: Mapping[str, str] = field(default_factory=dict)
-    """What each query parameter means."""
     cost: Callable[[Any], float] = lambda body: 1.0
-    """For how many requests a body counts in the rate limit."""
     example: Any = None
-    """An example of a body."""
 
     @property
     def for_pages(self) -> bool:
@@ -127,7 +124,7 @@ async def _decide_many(call: Call) -> Any:
     return m.Decisions([_for_caller(call.caller, decision) for decision in decisions])
 
 
-def _requests(call: Call, bodies: list[m.Decide]) -> list[dict[str, Any]]:
+def _requests(call: Call, bodies: list[Any]) -> list[dict[str, Any]]:
     """The arguments of decisions; a page may not say what anyone could say in its name."""
     for body in bodies if call.caller.is_browser else ():
         if body.eligible is not None:
@@ -143,10 +140,9 @@ def _requests(call: Call, bodies: list[m.Decide]) -> list[dict[str, Any]]:
 
 def check_random(identifier: str) -> None:
     """Refuse ids that a stranger could guess: a page knows only those that it was given."""
-    try:
+    version = None
+    with contextlib.suppress(ValueError):
         version = uuid.UUID(identifier).version if len(identifier) == 36 else None
-    except ValueError:
-        version = None
     if version not in RANDOM_IDS:
         raise RefusedError(
             403,
@@ -176,9 +172,7 @@ async def _reward_many(call: Call) -> Any:
     return m.Receipts(receipts)
 
 
-async def _rewards(
-    call: Call, bodies: list[m.Reward]
-) -> tuple[DurableBandit, list[dict[str, Any]]]:
+async def _rewards(call: Call, bodies: list[Any]) -> tuple[DurableBandit, list[dict[str, Any]]]:
     """A bandit and its rewards; a page rewards only decisions that it was given, within bounds."""
     bandit, rewards = await call.bandit(), [msgspec.structs.asdict(body) for body in bodies]
     if not call.caller.is_browser:
@@ -191,7 +185,11 @@ async def _rewards(
             "rewards of this bandit have no bounds, so a visitor could ruin every "
             "mean: declare rewards with low and high, or send them from your server",
         )
-    missing = await call.in_thread(_first_unknown, bandit, [body.id for body in bodies])
+
+    def first_unknown() -> str | None:
+        return next((body.id for body in bodies if bandit.read.row(body.id) is None), None)
+
+    missing = await call.in_thread(first_unknown)
     if missing is not None:
         raise NotFoundError(
             f"there is no decision {missing!r}: with a browser key only existing "
@@ -200,13 +198,8 @@ async def _rewards(
     return bandit, rewards
 
 
-def _first_unknown(bandit: DurableBandit, ids: list[str]) -> str | None:
-    return next((each for each in ids if bandit.read.row(each) is None), None)
-
-
 def _log_if_late(bandit: DurableBandit) -> None:
-    sentence = bandit.late_warning()
-    if sentence is not None:
+    if (sentence := bandit.late_warning()) is not None:
         LOG.warning("%s: %s", bandit.name, sentence)
 
 
@@ -221,15 +214,6 @@ async def _activate(call: Call) -> Receipt:
 
 
 Work = Callable[[DurableBandit, Call], Any]
-
-
-def _with_bandit(work: Work) -> Callable[[Call], Awaitable[Any]]:
-    """An operation that answers with what ``work`` returns."""
-
-    async def operation(call: Call) -> Any:
-        return await call.in_thread(work, await call.bandit(), call)
-
-    return operation
 
 
 async def _list_bandits(call: Call) -> Any:
@@ -252,6 +236,10 @@ async def _create(call: Call) -> Any:
 async def _delete(call: Call) -> Any:
     await call.in_thread(call.service.delete, call.path["name"], call.who)
     return await _list_bandits(call)
+
+
+def _to_status(status: str) -> Work:
+    return lambda bandit, call: bandit.set_status(status, who=call.who)
 
 
 def _change_choice(bandit: DurableBandit, call: Call) -> None:
@@ -292,7 +280,7 @@ def _parts(file: IO[bytes]) -> Iterator[bytes]:
 async def _list_keys(call: Call) -> Any:
     keys = call.service.keys
     uses = keys.last_uses()
-    return m.KeyList([m.KeyDetails.of(key, uses.get(key.id)) for key in keys])
+    return m.KeyList([m.key_details(key, uses.get(key.id)) for key in keys])
 
 
 async def _add_key(call: Call) -> Any:
@@ -362,17 +350,17 @@ def _signed_in(name: str, scopes: list[str], headers: Mapping[str, str]) -> "Res
     return Response(answer, headers=headers, media_type=JSON)
 
 
-DECIDING, OPERATING, SERVER = "Decisions and rewards", "Bandits", "Server"
-"""The groups of operations in the description."""
-
-
 def _of_bandit(
     name: str, method: str, path: str, scope: str, summary: str, answer: Any, work: Work,
     *more: Any, **options: Any,
 ) -> Operation:  # fmt: skip
     """An operation that answers with what ``work`` makes of a bandit."""
-    call = _with_bandit(work)
-    return Operation(name, method, BANDIT + path, scope, summary, answer, call, *more, **options)
+
+    async def operation(call: Call) -> Any:
+        return await call.in_thread(work, await call.bandit(), call)
+
+    path = BANDIT + path
+    return Operation(name, method, path, scope, summary, answer, operation, *more, **options)
 
 
 def _change(
@@ -449,16 +437,15 @@ OPERATIONS = (
     _change(
         "pause", "POST", "/pause",
         "Answer with the control, the baseline or uniformly, and do not learn from it.",
-        lambda bandit, call: bandit.set_status("paused", who=call.who),
+        _to_status("paused"),
     ),
     _change(
         "resume", "POST", "/resume", "Let a paused or archived bandit decide and learn again.",
-        lambda bandit, call: bandit.set_status("active", who=call.who),
+        _to_status("active"),
     ),
     _change(
         "archive", "POST", "/archive",
-        "Refuse decisions and rewards; what is stored can still be read.",
-        lambda bandit, call: bandit.set_status("archived", who=call.who),
+        "Refuse decisions and rewards; what is stored can still be read.", _to_status("archived"),
     ),
     _change(
         "change", "POST", "/choices", "Add, pause, resume or retire an arm or a choice.",

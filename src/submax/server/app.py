@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -25,7 +24,7 @@ from submax.core.errors import (
 )
 from submax.server import javascript, openapi
 from submax.server.access import KEY_PARAMETER, RATE, Access, Caller, read_headers, read_query
-from submax.server.api import JSON, OPERATIONS, Call, Operation, path_pattern
+from submax.server.api import JSON, OPERATIONS, SERVER, Call, Operation, path_pattern
 from submax.server.limits import RETRY_SOON, Admission, Bodies, RefusedError
 from submax.server.messages import Decoder, Failure
 from submax.server.observing import (
@@ -40,11 +39,9 @@ from submax.server.service import Service
 
 LOG = logging.getLogger("submax")
 ENCODER = msgspec.json.Encoder()
-MAX_ERROR_LENGTH = 500
-"""Characters of an error message; longer ones, which may repeat a whole request, are cut."""
+MAX_ERROR_LENGTH = 500  # characters; longer ones, which may repeat a whole request, are cut
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-PLAIN = "text/plain"
-"""The type of a body that a page can send when it is left, without asking the server first."""
+PLAIN = "text/plain"  # which a page can send when it is left, without asking the server first
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (NotFoundError, 404),
     (ConflictError, 409),
@@ -69,23 +66,18 @@ class Pages(Protocol):
 
 
 class Routes:
-    """What answers each path and method."""
+    """What answers each path and method; a path that is asked for often is added early."""
 
     def __init__(self) -> None:
         self._methods: dict[str, dict[str, Endpoint]] = {}
-        self._patterns: list[tuple[re.Pattern[str], dict[str, Endpoint]]] = []
 
     def add(self, path: str, method: str, endpoint: Endpoint) -> None:
-        """Add an endpoint; a path that is asked for often is added early."""
-        if path not in self._methods:
-            self._methods[path] = {}
-            self._patterns.append((path_pattern(path), self._methods[path]))
-        self._methods[path][method] = endpoint
+        self._methods.setdefault(path, {})[method] = endpoint
 
     def find(self, path: str) -> tuple[dict[str, Endpoint], dict[str, str]]:
         """The endpoints of a path by method, and the names in it; nothing if there are none."""
-        for pattern, methods in self._patterns:
-            found = pattern.fullmatch(path)
+        for pattern, methods in self._methods.items():
+            found = path_pattern(pattern).fullmatch(path)
             if found is not None:
                 return methods, found.groupdict()
         return {}, {}
@@ -137,8 +129,7 @@ class App:
         begin = time.perf_counter()
         context = RequestContext(read_headers(scope))
         token = CURRENT.set(context)
-        span = NO_SPAN if self.telemetry is None else self.telemetry.request(context)
-        with span as recorded:
+        with NO_SPAN if self.telemetry is None else self.telemetry.request(context) as span:
             try:
                 response = await self._find(context, scope)(context, scope, receive)
             except Exception as error:
@@ -148,7 +139,7 @@ class App:
                 response = await self._failed(context, scope, stops)
             await self._send(context, response, scope, receive, send)
             if self.telemetry is not None:
-                self.telemetry.end_request(recorded, context)
+                self.telemetry.end_request(span, context)
         seconds = time.perf_counter() - begin
         self.metrics.count(context.operation, context.status, seconds)
         self._log.write(context, seconds)
@@ -173,13 +164,9 @@ class App:
         raise RefusedError(404, "there is nothing at this path: see /openapi.json")
 
     async def _send(
-        self,
-        context: RequestContext,
-        response: Response,
-        scope: Scope,
-        receive: Receive,
+        self, context: RequestContext, response: Response, scope: Scope, receive: Receive,
         send: Send,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Send an answer with the id of the request, if anybody may want to find it.
 
         A declared page may read the answer.
@@ -253,14 +240,10 @@ class App:
             return Response(await call.in_thread(self.metrics.text), media_type=METRICS_TYPE)
 
         return [
-            Operation(
-                "openapi", "GET", "/openapi.json", None, "This description.",
-                dict[str, Any], described, tag="Server", early=True,
-            ),
-            Operation(
-                "metrics", "GET", "/metrics", "read", "Numbers for Prometheus.",
-                bytes, measured, tag="Server", early=True, media=PLAIN,
-            ),
+            Operation("openapi", "GET", "/openapi.json", None, "This description.", dict[str, Any],
+                      described, tag=SERVER, early=True),
+            Operation("metrics", "GET", "/metrics", "read", "Numbers for Prometheus.", bytes,
+                      measured, tag=SERVER, early=True, media=PLAIN),
         ]  # fmt: skip
 
     async def _preflight(self, context: RequestContext, scope: Scope, receive: Receive) -> Response:
@@ -307,11 +290,8 @@ def _as_error(context: RequestContext, raised: Exception) -> tuple[Error, int, d
         if isinstance(raised, kind) and isinstance(raised, Error):
             return raised, status, {}
     if isinstance(raised, MemoryError):
-        return (
-            InputError("the request needs more memory than the server has: ask for less"),
-            400,
-            {},
-        )
+        sentence = "the request needs more memory than the server has: ask for less"
+        return InputError(sentence), 400, {}
     LOG.error("%s failed", context.operation, exc_info=raised)
     sentence = "the server failed, which is a defect of submax: see the log of the server"
     return RefusedError(500, sentence), 500, {}

@@ -20,14 +20,10 @@ DECIDE_SECONDS = 2.0
 MANY_SECONDS = 8.0
 """How long it may take for a request of many decisions: less than the 10 seconds for which
 ``submax.Client`` waits."""
-LOOP_SECONDS = 0.01
-"""How long decisions may occupy the event loop, which answers nobody else in the meantime."""
-THREAD_SECONDS = 0.5
-"""How long the decisions of one batch should take in a thread: others wait for the next batch."""
-GATHER_SECONDS = 0.05
-"""How long a request waits for the write of others before it is drawn all the same."""
-MAX_GATHERED = 64
-"""The most decisions in a batch."""
+LOOP_SECONDS = 0.01  # for which decisions may occupy the event loop, which answers nobody else then
+THREAD_SECONDS = 0.5  # that one batch should take in a thread: others wait for the next batch
+GATHER_SECONDS = 0.05  # for which a request waits for the write of others, and is drawn then
+MAX_GATHERED = 64  # decisions in a batch
 
 Answer = TypeVar("Answer")
 Request = Mapping[str, Any]

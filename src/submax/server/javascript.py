@@ -15,12 +15,11 @@ PATH = "/javascript/{name}"
 ARCHIVE = "submax.tgz"
 """All files as a package of npm: ``npm install http://127.0.0.1:8000/javascript/submax.tgz``."""
 MEDIA = {
-    ".js": "text/javascript; charset=utf-8",
-    ".ts": "text/plain; charset=utf-8",
-    ".json": "application/json",
-    ".tgz": "application/gzip",
+    "js": "text/javascript; charset=utf-8",
+    "ts": "text/plain; charset=utf-8",
+    "json": "application/json",
+    "tgz": "application/gzip",
 }
-"""The media types of the files, by the end of their names."""
 HEADERS = {
     # Pages of every site may import the code, which has no secrets; a decision needs more.
     "Access-Control-Allow-Origin": "*",
@@ -34,21 +33,17 @@ HEADERS = {
 async def answer(request: Request) -> Response:
     """A file of the client; no key is needed."""
     name = request.path_params["name"]
-    content = _files().get(name)
-    if content is None:
+    if (content := _files().get(name)) is None:
         raise RefusedError(404, f"there is no file {name!r:.80}: it begins with index.js")
-    return Response(content, headers=HEADERS, media_type=_media(name))
-
-
-def _media(name: str) -> str:
-    return MEDIA.get(name[name.rfind(".") :], "")
+    return Response(content, headers=HEADERS, media_type=MEDIA[name.rpartition(".")[2]])
 
 
 @cache
 def _files() -> dict[str, bytes]:
     """The files of the client by name, and the package for npm."""
     folder = files("submax.client") / "javascript"
-    found = {one.name: one.read_bytes() for one in folder.iterdir() if _media(one.name)}
+    found = {one.name: one.read_bytes() for one in folder.iterdir()}
+    found = {name: one for name, one in found.items() if name.rpartition(".")[2] in MEDIA}
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w") as archive:
         for name, content in sorted(found.items()):

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from threading import Lock
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -23,28 +23,24 @@ from submax.bandit.tables import Statement
 from submax.core.checks import one_of, positive
 from submax.core.errors import InputError, NotFoundError
 
-SCOPES = ("decide", "reward", "read", "admin")
-BROWSER_SCOPES = ("decide", "reward")
-"""The scopes that a key in a web page may have."""
 Scope = Literal["decide", "reward", "read", "admin"]
+SCOPES: tuple[str, ...] = get_args(Scope)
+BROWSER_SCOPES = ("decide", "reward")  # those that a key in a web page may have
 MAX_NAME_LENGTH = 80
-"""Characters in the name of a key, which is printed in lists."""
-PREFIX = "submax"
-"""The first part of the text of every key, by which scanners for leaked secrets can find it."""
-SESSION_SECONDS = 12 * 3600
-"""How long a person stays signed in."""
+PREFIX = "submax"  # of the text of every key, by which scanners for leaked secrets can find it
+SESSION_SECONDS = 12 * 3600  # how long a person stays signed in
+# An origin as browsers send it: scheme and host in small letters, and a port if it is unusual.
 ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
-"""An origin as browsers send it: scheme and host in small letters, and a port if it is unusual."""
 COLUMNS = "id, secret, scopes, bandits, rate, name, created, expires, browser, origins, used"
 
 
 class Key(msgspec.Struct, frozen=True):
     """What a key allows: ``scopes`` on ``bandits`` (None: all), ``rate`` requests a second.
 
-    ``secret`` is the hash of the secret part of its text. ``name`` is for people. From ``expires``
-    on, a Unix time, the key is refused; None: never. A ``browser`` key is part of web pages, where
-    anyone can read it: it may decide and reward, and nothing else. ``origins`` are the sites
-    whose pages may use it; None: those that the server was started with.
+    ``secret`` is the hash of the secret part of its text. From ``expires`` on, a Unix time, the key
+    is refused; None: never. A ``browser`` key is part of web pages, where anyone can read it: it
+    may decide and reward, and nothing else. ``origins`` are the sites whose pages may use it; None:
+    those that the server was started with.
     """
 
     id: str
@@ -81,17 +77,15 @@ class Keys:
     """The valid keys of a store, in memory.
 
     ``follow`` reads those that other processes made or revoked; a server calls it every second.
+    ``needed``: there is or was a key, so a request needs one. Revoking the last one opens nothing.
     """
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
-        self._store, self._clock = store, clock
-        self._lock = Lock()
+        self._store, self._clock, self._lock = store, clock, Lock()
         self._keys: dict[str, Key] = {}
         self._stored_uses: dict[str, float] = {}
         self._uses: dict[str, float] = {}
         self.needed = False
-        """Whether a request needs a key: if there is or was one. Revoking the last key must not
-        open the server to anyone."""
         self.follow()
 
     def __len__(self) -> int:
@@ -129,16 +123,15 @@ class Keys:
             "id": number,
             "secret": _hash(secret),
             "scopes": _json(list(scopes)),
-            "bandits": None if bandits is None else _json(list(bandits)),
+            "bandits": _json(bandits and list(bandits)),
             "rate": rate,
             "name": name,
             "created": self._clock(),
             "expires": expires,
             "browser": int(browser),
-            "origins": None if origins is None else _json([checked_origin(one) for one in origins]),
+            "origins": _json(origins and [checked_origin(one) for one in origins]),
         }
-        names = ", ".join(values)
-        parameters = ", ".join(f":{word}" for word in values)
+        names, parameters = ", ".join(values), ", ".join(f":{word}" for word in values)
         insert = Statement(f"insert into key ({names}) values ({parameters})", values)
         detail = ", ".join(f"{word}={values[word]}" for word in ("name", "scopes", "bandits"))
         self._store.execute([insert, audit_statement(self._store, number, who, "add-key", detail)])
@@ -185,11 +178,9 @@ class Keys:
 
     def last_uses(self) -> dict[str, float]:
         """When each key was used last, as a Unix time."""
-        uses = dict(self._uses)
-        return {
-            number: max(uses.get(number, 0.0), self._stored_uses.get(number, 0.0))
-            for number in uses.keys() | self._stored_uses.keys()
-        }
+        uses, stored = dict(self._uses), self._stored_uses
+        known = uses.keys() | stored.keys()
+        return {number: max(uses.get(number, 0.0), stored.get(number, 0.0)) for number in known}
 
     def write_uses(self) -> None:
         """Write when keys were used last, so a request costs no write."""
@@ -202,32 +193,34 @@ class Keys:
 
 
 def _key(row: Sequence[Any]) -> Key:
-    table = dict(zip(COLUMNS.split(", "), row, strict=True))
+    table = dict(zip(COLUMNS.split(", ")[:-1], row, strict=False))
     for word in ("scopes", "bandits", "origins"):
         table[word] = None if table[word] is None else tuple(msgspec.json.decode(table[word]))
-    table["browser"] = bool(table["browser"])
-    del table["used"]
-    return Key(**table)
+    return Key(**{**table, "browser": bool(table["browser"])})
 
 
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+def _json(value: object) -> str | None:
+    return None if value is None else msgspec.json.encode(value).decode()
 
 
 def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def _require(fits: bool, parameter: str, sentence: str) -> None:
+    if not fits:
+        raise InputError(sentence, parameter=parameter)
+
+
 def checked_origin(origin: str) -> str:
     """Return the origin without a slash at its end; refuse what no browser would send."""
-    origin = origin.strip()
-    checked = origin.rstrip("/").lower()
-    if not ORIGIN.fullmatch(checked):
-        raise InputError(
-            f"an origin cannot be {origin!r:.80}: give a scheme, a host and perhaps a "
-            "port, such as https://shop.example or http://localhost:3000",
-            parameter="origins",
-        )
+    checked = origin.strip().rstrip("/").lower()
+    _require(
+        ORIGIN.fullmatch(checked) is not None,
+        "origins",
+        f"an origin cannot be {origin!r:.80}: give a scheme, a host and perhaps a port, such as "
+        "https://shop.example or http://localhost:3000",
+    )
     return checked
 
 
@@ -244,28 +237,25 @@ def check_key(
 
     A browser key may have only the scopes that anyone may have, and only it has origins.
     """
-    if len(name) > MAX_NAME_LENGTH or not name.isprintable():
-        raise InputError(
-            f"the name of a key was {name!r:.60}: give up to {MAX_NAME_LENGTH} "
-            "printable characters",
-            parameter="name",
-        )
+    _require(
+        len(name) <= MAX_NAME_LENGTH and name.isprintable(),
+        "name",
+        f"the name of a key was {name!r:.60}: give up to {MAX_NAME_LENGTH} printable characters",
+    )
     for scope in scopes:
         one_of("scope", scope, SCOPES)
-    if not scopes:
-        raise InputError(f"a key needs a scope: one of {', '.join(SCOPES)}", parameter="scopes")
-    if browser and not set(scopes) <= set(BROWSER_SCOPES):
-        raise InputError(
-            f"a browser key was requested with the scopes {', '.join(scopes)}, but "
-            "anyone can read it in the page: give only the scopes "
-            f"{' and '.join(BROWSER_SCOPES)}",
-            parameter="scopes",
-        )
-    if origins is not None and not browser:
-        raise InputError(
-            "only browser keys have origins: make a browser key, or leave origins out",
-            parameter="origins",
-        )
+    _require(bool(scopes), "scopes", f"a key needs a scope: one of {', '.join(SCOPES)}")
+    _require(
+        not browser or set(scopes) <= set(BROWSER_SCOPES),
+        "scopes",
+        f"a browser key was requested with the scopes {', '.join(scopes)}, but anyone can read it "
+        f"in the page: give only the scopes {' and '.join(BROWSER_SCOPES)}",
+    )
+    _require(
+        origins is None or browser,
+        "origins",
+        "only browser keys have origins: make a browser key, or leave origins out",
+    )
     for origin in origins or ():
         checked_origin(origin)
     for bandit in bandits or ():
@@ -275,12 +265,10 @@ def check_key(
 
 
 def unix_time(word: str, text: str) -> float:
-    """The Unix time of a date or a time in the form of ISO 8601; ``word`` says what it is for.
+    """The Unix time of a date or a time in ISO 8601; without a zone it is UTC.
 
-    A date means its beginning, and a time without a zone is in UTC.
-
-    >>> unix_time("before", "1970-01-02"), unix_time("before", "1970-01-01T01:00+01:00")
-    (86400.0, 0.0)
+    >>> unix_time("expires", "1970-01-02")
+    86400.0
     """
     try:
         parsed = datetime.fromisoformat(text)
@@ -296,11 +284,8 @@ def unix_time(word: str, text: str) -> float:
 def parsed_time(text: str, now: float) -> float:
     """The Unix time at which a key expires, which is in the future."""
     seconds = unix_time("expires", text)
-    if seconds <= now:
-        raise InputError(
-            f"expires was {text!r:.60}, which has passed: give a date or a time in the future",
-            parameter="expires",
-        )
+    sentence = f"expires was {text!r:.60}, which has passed: give a date or a time in the future"
+    _require(seconds > now, "expires", sentence)
     return seconds
 
 
@@ -338,28 +323,19 @@ class Sessions:
         """Begin a session."""
         token, now = secrets.token_urlsafe(32), self._clock()
         row = {"hash": _hash(token), "key": key.id, "until": now + SESSION_SECONDS, "now": now}
-        self._store.execute(
-            [
-                Statement("delete from session where until < :now", row),
-                Statement(
-                    "insert into session (hash, key, until) values (:hash, :key, :until)", row
-                ),
-            ]
-        )
+        insert = "insert into session (hash, key, until) values (:hash, :key, :until)"
+        delete = Statement("delete from session where until < :now", row)
+        self._store.execute([delete, Statement(insert, row)])
         return Session(key, token)
 
     def find(self, token: str) -> Session | None:
         """The session with this token; None if it has ended."""
-        rows = self._store.select(
-            "select key from session where hash = :hash and until > :now",
-            hash=_hash(token),
-            now=self._clock(),
-        )
+        sql = "select key from session where hash = :hash and until > :now"
+        rows = self._store.select(sql, hash=_hash(token), now=self._clock())
         key = self._keys.with_id(rows[0][0]) if rows else None
         return None if key is None else Session(key, token)
 
     def end(self, token: str) -> None:
         """End a session."""
-        self._store.execute(
-            [Statement("delete from session where hash = :hash", {"hash": _hash(token)})]
-        )
+        ended = Statement("delete from session where hash = :hash", {"hash": _hash(token)})
+        self._store.execute([ended])

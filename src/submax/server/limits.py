@@ -5,7 +5,7 @@ import json
 import re
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,16 +16,12 @@ if TYPE_CHECKING:
     # Commands use the messages without a server.
     from starlette.types import Receive
 
-LARGEST_BODY = 1_000_000
-"""Bytes in a body: a thousand decisions with large contexts fit."""
-SMALL_BODY = 100_000
-"""Bytes in a body that is no list of requests: a context of a thousand fields fits."""
-BODY_SECONDS = 10.0
-"""How long a body may take to arrive: a million bytes at a slow telephone's speed."""
+LARGEST_BODY = 1_000_000  # bytes: a thousand decisions with large contexts fit
+SMALL_BODY = 100_000  # bytes of what is no list of requests: a context of a thousand fields fits
+BODY_SECONDS = 10.0  # for which a body may take to arrive: a million bytes at a slow phone's speed
 UNFINISHED_BYTES = 64_000_000
 """Bytes of all bodies that are being received; beyond them, further bodies are refused."""
-DEEPEST = 20
-"""Levels of nested lists and tables: no message needs more than six."""
+DEEPEST = 20  # levels of nested lists and tables: no message needs more than six
 LONGEST_LENGTH = 12
 """Digits of a content length that are read as a number; more digits are too large in any case."""
 MOST_UNDER_WAY = 1000
@@ -34,8 +30,8 @@ CALLER_SHARE, KNOWN_SHARE = 0.5, 0.95
 """The shares of these for one key, or for all strangers together, and for all callers."""
 MAX_CALLERS = 20_000
 """Callers whose rates are remembered; beyond them the one that called longest ago is forgotten."""
+# A JSON text. Possessive quantifiers: a text without an end takes linear, not quadratic, time.
 TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""A JSON text. Possessive quantifiers: a text without an end takes linear, not quadratic, time."""
 BRACKET = re.compile(rb"[][{}]")
 CODES = {
     400: "invalid-input",
@@ -82,8 +78,11 @@ class Bodies:
         length = headers.get("content-length", "")
         digits = len(length) if length.isdecimal() else 0
         known = int(length) if 0 < digits <= LONGEST_LENGTH else -1
+        too_large = RefusedError(
+            413, f"the body has more than the {most} bytes that are allowed: send smaller requests"
+        )
         if digits > LONGEST_LENGTH or known > most:
-            raise _too_large(most)
+            raise too_large
         parts: list[bytes] = []
         size, ends = 0, False
         try:
@@ -96,7 +95,7 @@ class Bodies:
                     size += len(parts[-1])
                     self._bytes += len(parts[-1])
                     if size > most:
-                        raise _too_large(most)
+                        raise too_large
                     # The end of a body of a known length need not be waited for.
                     ends = size == known or not message.get("more_body", False)
                     if not ends and self._bytes > UNFINISHED_BYTES:
@@ -112,11 +111,6 @@ class Bodies:
         finally:
             self._bytes -= size
         return b"".join(parts)
-
-
-def _too_large(most: int) -> RefusedError:
-    sentence = f"the body has more than the {most} bytes that are allowed: send smaller requests"
-    return RefusedError(413, sentence)
 
 
 def check_depth(body: bytes) -> None:
@@ -208,11 +202,8 @@ class Admission:
         """
         of_caller = self._by_caller[caller]
         if self._total >= KNOWN_SHARE * self._most or of_caller >= CALLER_SHARE * self._most:
-            raise RefusedError(
-                503,
-                "the server has too many requests in progress: try again",
-                RETRY_SOON,
-            )
+            sentence = "the server has too many requests in progress: try again"
+            raise RefusedError(503, sentence, RETRY_SOON)
         self._total += 1
         self._by_caller[caller] += 1
 
@@ -270,26 +261,24 @@ def check_parameters(declaration: Mapping[str, object]) -> None:
     >>> check_parameters({"policy": {"kind": "thompson", "beta": 9}})
     """
     for word in ("policy", "rewards"):
-        for path, value in _numbers((word,), declaration.get(word)):
-            limit = _limit(path)
-            if limit is not None and abs(value) > limit:
-                raise InputError(
-                    f"{'.'.join(path)} is {value}, and over HTTP it may be at most "
-                    f"{limit:,.10g}: give a smaller number, or declare the bandit on the "
-                    "server's machine with submax.open"
-                )
+        _check_numbers((word,), declaration.get(word))
 
 
-def _numbers(path: tuple[str, ...], value: object) -> Iterator[tuple[tuple[str, ...], float]]:
-    """All numbers in a table, each with the names that lead to it."""
+def _check_numbers(path: tuple[str, ...], value: object) -> None:
+    """Check all numbers in a table; ``path`` has the names that lead to it."""
     if isinstance(value, Mapping):
         for name, one in value.items():
-            yield from _numbers((*path, str(name)), one)
+            _check_numbers((*path, str(name)), one)
     elif isinstance(value, (list, tuple)):
         for one in value:
-            yield from _numbers(path, one)
+            _check_numbers(path, one)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        yield path, value
+        limit = _limit(path)
+        if limit is not None and abs(value) > limit:
+            raise InputError(
+                f"{'.'.join(path)} is {value}, and over HTTP it may be at most {limit:,.10g}: give "
+                "a smaller number, or declare the bandit on the server's machine with submax.open"
+            )
 
 
 def _limit(path: tuple[str, ...]) -> float | None:

@@ -27,19 +27,24 @@ from submax.bandit.settings import (
 from submax.core.checks import one_of, wrong_type
 from submax.core.decoding import known_type
 from submax.core.errors import InputError
-from submax.schema.context import Field, Number
+from submax.schema.context import Number
 from submax.server.keys import MAX_NAME_LENGTH, Key, Scope, time_text
 from submax.server.limits import check_depth, check_unique_keys
 
-IDENTIFIER_PATTERN, NAME_PATTERN = "^[!-~]{1,128}$", "^[a-z0-9][a-z0-9_-]{0,63}$"
-Identifier = Annotated[str, Meta(pattern=IDENTIFIER_PATTERN, min_length=1, max_length=128)]
-BanditName = Annotated[str, Meta(pattern=NAME_PATTERN, max_length=64)]
+Identifier = Annotated[str, Meta(pattern="^[!-~]{1,128}$", min_length=1, max_length=128)]
+BanditName = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9_-]{0,63}$", max_length=64)]
 KeyIdentifier = Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
 RewardNumber = Annotated[float, Meta(ge=-1e30, le=1e30)]
+Many = Meta(min_length=1, max_length=MAX_REQUESTS_PER_CALL)
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
     """The base of all bodies of requests."""
+
+
+def _about(kind: Any, description: str) -> Any:
+    """A type with a description for OpenAPI."""
+    return Annotated[kind, Meta(description=description)]
 
 
 def _message(
@@ -51,71 +56,57 @@ def _message(
     )
 
 
+def _body(name: str, doc: str, *fields: Any) -> Any:
+    return _message(name, doc, fields, Body)
+
+
 def _answer(name: str, doc: str, /, **fields: Any) -> Any:
     return _message(name, doc, fields.items(), frozen=True)
 
 
-class Decide(Body):
-    """A request for a decision."""
-
-    context: Annotated[
+Decide: Any = _body(
+    "Decide",
+    "A request for a decision.",
+    ("context", _about(
         dict[str, float | str | None] | None,
-        Meta(description="The fields of the context; left out if the bandit has none."),
-    ] = None
-    id: Annotated[
+        "The fields of the context; left out if the bandit has none."), None),
+    ("id", _about(
         Identifier | None,
-        Meta(description="The id of the decision: the same id again gives the same decision."),
-    ] = None
-    eligible: Annotated[
+        "The id of the decision: the same id again gives the same decision."), None),
+    ("eligible", _about(
         list[Name] | dict[str, list[Name]] | None,
-        Meta(description="The arms that may be chosen, or a table of slots with their choices."),
-    ] = None
-    activate: Annotated[
-        bool,
-        Meta(description="If false, the decision is learned from only if it is activated in time."),
-    ] = True
-    unit: Annotated[
-        Identifier | None, Meta(description="The visitor or customer for whom it is made.")
-    ] = None
-
-
-class DecideMany(Body):
-    """Several decisions, of which all are made or none."""
-
-    requests: Annotated[list[Decide], Meta(min_length=1, max_length=MAX_REQUESTS_PER_CALL)]
-
-
-class Reward(Body):
-    """The reward of a decision; if a decision has several rewards, each needs its own key."""
-
-    id: Annotated[Identifier, Meta(description="The id of the decision.")]
-    value: Annotated[
+        "The arms that may be chosen, or a table of slots with their choices."), None),
+    ("activate", _about(
+        bool, "If false, the decision is learned from only if it is activated in time."), True),
+    ("unit", _about(Identifier | None, "The visitor or customer for whom it is made."), None),
+)  # fmt: skip
+Reward: Any = _body(
+    "Reward",
+    "The reward of a decision; if a decision has several rewards, each needs its own key.",
+    ("id", _about(Identifier, "The id of the decision.")),
+    ("value", _about(
         RewardNumber | dict[str, RewardNumber] | list[RewardNumber],
-        Meta(
-            description="The reward; or a table of named rewards or of slots, or a list with a "
-            "number for each slot."
-        ),
-    ]
-    key: Annotated[
+        "The reward; or a table of named rewards or of slots, or a list with a number for each "
+        "slot.")),
+    ("key", _about(
         Identifier | None,
-        Meta(description="Tells several rewards of a decision apart; the name if left out."),
-    ] = None
-    name: Annotated[Name | None, Meta(description="Which of the declared rewards it is.")] = None
-    slot: Annotated[
-        Name | None, Meta(description="The slot that is rewarded, if each has a reward.")
-    ] = None
-
-
-class RewardMany(Body):
-    """Several rewards, of which all are recorded or none."""
-
-    rewards: Annotated[list[Reward], Meta(min_length=1, max_length=MAX_REQUESTS_PER_CALL)]
-
-
-class Activate(Body):
-    """Confirms a decision that was made with ``activate`` = false: its action was carried out."""
-
-    id: Identifier
+        "Tells several rewards of a decision apart; the name if left out."), None),
+    ("name", _about(Name | None, "Which of the declared rewards it is."), None),
+    ("slot", _about(Name | None, "The slot that is rewarded, if each has a reward."), None),
+)  # fmt: skip
+DecideMany = _body(
+    "DecideMany", "Several decisions, of which all are made or none.",
+    ("requests", Annotated[list[Decide], Many]),
+)  # fmt: skip
+RewardMany = _body(
+    "RewardMany", "Several rewards, of which all are recorded or none.",
+    ("rewards", Annotated[list[Reward], Many]),
+)  # fmt: skip
+Activate = _body(
+    "Activate",
+    "Confirms a decision that was made with ``activate`` = false: its action was carried out.",
+    ("id", Identifier),
+)
 
 
 def _optional(types: Mapping[str, Any], *left_out: str) -> list[tuple[str, Any, Any]]:
@@ -124,92 +115,61 @@ def _optional(types: Mapping[str, Any], *left_out: str) -> list[tuple[str, Any, 
     return [(word, hint | None | UnsetType, UNSET) for word, hint in shown.items()]
 
 
-ChangedGuardRails = _message(
-    "ChangedGuardRails",
-    "Guard rails to be changed; others stay as they are.",
-    _optional({field.name: field.type for field in msgspec.structs.fields(GuardRails)}),
-    Body,
-    kw_only=True,
-)
-Create = _message(
-    "Create",
-    "A bandit to be declared. All but name and actions may be left out.",
-    [
-        ("name", BanditName),
-        ("actions", DECLARED_TYPES["actions"]),
-        *_optional(DECLARED_TYPES, "actions"),
-    ],
-    Body,
-    kw_only=True,
-)
-Set = _message(
+ChangedGuardRails = _body(
+    "ChangedGuardRails", "Guard rails to be changed; others stay as they are.",
+    *_optional({field.name: field.type for field in msgspec.structs.fields(GuardRails)}),
+)  # fmt: skip
+Create = _body(
+    "Create", "A bandit to be declared. All but name and actions may be left out.",
+    ("name", BanditName), ("actions", DECLARED_TYPES["actions"]),
+    *_optional(DECLARED_TYPES, "actions"),
+)  # fmt: skip
+Set = _body(
     "Set",
     "Settings to be changed; those that are left out stay as they are, and null is the default.",
-    _optional({**DECLARED_TYPES, "guard_rails": ChangedGuardRails}, "actions", "action_features"),
-    Body,
-    kw_only=True,
+    *_optional({**DECLARED_TYPES, "guard_rails": ChangedGuardRails}, "actions", "action_features"),
 )
-
-
-class ChangeChoice(Body):
-    """A change to an arm, or to a choice of a slot."""
-
-    verb: Literal["add", "pause", "resume", "retire"]
-    choice: Name
-    slot: Annotated[
-        str, Meta(max_length=200, description="The slot of the choice; empty for plain arms.")
-    ] = ""
-    features: Annotated[
-        ChoiceFeatures,
-        Meta(description="Those of a new choice, if the other choices have features."),
-    ] = {}
-    ramp: Annotated[
+ChangeChoice = _body(
+    "ChangeChoice",
+    "A change to an arm, or to a choice of a slot.",
+    ("verb", Literal["add", "pause", "resume", "retire"]),
+    ("choice", Name),
+    ("slot", Annotated[str, Meta(
+        max_length=200, description="The slot of the choice; empty for plain arms.")], ""),
+    ("features", _about(
+        ChoiceFeatures, "Those of a new choice, if the other choices have features."), {}),
+    ("ramp", _about(
         Annotated[int, Meta(ge=0, le=LONGEST_RAMP)] | None,
-        Meta(description="Decisions over which a new choice is ramped up; 0 for no ramp."),
-    ] = None
-
-
-class Publish(Body):
-    """The version that decides and is held; without a version, the newest and later ones decide."""
-
-    version: Annotated[int, Meta(ge=0, le=2**53)] | None = None
-
-
-class Erase(Body):
-    """Deletes all decisions and rewards of a unit."""
-
-    unit: Identifier
-    anonymous: Annotated[
-        bool, Meta(description="Keep the decisions, and delete only the name of the unit.")
-    ] = False
-
-
-class NewKey(Body):
-    """A new key."""
-
-    scopes: Annotated[list[Scope], Meta(min_length=1, max_length=4)]
-    bandits: Annotated[
+        "Decisions over which a new choice is ramped up; 0 for no ramp."), None),
+)  # fmt: skip
+Publish = _body(
+    "Publish",
+    "The version that decides and is held; without a version, the newest and later ones decide.",
+    ("version", Annotated[int, Meta(ge=0, le=2**53)] | None, None),
+)
+Erase = _body(
+    "Erase", "Deletes all decisions and rewards of a unit.", ("unit", Identifier),
+    ("anonymous", _about(bool, "Keep the decisions, and delete only the name of the unit."), False),
+)  # fmt: skip
+NewKey = _body(
+    "NewKey",
+    "A new key.",
+    ("scopes", Annotated[list[Scope], Meta(min_length=1, max_length=4)]),
+    ("bandits", _about(
         Annotated[list[BanditName], Meta(min_length=1, max_length=1000)] | None,
-        Meta(description="The bandits that it is for; all if left out."),
-    ] = None
-    rate: Annotated[
-        Annotated[float, Meta(gt=0, le=1e9)] | None, Meta(description="Requests a second.")
-    ] = None
-    name: Annotated[
-        str, Meta(max_length=MAX_NAME_LENGTH, description="Shown in lists and in the audit.")
-    ] = ""
-    expires: Annotated[
+        "The bandits that it is for; all if left out."), None),
+    ("rate", _about(Annotated[float, Meta(gt=0, le=1e9)] | None, "Requests a second."), None),
+    ("name", Annotated[str, Meta(
+        max_length=MAX_NAME_LENGTH, description="Shown in lists and in the audit.")], ""),
+    ("expires", _about(
         Annotated[str, Meta(max_length=40)] | None,
-        Meta(description="A date or a time in ISO 8601, from which on the key is refused."),
-    ] = None
-    browser: Annotated[
-        bool, Meta(description="Whether it may be part of web pages, where anyone can read it.")
-    ] = False
-    origins: Annotated[
+        "A date or a time in ISO 8601, from which on the key is refused."), None),
+    ("browser", _about(
+        bool, "Whether it may be part of web pages, where anyone can read it."), False),
+    ("origins", _about(
         Annotated[list[Annotated[str, Meta(max_length=300)]], Meta(min_length=1, max_length=100)]
-        | None,
-        Meta(description="The sites whose pages may use a browser key."),
-    ] = None
+        | None, "The sites whose pages may use a browser key."), None),
+)  # fmt: skip
 
 
 # Answers
@@ -237,12 +197,9 @@ Lifts = _answer(
 )
 Bandits = _answer("Bandits", "The names of all bandits.", bandits=list[str])
 Versions = _answer(
-    "Versions",
-    "All versions, and the one that decides.",
-    versions=list[StoredVersion],
-    deciding=int,
-    held=bool,
-)
+    "Versions", "All versions, and the one that decides.",
+    versions=list[StoredVersion], deciding=int, held=bool,
+)  # fmt: skip
 Deciding = _answer("Deciding", "The version that decides now.", version=int)
 Erased = _answer("Erased", "How many decisions were erased.", decisions=int)
 KeyMade = _answer(
@@ -295,11 +252,15 @@ def bandit_details(bandit: DurableBandit) -> Any:
         for slot in menu.slots
     }
     actions |= {interval.name: [interval.low, interval.high] for interval in menu.ranges}
-    fields = zip(settings.context.names, settings.context.fields, strict=True)
     return BanditDetails(
         name=bandit.name,
         actions=actions,
-        context={name: _field(field) for name, field in fields},
+        context={
+            name: {"type": "number", "default": field.default}
+            if isinstance(field, Number)
+            else {"type": "category", "values": list(field.values), "default": field.default}
+            for name, field in zip(settings.context.names, settings.context.fields, strict=True)
+        },
         **{name: getattr(settings, name) for name in SETTING_TYPES if name not in NOT_SHOWN},
         context_ignored=bool(settings.context.width) and not bandit.policy.traits.uses_context,
         version=bandit.version,
@@ -312,37 +273,26 @@ def bandit_details(bandit: DurableBandit) -> Any:
     )
 
 
-def _field(field: Field) -> Any:
-    if isinstance(field, Number):
-        return {"type": "number", "default": field.default}
-    return {"type": "category", "values": list(field.values), "default": field.default}
-
-
-class KeyDetails(msgspec.Struct, frozen=True):
+KEY_WORDS = ("id", "name", "scopes", "bandits", "rate", "browser", "origins")
+KeyDetails: Any = _answer(
+    "KeyDetails",
     """A key without its secret.
 
     ``expires`` and ``last_used`` are times; None if the key does not expire, or was never used.
-    """
+    """,
+    **{one.name: one.type for one in msgspec.structs.fields(Key) if one.name in KEY_WORDS},
+    expires=str | None,
+    last_used=str | None,
+)
 
-    id: str
-    name: str
-    scopes: tuple[str, ...]
-    bandits: tuple[str, ...] | None
-    rate: float | None
-    expires: str | None
-    last_used: str | None
-    browser: bool
-    origins: tuple[str, ...] | None = None
 
-    @classmethod
-    def of(cls, key: Key, used: float | None) -> "KeyDetails":
-        """The message that describes a key."""
-        words = ("id", "name", "scopes", "bandits", "rate", "browser", "origins")
-        return cls(
-            **{word: getattr(key, word) for word in words},
-            expires=None if key.expires is None else time_text(key.expires),
-            last_used=None if used is None else time_text(used),
-        )
+def key_details(key: Key, used: float | None) -> Any:
+    """The message that describes a key."""
+    return KeyDetails(
+        **{word: getattr(key, word) for word in KEY_WORDS},
+        expires=None if key.expires is None else time_text(key.expires),
+        last_used=None if used is None else time_text(used),
+    )
 
 
 KeyList = _answer("KeyList", "All keys.", keys=list[KeyDetails])
@@ -363,7 +313,6 @@ class AuditedChange(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, line: AuditLine) -> "AuditedChange":
-        """The message that describes a line of the audit."""
         at = time_text(line.at)
         return cls(at, line.key, line.name, line.action, line.subject, line.detail)
 
@@ -372,13 +321,15 @@ Audit = _answer("Audit", "The last changes, newest first.", changes=list[Audited
 
 
 class Decoder:
-    """Decodes JSON into a message of one type; wrong bodies raise an ``InputError``."""
+    """Decodes JSON into a message of one type; wrong bodies raise an ``InputError``.
+
+    ``when_empty`` is what an empty body stands for: no field, if none is needed.
+    """
 
     def __init__(self, kind: Any) -> None:
         self._fields = kind.__struct_fields__
         required = any(field.required for field in msgspec.structs.fields(kind))
         self.when_empty = b"" if required else b"{}"
-        """What an empty body stands for: no field, if none is needed."""
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(known_type(kind))
 
     def decode(self, body: bytes) -> Any:

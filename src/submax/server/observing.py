@@ -30,20 +30,14 @@ if TYPE_CHECKING:
 REQUESTS = logging.getLogger("submax.requests")
 REFUSALS_A_SECOND = 10.0
 """Refused requests logged in a second: a client that sends nonsense must not fill the disk."""
+# A request id that is taken over from a caller or a proxy; others are replaced.
 IDENTIFIER = re.compile(r"[!-~]{1,128}", re.ASCII)
-"""A request id that is taken over from a caller or a proxy; others are replaced."""
 ENCODER = msgspec.json.Encoder(enc_hook=str)
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 """Upper limits, in seconds, of the buckets of the histogram of durations. Most limits are at most
 0.05, because 99 of 100 decisions should be answered within this time (docs/how-to/server.md)."""
-ALWAYS_COUNTED = (
-    "decisions",
-    "rewards",
-    "late rewards",
-    "matured",
-    "orphans",
-    "dropped from quarantine",
-)
+ALWAYS_COUNTED = ("decisions", "rewards", "late rewards", "matured", "orphans",
+                  "dropped from quarantine")  # fmt: skip
 """Kinds of events with a number even if it is 0: Prometheus sees no increase from nothing to 1."""
 CONDITION_SECONDS = 60.0
 """How long the conditions of a bandit are used again: finding them reads many sums."""
@@ -56,11 +50,6 @@ class RequestContext:
     which is made when it is first needed.
     """
 
-    __slots__ = (
-        "_identifier", "bandit", "code", "for_pages", "headers", "operation", "path", "sentence",
-        "status",
-    )  # fmt: skip
-
     def __init__(self, headers: Mapping[str, str]) -> None:
         self.headers = headers
         self.path: dict[str, str] = {}
@@ -71,7 +60,6 @@ class RequestContext:
 
     @property
     def identifier(self) -> str:
-        """The id of the request."""
         if self._identifier is None:
             sent = self.headers.get("x-request-id", "")
             self._identifier = sent if IDENTIFIER.fullmatch(sent) else new_identifier()
@@ -92,8 +80,7 @@ class RequestLog:
     """
 
     def __init__(self) -> None:
-        self._limit = RateLimit()
-        self._left_out = 0
+        self._limit, self._left_out = RateLimit(), 0
 
     def write(self, context: RequestContext, seconds: float) -> None:
         """Log an answered request, if it is one to be logged."""
@@ -126,31 +113,41 @@ def set_up_log(form: str, level: str) -> None:
     """Write all messages to standard error, as text or JSON; warnings of Python, too."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
-    root = logging.getLogger()
-    root.handlers = [handler]
+    logging.getLogger().handlers = [handler]
     logging.captureWarnings(True)
     logging.getLogger("submax").setLevel(level.upper())
 
 
-def _time(record: logging.LogRecord) -> str:
-    """When a message was written, in UTC to the millisecond, in the form of ISO 8601."""
-    at = datetime.fromtimestamp(record.created, UTC)
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
+class TextFormatter(logging.Formatter):
+    """A line with time, level, message and fields; a traceback follows on its own lines."""
+
+    @staticmethod
+    def time(record: logging.LogRecord) -> str:
+        """When a message was written, in UTC to the millisecond, in the form of ISO 8601."""
+        text = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        return text.replace("+00:00", "Z")
+
+    @staticmethod
+    def fields(record: logging.LogRecord) -> dict[str, Any]:
+        """The fields of a message, and the request during which it was written."""
+        current, fields = CURRENT.get(), {}
+        if current is not None:
+            fields["request_id"] = current.identifier
+            if current.bandit:
+                fields["bandit"] = current.bandit
+        return fields | getattr(record, "fields", {})
+
+    def format(self, record: logging.LogRecord) -> str:
+        # A text of a request must not look like another line of the log.
+        message = record.getMessage().replace("\r", "\\r").replace("\n", "\\n")
+        parts = [self.time(record), record.levelname, message]
+        named = self.fields(record).items()
+        parts += [f"{name}={value}" for name, value in named if str(value) not in message]
+        line = " ".join(parts)
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
-def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    """The fields of a message, and the request during which it was written."""
-    fields: dict[str, Any] = {}
-    current = CURRENT.get()
-    if current is not None:
-        fields["request_id"] = current.identifier
-        if current.bandit:
-            fields["bandit"] = current.bandit
-    fields.update(getattr(record, "fields", {}))
-    return fields
-
-
-class JsonFormatter(logging.Formatter):
+class JsonFormatter(TextFormatter):
     """One JSON object for each message: time, level, logger, event, message, and its fields.
 
     ``event`` is a fixed word for programs, such as ``request``; it is ``message`` if the message
@@ -159,29 +156,16 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         table = {
-            "time": _time(record),
+            "time": self.time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
             "event": getattr(record, "event", "message"),
             "message": record.getMessage(),
-            **_fields(record),
+            **self.fields(record),
         }
         if record.exc_info:
             table["exception"] = self.formatException(record.exc_info)
         return ENCODER.encode(table).decode()
-
-
-class TextFormatter(logging.Formatter):
-    """A line with time, level, message and fields; a traceback follows on its own lines."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        # A text of a request must not look like another line of the log.
-        message = record.getMessage().replace("\r", "\\r").replace("\n", "\\n")
-        fields = _fields(record).items()
-        parts = [_time(record), record.levelname, message]
-        parts += [f"{name}={value}" for name, value in fields if str(value) not in message]
-        line = " ".join(parts)
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
 # Metrics
@@ -194,24 +178,16 @@ class Metrics:
     """
 
     def __init__(self, opened: Callable[[], list[DurableBandit]]) -> None:
-        self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "submax_requests",
-            "Requests by operation and status.",
-            ["operation", "status"],
-            registry=self._registry,
-        )
-        self._seconds = Histogram(
-            "submax_request_seconds",
-            "Time from request to answer.",
-            ["operation"],
-            registry=self._registry,
-            buckets=BUCKETS,
-        )
+        self._registry = registry = CollectorRegistry()
+        about = "Requests by operation and status."
+        self._requests = Counter("submax_requests", about, ["operation", "status"],
+                                 registry=registry)  # fmt: skip
+        self._seconds = Histogram("submax_request_seconds", "Time from request to answer.",
+                                  ["operation"], registry=registry, buckets=BUCKETS)  # fmt: skip
         self._labelled: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
-        self._registry.register(BanditCounts(opened))
+        registry.register(BanditCounts(opened))
         # Memory, processor time and open files of this process.
-        ProcessCollector(registry=self._registry)
+        ProcessCollector(registry=registry)
 
     def count(self, operation: str, status: int, seconds: float) -> None:
         """Count one answered request, with its HTTP status and the seconds that it took."""
@@ -239,40 +215,31 @@ class BanditCounts(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics of all bandits."""
-        by_bandit, by_kind = ["bandit"], ["bandit", "kind"]
-        events = CounterMetricFamily(
-            "submax_events",
-            "Events and outcomes of decisions in the store, by kind.",
-            None,
-            by_kind,
-        )
-        version = GaugeMetricFamily("submax_version", "The version that decides.", None, by_bandit)
-        failures = CounterMetricFamily(
-            "submax_failures", "Failures after which the bandit went on.", None, by_kind
-        )
-        conditions = GaugeMetricFamily(
-            "submax_conditions", "What is wrong now and deserves an alarm, by kind.", None, by_kind
-        )
-        propensity = GaugeMetricFamily(
-            "submax_smallest_propensity",
-            "The smallest probability with which an action was drawn.",
-            None,
-            by_bandit,
-        )
+        def family(kind: Any, name: str, about: str, *more: str) -> Any:
+            return kind(f"submax_{name}", about, None, ["bandit", *more])
+
+        gauge, counter = GaugeMetricFamily, CounterMetricFamily
+        about = "Events and outcomes of decisions in the store, by kind."
+        events = family(counter, "events", about, "kind")
+        version = family(gauge, "version", "The version that decides.")
+        about = "Failures after which the bandit went on."
+        failures = family(counter, "failures", about, "kind")
+        about = "What is wrong now and deserves an alarm, by kind."
+        conditions = family(gauge, "conditions", about, "kind")
+        about = "The smallest probability with which an action was drawn."
+        propensity = family(gauge, "smallest_propensity", about)
         for bandit in self._opened():
-            name = bandit.name
-            smallest = bandit.read.smallest_propensity()
+            name, smallest = bandit.name, bandit.read.smallest_propensity()
             if smallest is not None:
                 propensity.add_metric([name], smallest)
             version.add_metric([name], bandit.version)
-            for family, counts in (
+            for metric, counts in (
                 (conditions, self._conditions_of(bandit)),
                 (events, dict.fromkeys(ALWAYS_COUNTED, 0) | bandit.counts()),
                 (failures, bandit.failures),
             ):
                 for kind, count in counts.items():
-                    family.add_metric([name, kind.replace(" ", "_")], count)
+                    metric.add_metric([name, kind.replace(" ", "_")], count)
         yield from (events, version, failures, conditions, propensity)
 
     def _conditions_of(self, bandit: DurableBandit) -> dict[str, int]:
@@ -280,8 +247,7 @@ class BanditCounts(Collector):
         at, known = self._conditions.get(bandit.name, (-CONDITION_SECONDS, {}))
         now = time.monotonic()
         if now - at >= CONDITION_SECONDS:
-            found = Counts(one.kind for one in bandit.conditions())
-            known = dict.fromkeys(known, 0) | found
+            known = dict.fromkeys(known, 0) | Counts(one.kind for one in bandit.conditions())
             self._conditions[bandit.name] = now, known
         return known
 

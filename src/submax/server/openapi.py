@@ -42,7 +42,7 @@ REFUSALS = {
 
 
 def description(operations: Iterable[Operation]) -> dict[str, Any]:
-    """Return an OpenAPI 3.1 document of all operations but those for pages of this server."""
+    """An OpenAPI 3.1 document of all operations but those for pages of this server."""
     shown = [each for each in operations if not each.hidden]
     types: list[Any] = [Failure, BanditName, Identifier, KeyIdentifier]
     types += [each.body for each in shown if each.body is not None]
@@ -82,6 +82,9 @@ def _schemas(types: tuple[Any, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
 def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any]:
     answer = schema_of.get(repr(operation.answer), {"type": "string", "format": "binary"})
     failure = {"application/json": {"schema": schema_of[repr(Failure)]}}
+    ways: list[dict[str, list[str]]] = (
+        [{"key": []}, {"browser-key": []}] if operation.for_pages else [{"key": []}]
+    )
     described: dict[str, Any] = {
         "operationId": operation.name,
         "tags": [operation.tag],
@@ -97,7 +100,7 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
                 for status, text in REFUSALS.items()
             },
         },
-        "security": _security(operation),
+        "security": [] if operation.scope is None else ways,
     }
     if operation.body is not None:
         content: dict[str, Any] = {"schema": schema_of[repr(operation.body)]}
@@ -110,30 +113,20 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
     return described
 
 
-def _security(operation: Operation) -> list[dict[str, list[str]]]:
-    """The ways to send a key, one of which is enough; none if no key is needed."""
-    if operation.scope is None:
-        return []
-    header: dict[str, list[str]] = {"key": []}
-    return [header, {"browser-key": []}] if operation.for_pages else [header]
-
-
 def _parameters(operation: Operation, schema_of: dict[str, Any]) -> list[dict[str, Any]]:
     """The parameters in the path, and those in the query."""
     number = KeyIdentifier if operation.path.startswith("/keys") else Identifier
     types = {"name": BanditName, "id": number}
-    in_path = [
-        {"name": name, "in": "path", "required": True, "schema": schema_of[repr(types[name])]}
-        for name in re.findall(r"{(\w+)}", operation.path)
+
+    def parameter(name: str, place: str, **more: Any) -> dict[str, Any]:
+        return {"name": name, "in": place, "required": place == "path", **more}
+
+    names = re.findall(r"{(\w+)}", operation.path)
+    text = {"type": "string"}
+    return [
+        *(parameter(name, "path", schema=schema_of[repr(types[name])]) for name in names),
+        *(
+            parameter(name, "query", description=about, schema=text)
+            for name, about in operation.query.items()
+        ),
     ]
-    in_query = [
-        {
-            "name": name,
-            "in": "query",
-            "required": False,
-            "description": text,
-            "schema": {"type": "string"},
-        }
-        for name, text in operation.query.items()
-    ]
-    return in_path + in_query

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -24,23 +25,18 @@ from submax.server.keys import Keys, Sessions
 from submax.server.limits import RefusedError, check_parameters
 
 LOG = logging.getLogger("submax")
-FOLLOW_SECONDS = 1.0
-"""After how long a key that another process made or revoked is known here."""
-WRITE_USES_SECONDS = 60.0
-"""How often the times at which keys were used are written to the store."""
+FOLLOW_SECONDS = 1.0  # after which a key that another process made or revoked is known here
+WRITE_USES_SECONDS = 60.0  # how often the times at which keys were used are written to the store
 OPENING_THREADS = 4
 """Threads that open bandits at the start: a bandit that takes long leaves three for the others."""
 SLOW_OPENING_SECONDS = 10.0
 """If fewer bandits than threads are left and none of them was opened for so long, the server is
 ready without them, and they are opened in the background."""
-THREADS = 32
-"""Threads for what may wait for the store, such as pages."""
+THREADS = 32  # for what may wait for the store, such as pages
 STOP_SECONDS = 1.0
 """How long closing waits for threads; a fit that is cut off is done again by the next process."""
-PROBE_SECONDS = 2.0
-"""How long a probe may take before the store counts as unable to write."""
-FRESH_SECONDS = 1.0
-"""How long the result of a probe is used again, so many questions cost one write."""
+PROBE_SECONDS = 2.0  # for which a probe may take before the store counts as unable to write
+FRESH_SECONDS = 1.0  # for which a probe's result is used again, so many questions cost one write
 MAX_EXPORTS = 2
 """Exports at a time. Each reads a whole log, and takes a core and some hundred megabytes."""
 
@@ -61,8 +57,7 @@ class Service:
         self.store, self._trust = store, trust
         self.keys = Keys(store)
         self.sessions = Sessions(store, self.keys)
-        self.jobs = JobRunner()
-        self.exports, self.probe = Exports(store), WriteProbe(store)
+        self.jobs, self.exports, self.probe = JobRunner(), Exports(store), WriteProbe(store)
         self.ready = False
         self._bandits: dict[str, DurableBandit] = {}
         self._deciding: dict[str, Deciding] = {}
@@ -78,17 +73,15 @@ class Service:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, function, *arguments)
 
-    # The start and the end
-
     def start(self) -> None:
         """Open all bandits; one that cannot be opened is logged, and the others serve."""
         self._following.start()
         self._opening = dict.fromkeys(self.names())
-        waiting = list(self._opening)
-        for number in range(min(OPENING_THREADS, len(waiting))):
-            name = f"submax-open-{number}"
-            Thread(target=self._open_all, args=[waiting], name=name, daemon=True).start()
-        left, since = len(waiting), time.monotonic()
+        threads = ThreadPoolExecutor(OPENING_THREADS, "submax-open")
+        for name in list(self._opening):
+            threads.submit(self._open_at_start, name)
+        threads.shutdown(wait=False)
+        left, since = len(self._opening), time.monotonic()
         while self._opening and not self._stopping.wait(0.01):
             if len(self._opening) < left:
                 left, since = len(self._opening), time.monotonic()
@@ -97,18 +90,13 @@ class Service:
                 break
         self.ready = not self._stopping.is_set()
 
-    def _open_all(self, waiting: list[str]) -> None:
-        """Open bandits until all are open, or being opened by another thread."""
-        while waiting and not self._stopping.is_set():
-            try:
-                name = waiting.pop(0)
-            except IndexError:
-                return
-            try:
+    def _open_at_start(self, name: str) -> None:
+        try:
+            if not self._stopping.is_set():
                 self._open(name)
-            except Exception as error:
-                LOG.error("the bandit %s cannot be opened: %s", name, error)
-            del self._opening[name]
+        except Exception as error:
+            LOG.error("the bandit %s cannot be opened: %s", name, error)
+        del self._opening[name]
 
     def _follow_keys(self) -> None:
         written = time.monotonic()
@@ -134,6 +122,7 @@ class Service:
         self._closed = True
         self.jobs.close()
         self.exports.close()
+        self.probe.close()
         stopping = Thread(target=self._stop_all, daemon=True)
         stopping.start()
         stopping.join(STOP_SECONDS)
@@ -153,16 +142,13 @@ class Service:
         for bandit in list(self._bandits.values()):
             bandit.stop()
 
-    # Bandits
-
     def names(self) -> list[str]:
         """The names of all bandits in the store."""
         return declaring.bandit_names(self.store)
 
     def opened(self) -> list[DurableBandit]:
         """The bandits that are open, by name."""
-        bandits = sorted(self._bandits.items())
-        return [bandit for _, bandit in bandits if not bandit.deleted]
+        return [one for _, one in sorted(self._bandits.items()) if not one.deleted]
 
     def get(self, name: str) -> DurableBandit | None:
         """The bandit of this name if it is open."""
@@ -248,17 +234,16 @@ class WriteProbe:
     """Finds out whether the store can write, by at most one write at a time."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self._store, self._ended = store, -math.inf
         self._last: Future[None] | None = None
-        self._ended = 0.0
+        # A thread of its own: those of pages may all be waiting for the same store.
+        self._thread = ThreadPoolExecutor(1, "submax-probe")
 
     async def check(self) -> None:
         """Return if the store can write; raise a ``StoreError`` that says why it cannot."""
         stale = time.monotonic() - self._ended >= FRESH_SECONDS
         if self._last is None or (self._last.done() and stale):
-            self._last = Future()
-            # A thread of its own: those of pages may all be waiting for the same store.
-            Thread(target=self._probe, args=[self._last], name="submax-probe", daemon=True).start()
+            self._last = self._thread.submit(self._probe)
         try:
             await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(self._last)), PROBE_SECONDS)
         except TimeoutError as error:
@@ -269,26 +254,22 @@ class WriteProbe:
         except Exception as error:
             raise StoreError(f"the store cannot write: {one_line(error)}") from error
 
-    def _probe(self, done: "Future[None]") -> None:
+    def _probe(self) -> None:
         try:
             self._store.check_writable()
-        except Exception as error:
-            outcome: Exception | None = error
-        else:
-            outcome = None
-        self._ended = time.monotonic()
-        if outcome is None:
-            done.set_result(None)
-        else:
-            done.set_exception(outcome)
+        finally:
+            self._ended = time.monotonic()
+
+    def close(self) -> None:
+        """Probe no more."""
+        self._thread.shutdown(wait=False)
 
 
 class Exports:
     """Writes exports in processes of their own, a few at a time, so decisions are not delayed."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-        self._slots = BoundedSemaphore(MAX_EXPORTS)
+        self._store, self._slots = store, BoundedSemaphore(MAX_EXPORTS)
         self._jobs = [JobRunner() for _ in range(MAX_EXPORTS)]
 
     def write(self, bandit: str, before: float | None = None) -> IO[bytes]:

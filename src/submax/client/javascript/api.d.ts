@@ -338,14 +338,14 @@ export interface Health {
  */
 export interface KeyDetails {
   id: string;
-  name: string;
   scopes: string[];
   bandits: string[] | null;
   rate: number | null;
+  name: string;
+  browser: boolean;
+  origins: string[] | null;
   expires: string | null;
   last_used: string | null;
-  browser: boolean;
-  origins?: string[] | null;
 }
 
 /** All keys. */

@@ -15,10 +15,8 @@ from submax.sequential.mixture_boundary import mixture_boundary
 from submax.server.pages.charts import DEVIATIONS
 from submax.server.pages.formats import sentence
 
-ERROR = 0.05
-"""The chance with which the interval of two arms misses the truth at any time."""
-FEWEST = 50
-"""Rows of an arm below which nothing is said: the interval holds for large samples."""
+ERROR = 0.05  # the chance with which the interval of two arms misses the truth at any time
+FEWEST = 50  # rows of an arm below which nothing is said: the interval holds for large samples
 
 
 def unit_of(bandit: DurableBandit) -> str:
@@ -45,13 +43,9 @@ def own_totals(totals: dict[str, Tally]) -> Tally:
 def alerts(bandit: DurableBandit, conditions: Sequence[Condition] | None = None) -> list[str]:
     """Sentences about what needs attention, the most serious first."""
     known = bandit.conditions() if conditions is None else conditions
-    waiting = bandit.read.waiting()
+    waiting, failures = bandit.read.waiting(), bandit.failures.items()
     found = [sentence(one.sentence) for one in known]
-    found += [
-        f"{count:,} {kind} since the server started."
-        for kind, count in bandit.failures.items()
-        if count
-    ]
+    found += [f"{count:,} {kind} since the server started." for kind, count in failures if count]
     found += [sentence(one) for one in bandit.notices() if one != waiting]
     if bandit.held:
         found.append(f"Version {bandit.version} is held: newer versions are fitted but not used.")
@@ -88,10 +82,8 @@ def comparison(
     (_, ahead, best), (_, behind, second) = sorted(known, key=lambda row: -row[0])[:2]
     difference = (best.weight_reward - second.weight_reward) / total
     variance = (best.weight2_reward2 + second.weight2_reward2) / total
-    width = (
-        mixture_boundary(total, ERROR, 0.0, PLANNED_DECISIONS)
-        if at_any_time
-        else DEVIATIONS * math.sqrt(total)
-    )
+    width = DEVIATIONS * math.sqrt(total)
+    if at_any_time:
+        width = mixture_boundary(total, ERROR, 0.0, PLANNED_DECISIONS)
     half = math.sqrt(variance) * width / total
     return ArmComparison(ahead, behind, difference - half, difference + half)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,13 +9,12 @@ import msgspec
 from markupsafe import Markup
 
 from submax.schema.names import Action
+from submax.server.keys import time_text
 
 Shown = SimpleNamespace
 """What a template shows: the names and values of one page, row or sentence."""
 NOTHING = "–"
-"""Shown where there is no number."""
-ROUNDING = 1e-12
-"""Smaller numbers are errors of rounding."""
+ROUNDING = 1e-12  # smaller numbers are errors of rounding
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -38,9 +36,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def percent(value: float | None, places: int = 1) -> str:
-    """A share in percent, with so many places, so the numbers of a column have equally many.
-
-    Nothing, everything and what would be rounded to nothing are shown as such.
+    """A share in percent; what would be rounded to nothing keeps two significant digits.
 
     >>> percent(0.12345), percent(0.16), percent(1.0), percent(0.00012), percent(None)
     ('12.3 %', '16.0 %', '100 %', '0.012 %', '–')
@@ -54,11 +50,7 @@ def percent(value: float | None, places: int = 1) -> str:
 
 
 def reward(value: float | None, unit: str = "number") -> str:
-    """A mean reward: in percent, if the unit says so, because rewards are 0 or 1.
-
-    >>> reward(0.2537, "percent"), reward(0.2537)
-    ('25.4 %', '0.254')
-    """
+    """A mean reward: in percent, if the unit says so, because rewards are 0 or 1."""
     return percent(value) if unit == "percent" else number(value)
 
 
@@ -69,10 +61,8 @@ def interval(
 
     If the ``unit`` is percent, they are shares. Those of a ``difference`` have a sign.
 
-    >>> interval(0.012, 0.034), interval(0.0918, 0.21), interval(None, 1.0)
-    ('0.012 to 0.034', '0.09 to 0.21', '–')
-    >>> interval(0.0918, 0.21, "percent"), interval(-0.4, 12.0), interval(2.0, 2.0)
-    ('9 to 21 %', '0 to 12', '2 to 2')
+    >>> interval(0.012, 0.034), interval(0.0918, 0.21, "percent"), interval(None, 1.0)
+    ('0.012 to 0.034', '9 to 21 %', '–')
     >>> interval(-0.01, 0.052, "percent", difference=True), interval(0.5, 1.5, difference=True)
     ('-1.0 to +5.2 points', '+0.5 to +1.5')
     """
@@ -121,21 +111,8 @@ def duration(seconds: float | None, digits: int = 3) -> str:
     return f"{number(seconds, digits)} s"
 
 
-def machine_time(seconds: float) -> str:
-    """A time in the form of ISO 8601, which the browser shows in the viewer's zone.
-
-    >>> machine_time(0.0)
-    '1970-01-01T00:00:00Z'
-    """
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
-
-
 def sentence(text: str) -> str:
-    """A message as a sentence: with a capital letter at its beginning and a full stop at its end.
-
-    >>> sentence("the mean reward has fallen"), sentence("Is it held?")
-    ('The mean reward has fallen.', 'Is it held?')
-    """
+    """A message with a capital letter at its beginning and a full stop at its end."""
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
@@ -164,40 +141,27 @@ def field_text(value: Any) -> str:
     return msgspec.json.encode(int(value) if whole else value).decode()
 
 
-FORMATS = {
-    "number": number,
-    "percent": percent,
-    "reward": reward,
-    "duration": duration,
-    "machine_time": machine_time,
-    "sentence": sentence,
-    "field_text": field_text,
-}
-"""The filters of the templates, by name."""
-
-
 def chart_rows(at: Sequence[float], lines: Sequence[Any], unit: str) -> Markup:
     """The rows of the table under a chart: the time, and the values and bands of each line.
 
     A macro of a template would take ten times as long for thousands of cells. There are only
     numbers, so nothing has to be escaped.
     """
-
-    def cell(value: float | None) -> str:
-        exact = "" if value is None else f"{value:.6g}"
-        return f'<td data-value="{exact}">{reward(value, unit)}</td>'
-
-    columns = [
-        map(cell, column)
-        for line in lines
-        for column in (line.values, line.low, line.high)
-        if column is not None
-    ]
+    columns = [one for line in lines for one in (line.values, line.low, line.high) if one]
     rows = []
-    for time, *cells in zip(at, *columns, strict=True):
-        text = machine_time(time)
-        shown = f'<time datetime="{text}">{text}</time>'
-        rows.append(
-            f'<tr><th scope="row" data-value="{time:.10g}">{shown}</th>{"".join(cells)}</tr>'
+    for time, *values in zip(at, *columns, strict=True):
+        cells = (
+            f'<td data-value="{"" if one is None else f"{one:.6g}"}">{reward(one, unit)}</td>'
+            for one in values
         )
+        shown = f'<time datetime="{time_text(time)}">{time_text(time)}</time>'
+        head = f'<th scope="row" data-value="{time:.10g}">{shown}</th>'
+        rows.append(f"<tr>{head}{''.join(cells)}</tr>")
     return Markup("\n".join(rows))
+
+
+FILTERS = {
+    "number": number, "percent": percent, "reward": reward, "duration": duration,
+    "machine_time": time_text, "sentence": sentence, "field_text": field_text,
+}  # fmt: skip
+FUNCTIONS = {"interval": interval, "uncertain": uncertain, "chart_rows": chart_rows}

@@ -7,7 +7,7 @@ import msgspec
 
 from submax.bandit.arms import Tally
 from submax.bandit.durable import BelievedAction, DurableBandit
-from submax.bandit.reading import FoundDecision, ListedDecision
+from submax.bandit.reading import FoundDecision
 from submax.bandit.settings import ABOUT, FIXED, MEMORY_ONLY, SETTING_TYPES, Settings
 from submax.core.errors import InputError
 from submax.schema.context import Category
@@ -16,10 +16,8 @@ from submax.server.pages.formats import Shown, action_text, percent, reward
 
 MALFORMED, UNKNOWN, QUARANTINED = "malformed", "unknown", "quarantined"
 """The codes of questions to which there is no decision."""
-MOST_OPTIONS = 100
-"""Arms in a list to choose from; of more, the name is typed."""
-MOST_VERSIONS = 200
-"""Versions on one page, the newest."""
+MOST_OPTIONS = 100  # arms in a list to choose from; of more, the name is typed
+MOST_VERSIONS = 200  # on one page, the newest
 COUNTS = {
     "decisions": "decisions",
     "learned": "learned from",
@@ -41,44 +39,33 @@ def decisions_page(
 ) -> Shown:
     """The decision with an id, the decisions of a unit, or the newest decisions."""
     identifier, unit = (identifier or "").strip(), (unit or "").strip()
-    problem, code, decision = "", "", None
-    newest: list[ListedDecision] = []
+    page = Shown(
+        name=bandit.name, measure=unit_of(bandit), id=identifier, unit=unit, problem="", code="",
+        decision=None, newest=[],
+    )  # fmt: skip
     try:
-        found = bandit.find_decision(identifier) if identifier else None
-        if found is not None:
-            decision = _details(bandit, found)
-        elif identifier and bandit.is_quarantined(identifier):
-            code = QUARANTINED
-            problem = (
-                f"No decision has the id {identifier}, but a reward arrived for it and "
-                "waits in quarantine."
-            )
-        elif identifier:
-            code = UNKNOWN
-            problem = (
-                f"No decision of this bandit has the id {identifier}: check that it is "
-                "complete, and that this bandit made the decision."
-            )
-        else:
-            newest = bandit.newest_decisions(unit or None)
-            if unit and not newest:
-                code = UNKNOWN
-                problem = (
+        if not identifier:
+            page.newest = bandit.newest_decisions(unit or None)
+            if unit and not page.newest:
+                page.code, page.problem = UNKNOWN, (
                     f"The unit {unit} has no decisions: check its spelling, or search by "
                     "decision id."
-                )
+                )  # fmt: skip
+        elif (found := bandit.find_decision(identifier)) is not None:
+            page.decision = _details(bandit, found)
+        elif bandit.is_quarantined(identifier):
+            page.code, page.problem = QUARANTINED, (
+                f"No decision has the id {identifier}, but a reward arrived for it and "
+                "waits in quarantine."
+            )  # fmt: skip
+        else:
+            page.code, page.problem = UNKNOWN, (
+                f"No decision of this bandit has the id {identifier}: check that it is "
+                "complete, and that this bandit made the decision."
+            )  # fmt: skip
     except InputError as error:
-        problem, code = f"{error}.", MALFORMED
-    return Shown(
-        name=bandit.name,
-        measure=unit_of(bandit),
-        id=identifier,
-        unit=unit,
-        problem=problem,
-        code=code,
-        decision=decision,
-        newest=newest,
-    )
+        page.code, page.problem = MALFORMED, f"{error}."
+    return page
 
 
 def _details(bandit: DurableBandit, found: FoundDecision) -> Shown:
@@ -159,7 +146,7 @@ def settings_page(bandit: DurableBandit) -> Shown:
         name=bandit.name,
         unit=unit_of(bandit),
         status=settings.status,
-        values=msgspec.structs.asdict(settings) | {"context": declared_context(settings)},
+        values=msgspec.structs.asdict(settings) | {"context": _declared_context(settings)},
         rails=msgspec.structs.asdict(settings.guard_rails),
         alarms=msgspec.structs.asdict(settings.alarms),
         # The description of each setting, as it is declared.
@@ -179,7 +166,7 @@ def settings_page(bandit: DurableBandit) -> Shown:
     )
 
 
-def declared_context(settings: Settings) -> dict[str, Any] | None:
+def _declared_context(settings: Settings) -> dict[str, Any] | None:
     """The fields of the context as they are declared; None without any."""
     context = settings.context
     return {

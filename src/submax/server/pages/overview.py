@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from submax.bandit.arms import Tally
 from submax.bandit.decision import LiftReport
 from submax.bandit.durable import DurableBandit
-from submax.bandit.reading import HOLDOUT, HOUR, PAUSED
+from submax.bandit.reading import HOLDOUT, HOUR
 from submax.server.pages.charts import (
     cells_of,
     lift_chart,
     marks,
+    own_cells,
     reward_chart,
     share_chart,
     slot_of,
@@ -29,10 +30,8 @@ from submax.server.pages.segments import crossed, most_different
 
 SMALLEST_WINDOW, LARGEST_WINDOW, PART = 1_000, 20_000, 20
 """What a bandit does now is told of its newest decisions: a twentieth of all, within limits."""
-MOST_ARMS = 20
-"""Arms in the table of the overview, those that are shown most now; the page Arms has all."""
-SENTENCES = 6
-"""Segments that the first sentence about a personalised bandit names."""
+MOST_ARMS = 20  # in the table, those that are shown most now; the page of arms has all
+SENTENCES = 6  # segments that the first sentence about a personalised bandit names
 
 
 def bandit_row(bandit: DurableBandit) -> Shown:
@@ -62,9 +61,8 @@ def overview(bandit: DurableBandit, span: str | None = None, slot: str | None = 
     window = min(max(counts["decisions"] // PART, SMALLEST_WINDOW), LARGEST_WINDOW)
     since, recent = reader.recent(window, step=HOUR, slot=slot)
     now: dict[str, list[Tally]] = defaultdict(list)
-    for cell in recent:
-        if cell.part not in (HOLDOUT, PAUSED):
-            now[cell.choice].append(cell.sums)
+    for cell in own_cells(recent):
+        now[cell.choice].append(cell.sums)
     tallies = {choice: Tally.total(sums) for choice, sums in now.items()}
     arms = _arms(bandit, slot, tallies)
     times = cells_of(bandit, span, slot)
@@ -85,7 +83,7 @@ def overview(bandit: DurableBandit, span: str | None = None, slot: str | None = 
         facts={
             "decisions": counts["decisions"],
             "wait for rewards": counts["decisions"] - counts["matured"],
-            "reward now": Tally.total(each for sums in now.values() for each in sums).mean,
+            "reward now": Tally.total(tallies.values()).mean,
             "reward, whole time": own_totals(totals).mean,
             "reward of the holdout": totals.get(HOLDOUT, Tally()).mean,
             "version": bandit.version,
@@ -107,7 +105,6 @@ def _arms(bandit: DurableBandit, slot: str, tallies: dict[str, Tally]) -> list[S
     statuses = [one for one in bandit.arms() if one.slot == slot]
     for colour, one in enumerate(statuses):
         tally = tallies.get(one.choice, Tally())
-        rate, _, _ = tally.weighted_rate(bandit.settings.scale)
         arms.append(
             Shown(
                 name=one.choice,
@@ -115,7 +112,7 @@ def _arms(bandit: DurableBandit, slot: str, tallies: dict[str, Tally]) -> list[S
                 status=one.status,
                 probability=one.probability,
                 share_now=tally.decisions / total if total else None,
-                rate_now=rate,
+                rate_now=tally.weighted_rate(bandit.settings.scale)[0],
                 share=one.share,
                 rate=one.reward_rate,
                 low=one.low,
@@ -135,33 +132,29 @@ def _arm_sentences(
         return ["The action consists of numbers: see Decisions."]
     if shown is None or not shown.share_now:
         return ["No decision has been made yet."]
-    last = f"the last {window:,} decisions"
     if is_personalised(bandit):
         return [_personalised(bandit, window)]
     if not menu.plain:
         slots = ", ".join(one.name for one in menu.slots)
         return [f"The action has several parts ({slots}): see Arms and segments."]
+    last = f"the last {window:,} decisions"
     earns = f" and earns {reward(shown.rate_now, unit)}" if shown.rate_now is not None else ""
     said = [f"Now: '{shown.name}' gets {percent(shown.share_now, 0)} of {last}{earns}."]
     recent = [tallies.get(one.name, Tally()) for one in arms]
     now = comparison(menu, recent, at_any_time=False)
     by_now = "" if now is None else interval(now.low, now.high, unit, difference=True)
     if now is not None and now.low > 0:
-        said.append(
-            f"In {last} '{now.ahead}' is ahead of '{now.behind}' by {by_now} (95 % interval for "
-            "one look)."
-        )
+        lead = f"In {last} '{now.ahead}' is ahead of '{now.behind}' by {by_now}"
+        said.append(f"{lead} (95 % interval for one look).")
     ever = comparison(menu, bandit.read.tallies()[0])
-    if ever is not None and ever.low > 0 and ever.ahead != shown.name:
-        said.append(
-            f"Over the whole time '{ever.ahead}' earned most, but this has changed: the "
-            f"bandit now shows '{shown.name}'."
-        )
-    elif ever is not None and ever.low > 0:
+    if ever is not None and ever.low > 0:
         by = interval(ever.low, ever.high, unit, difference=True)
         said.append(
             f"Over the whole time '{ever.ahead}' is ahead of '{ever.behind}' by {by} (95 % "
             "interval, valid at any time)."
+            if ever.ahead == shown.name
+            else f"Over the whole time '{ever.ahead}' earned most, but this has changed: the "
+            f"bandit now shows '{shown.name}'."
         )
     elif now is None or now.low <= 0:
         seems = "" if now is None else f": '{now.ahead}' seems best, by {by_now}"
@@ -187,8 +180,7 @@ def _personalised(bandit: DurableBandit, window: int) -> str:
         by_arm.setdefault(cell.choice, []).append(f"{label} ({percent(cell.share, 0)})")
     shown = "; ".join(f"'{arm}' for {' and '.join(who)}" for arm, who in by_arm.items())
     more = f"; {len(boxes) - SENTENCES} more segments" if len(boxes) > SENTENCES else ""
-    by = " and ".join(one for one in fields if one)
-    alike = len(by_arm) == 1
+    by, alike = " and ".join(filter(None, fields)), len(by_arm) == 1
     begin = "Most visitors get the same arm" if alike else "Different visitors get different arms"
     return f"{begin}: by {by}, {shown}{more}."
 
@@ -203,14 +195,12 @@ def _lift_sentence(report: LiftReport, unit: str) -> str:
         means = f": {reward(report.mean, unit)} against {reward(report.mean_of_group, unit)}"
     scale, word = (100, " percentage points") if unit == "percent" else (1, "")
     certainty = "(95 % interval, valid at any time)"
-    if low > 0 or high < 0:
-        verb, ends = ("more", (low, high)) if low > 0 else ("less", (-high, -low))
-        amount = interval(scale * ends[0], scale * ends[1])
+    if low <= 0 <= high:
+        amount = interval(scale * low, scale * high)
         return (
-            f"The bandit earns {amount}{word} {verb} than the {report.against} {certainty}{means}."
+            f"No clear difference from the {report.against} yet{means}, a difference of {amount}"
+            f"{word} {certainty}."
         )
-    amount = interval(scale * low, scale * high)
-    return (
-        f"No clear difference from the {report.against} yet{means}, a difference of {amount}{word} "
-        f"{certainty}."
-    )
+    verb, ends = ("more", (low, high)) if low > 0 else ("less", (-high, -low))
+    amount = interval(scale * ends[0], scale * ends[1])
+    return f"The bandit earns {amount}{word} {verb} than the {report.against} {certainty}{means}."

@@ -4,15 +4,15 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
 
 from submax.bandit.declaring import audit_lines
 from submax.core.checks import one_of
@@ -20,7 +20,7 @@ from submax.core.errors import Error
 from submax.server.access import Caller, local_path, read_headers
 from submax.server.limits import RefusedError
 from submax.server.pages.charts import SPANS, numbers_csv
-from submax.server.pages.formats import FORMATS, Shown, chart_rows, interval, uncertain
+from submax.server.pages.formats import FILTERS, FUNCTIONS, Shown
 from submax.server.pages.operating import decisions_page, health, settings_page
 from submax.server.pages.overview import bandit_row, overview
 from submax.server.pages.segments import arms_page
@@ -40,13 +40,6 @@ HEADERS = {
     "Cache-Control": "no-store",
     "Vary": "Accept, Cookie, HX-Request",
 }
-MEDIA = {
-    ".js": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".txt": "text/plain; charset=utf-8",
-}
-"""The media types of static files, by the end of their names."""
 FAILED_TITLES = {
     400: "This address is not valid",
     401: "You are not signed in",
@@ -57,10 +50,8 @@ FAILED_TITLES = {
     500: "The server failed",
     503: "The server is not ready yet",
 }
-RETRY_SECONDS = 3
-"""How often a page is loaded again while the server is not ready."""
-CHANGES = 200
-"""Changes on the page of the audit, the newest."""
+RETRY_SECONDS = 3  # how often a page is loaded again while the server is not ready
+CHANGES = 200  # on the page of the audit, the newest
 
 
 @dataclass(frozen=True)
@@ -83,9 +74,7 @@ class Page:
 
 PAGES = {
     "overview": Page("overview.html", "Overview", overview, ("span", "slot"), 10),
-    "arms": Page(
-        "arms.html", "Arms and segments", arms_page, ("slot", "page", "first", "second"), 10
-    ),
+    "arms": Page("arms.html", "Arms and segments", arms_page, ("slot", "first", "second"), 10),
     "decisions": Page("decisions.html", "Decisions", decisions_page, ("id", "unit")),
     "health": Page("health.html", "Health", health, (), 10),
     "settings": Page("settings.html", "Settings", settings_page),
@@ -94,8 +83,8 @@ PAGES = {
 
 
 def _bandits(service: "Service", caller: Caller) -> Shown:
-    names = [name for name in service.names() if caller.may_see(name)]
-    return Shown(bandits=[bandit_row(one) for one in service.opened() if one.name in names])
+    opened = [one for one in service.opened() if caller.may_see(one.name)]
+    return Shown(bandits=list(map(bandit_row, opened)))
 
 
 def _keys(service: "Service", caller: Caller) -> Shown:
@@ -120,32 +109,6 @@ SHARED = {
 """The pages of the server by address."""
 
 
-class Viewer(msgspec.Struct, frozen=True):
-    """What a page needs to know of the person who looks at it.
-
-    ``may_change`` says whether forms that change something are shown. ``token`` is sent back with
-    every change, so a page of another site cannot make the browser send one.
-    """
-
-    may_change: bool = False
-    may_create: bool = False
-    token: str = ""
-    signed_in: bool = False
-    name: str = ""
-    needs_key: bool = False
-
-
-def _read(folder: Traversable, prefix: str = "") -> dict[str, tuple[bytes, str]]:
-    """The content and media type of every file in a folder, by path."""
-    found: dict[str, tuple[bytes, str]] = {}
-    for one in folder.iterdir():
-        if one.is_dir():
-            found |= _read(one, f"{prefix}{one.name}/")
-        elif (end := one.name[one.name.rfind(".") :]) in MEDIA:
-            found[f"{prefix}{one.name}"] = one.read_bytes(), MEDIA[end]
-    return found
-
-
 def template_environment() -> Environment:
     """The templates, with what all of them use."""
     made = Environment(
@@ -156,11 +119,10 @@ def template_environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(FORMATS)
+    made.filters.update(FILTERS)
     made.globals.update(
-        interval=interval,
-        uncertain=uncertain,
-        chart_rows=chart_rows,
+        **FUNCTIONS,
+        assets="/assets",
         tabs={end: page.title for end, page in PAGES.items()},
         spans={name: text for name, (text, _, _) in SPANS.items()},
     )
@@ -172,13 +134,8 @@ class Pages:
 
     def __init__(self, service: "Service", access: "Access") -> None:
         self._service, self._access = service, access
-        self._files = _read(files("submax.server") / "static")
-        digest = hashlib.sha256()
-        for path, (content, _) in sorted(self._files.items()):
-            digest.update(path.encode() + content)
-        self._tag = digest.hexdigest()[:12]
+        self._files = StaticFiles(packages=[("submax.server", "static")])
         self._templates = template_environment()
-        self._templates.globals["assets"] = f"/assets/{self._tag}"
 
     def routes(self) -> Mapping[str, Callable[[Request], Awaitable[Response]]]:
         """The pages and what they load, by path."""
@@ -188,8 +145,8 @@ class Pages:
             **{path: partial(self._page, page) for path, page in pages.items()},
             bandit: self._to_overview,
             f"{bandit}/numbers.csv": self._csv,
-            "/assets/{tag}/{file}": self._file,
-            "/assets/{tag}/{folder}/{file}": self._file,
+            "/assets/{file}": self._file,
+            "/assets/{folder}/{file}": self._file,
         }
 
     async def _page(self, page: Page, request: Request) -> Response:
@@ -220,18 +177,14 @@ class Pages:
         return RedirectResponse(path + query, 307)
 
     async def _file(self, request: Request) -> Response:
-        """A script or a style; no key is needed.
-
-        The tag in its address changes with the files, so browsers may keep them.
-        """
-        folder, path = request.path_params.get("folder"), request.path_params["file"]
-        content, media = self._files.get(f"{folder}/{path}" if folder else path, (None, None))
-        if content is None:
-            return Response("there is no such file: load the page again\n", 404)
-        current = request.path_params["tag"] == self._tag
-        kept = "public, max-age=31536000, immutable" if current else "no-cache"
-        headers = {"Cache-Control": kept, "X-Content-Type-Options": "nosniff"}
-        return Response(content, headers=headers, media_type=media)
+        """A script or a style; no key is needed. Browsers ask whether it has changed."""
+        try:
+            path = "/".join(request.path_params.values())
+            response = await self._files.get_response(path, request.scope)
+        except HTTPException as error:
+            raise RefusedError(404, "there is no such file: load the page again") from error
+        response.headers.update({"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"})
+        return response
 
     async def failure(self, request: Request, error: Error, status: int) -> Response:
         """The page that says what failed; without a key one is sent to sign in."""
@@ -280,17 +233,25 @@ class Pages:
 
         return await self._service.in_thread(rendered)
 
-    def _viewer(self, caller: Caller | None) -> Viewer:
+    def _viewer(self, caller: Caller | None) -> Shown:
+        """What a page needs to know of the person who looks at it.
+
+        Forms that change something are shown to those who ``may_change``. The ``token`` is sent
+        back with every change, so a page of another site cannot make the browser send one.
+        """
         needed = self._service.keys.needed
         if caller is None or (needed and caller.key is None):
-            return Viewer(may_change=not needed, needs_key=needed)
-        session, key = caller.session, caller.key
-        return Viewer(
-            caller.may_change,
-            caller.may_change and (key is None or key.bandits is None),
-            session.csrf_token if session else "",
-            session is not None,
-            key.name if key else "",
+            caller, may_change, needs_key = Caller(), not needed, needed
+        else:
+            may_change, needs_key = caller.may_change, False
+        key, session = caller.key, caller.session
+        return Shown(
+            may_change=may_change,
+            may_create=may_change and (key is None or key.bandits is None),
+            token=session.csrf_token if session else "",
+            signed_in=session is not None,
+            name=key.name if key else "",
+            needs_key=needs_key,
         )
 
 

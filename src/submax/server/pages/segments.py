@@ -4,7 +4,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from submax.bandit.arms import ArmStatus
 from submax.bandit.durable import DurableBandit
 from submax.bandit.reading import SEGMENT_DECISIONS, Segment
 from submax.core.errors import InputError
@@ -12,18 +11,14 @@ from submax.server.pages.charts import slot_of
 from submax.server.pages.comparing import comparison, is_personalised, unit_of
 from submax.server.pages.formats import Shown, sentence
 
-FEWEST = 30
-"""Decisions in a segment, or rows of a choice there, below which nothing is said about them."""
+FEWEST = 30  # rows of a choice in a segment below which nothing is said about it
 DIFFERENT = 0.1
 """The least difference of shares that is worth a sentence: half of the sum of all differences."""
-MOST_FIELDS = 8
-"""Context fields among which the most telling one is looked for, because each takes a query."""
-LOOKED_AT = 2_000
-"""Decisions that are looked at for each of these fields."""
-MOST_VALUES = 12
-"""Values of a field that have a row or a column; those with the fewest decisions are left out."""
-MOST_ARMS = 100
-"""Choices on one page, so a browser shows it quickly."""
+MOST_FIELDS, LOOKED_AT = 8, 2_000
+"""Context fields among which the most telling one is looked for, because each takes a query, and
+decisions that are looked at for each."""
+MOST_VALUES = 12  # values of a field that have a row or a column, the most frequent ones
+MOST_ARMS = 100  # choices on the page, the most frequent ones, so a browser shows it quickly
 NOTES = {"silent-arm": "no rewards", "late-arm": "late rewards"}
 """What a condition says about an arm, in two words."""
 
@@ -31,7 +26,6 @@ NOTES = {"silent-arm": "no rewards", "late-arm": "late rewards"}
 def arms_page(
     bandit: DurableBandit,
     slot: str | None = None,
-    page: str | None = None,
     first: str | None = None,
     second: str | None = None,
 ) -> Shown:
@@ -41,10 +35,13 @@ def arms_page(
     """
     slots, slot = [one.name for one in bandit.menu.slots], slot_of(bandit, slot)
     arms = [one for one in bandit.arms() if one.slot == slot] if slots else []
-    ahead, colours = _leader(bandit, arms), _colours(bandit, slot)
-    number, pages = _page_number(page), math.ceil(len(arms) / MOST_ARMS)
-    if pages > 1:
-        arms.sort(key=lambda one: -one.decisions)
+    personalised, leader = is_personalised(bandit), ""
+    if bandit.menu.plain and not personalised:
+        found = comparison(bandit.menu, bandit.read.tallies()[0])
+        leader = found.ahead if found is not None and found.low > 0 else ""
+    shown = arms
+    if len(arms) > MOST_ARMS:
+        shown = sorted(arms, key=lambda one: -one.decisions)[:MOST_ARMS]
     fields, table = list(bandit.settings.context.names), None
     if fields and slots:
         if first is None:
@@ -54,42 +51,23 @@ def arms_page(
     return Shown(
         name=bandit.name,
         unit=unit_of(bandit),
-        personalised=is_personalised(bandit),
+        personalised=personalised,
         slots=slots,
         slot=slot,
-        leader=ahead,
-        arms=arms[(number - 1) * MOST_ARMS : number * MOST_ARMS],
-        colours=colours,
+        leader=leader,
+        arms=shown,
+        total=len(arms),
+        colours=_colours(bandit, slot),
         notes=[
             Shown(choice=one.subject, words=NOTES[one.kind], sentence=sentence(one.sentence))
             for one in bandit.conditions()
             if one.kind in NOTES
         ],
-        page=number,
-        pages=pages,
-        total=len(arms),
         fields=fields,
         first=first or "",
         second=second or "",
         segments=table,
     )
-
-
-def _leader(bandit: DurableBandit, arms: Sequence[ArmStatus]) -> str:
-    """The arm that is surely ahead of all others over the whole time, empty if none is."""
-    if not bandit.menu.plain or is_personalised(bandit):
-        return ""
-    found = comparison(bandit.menu, bandit.read.tallies()[0])
-    return found.ahead if found is not None and found.low > 0 else ""
-
-
-def _page_number(text: str | None) -> int:
-    """The number of the page that was asked for; 1 if none was."""
-    if text is None:
-        return 1
-    if not (text.isascii() and text.isdigit() and 0 < len(text) < 7 and int(text)):
-        raise InputError(f"page was {text!r:.60}: give a number from 1 on", parameter="page")
-    return int(text)
 
 
 def crossed(
@@ -112,22 +90,19 @@ def crossed(
         )
     found = bandit.read.segments(first, second, slot=slot, decisions=decisions)
     columns = _frequent(found, 1) if second else [""]
-    by_values = {one.values: one for one in found}
-    colours = _colours(bandit, slot)
-    rows = []
+    by_values, colours, rows = {one.values: one for one in found}, _colours(bandit, slot), []
     for row in _frequent(found, 0):
         places = [(row, column) if second else (row,) for column in columns]
         cells = [_box(bandit, by_values.get(place), colours) for place in places]
         rows.append(Shown(name=row, cells=cells))
     total = sum(one.decisions for one in found)
-    shown = sum(cell.decisions for row in rows for cell in row.cells)
     return Shown(
         first=first,
         second=second or "",
         columns=columns if second else [],
         rows=rows,
         decisions=total,
-        left_out=total - shown,
+        left_out=total - sum(cell.decisions for row in rows for cell in row.cells),
     )
 
 
@@ -162,19 +137,17 @@ def _box(bandit: DurableBandit, segment: Segment | None, colours: dict[str, int]
     difference from every other choice lies above 0. ``choice`` is empty if there is no decision.
     """
     if segment is None or not segment.decisions:
-        return Shown(choice="", colour=0, share=None, decisions=0, mean=None, winner="",
-                     clear=False, arms=[])  # fmt: skip
+        return Shown(choice="", decisions=0, clear=False, arms=[])
     arms = []
     for choice, tally in segment.choices.items():
         rate, low, high = tally.weighted_rate(bandit.settings.scale)
-        decisions = round(tally.decisions)
         arms.append(
             Shown(
                 choice=choice,
                 colour=colours.get(choice, 8),
-                decisions=decisions,
+                decisions=round(tally.decisions),
                 known=round(tally.known),
-                share=decisions / segment.decisions,
+                share=round(tally.decisions) / segment.decisions,
                 rate=rate,
                 low=low,
                 high=high,
@@ -184,14 +157,13 @@ def _box(bandit: DurableBandit, segment: Segment | None, colours: dict[str, int]
     enough = [one for one in rated if one.known >= FEWEST]
     winner = max(enough, key=lambda one: float(one.rate), default=None)
     others = [one for one in rated if one is not winner]
+    clear = winner is not None and bool(others) and all(_above(winner, one) for one in others)
     return Shown(
-        choice=arms[0].choice,
-        colour=arms[0].colour,
-        share=arms[0].share,
+        **{word: getattr(arms[0], word) for word in ("choice", "colour", "share")},
         decisions=segment.decisions,
         mean=segment.mean,
         winner="" if winner is None else winner.choice,
-        clear=winner is not None and bool(others) and all(_above(winner, one) for one in others),
+        clear=clear,
         arms=arms,
     )
 
@@ -203,23 +175,7 @@ def _above(one: Shown, other: Shown) -> bool:
     """
     if one.low is None or other.high is None:
         return False
-    least = math.hypot(one.rate - one.low, other.high - other.rate)
-    return bool(one.rate - other.rate > least)
-
-
-def _distance(segments: Sequence[Segment]) -> float:
-    """How differently segments are decided: the mean distance of their shares from the average."""
-    total: dict[str, float] = defaultdict(float)
-    for one in segments:
-        for choice, sums in one.choices.items():
-            total[choice] += sums.decisions
-    count = sum(total.values())
-    far = 0.0
-    for one in segments:
-        shares = {name: sums.decisions / one.decisions for name, sums in one.choices.items()}
-        apart = sum(abs(shares.get(name, 0.0) - all_ / count) for name, all_ in total.items())
-        far += one.decisions * apart / 2
-    return far / count if count else 0.0
+    return bool(one.rate - other.rate > math.hypot(one.rate - one.low, other.high - other.rate))
 
 
 def most_different(
@@ -233,7 +189,19 @@ def most_different(
     wanted, names = min(decisions, LOOKED_AT), bandit.settings.context.names[:MOST_FIELDS]
 
     def far(first: str, second: str | None = None) -> float:
-        return _distance(bandit.read.segments(first, second, slot=slot, decisions=wanted))
+        """The mean distance of the shares of choices in a segment from those of all."""
+        segments = bandit.read.segments(first, second, slot=slot, decisions=wanted)
+        total: dict[str, float] = defaultdict(float)
+        for one in segments:
+            for choice, sums in one.choices.items():
+                total[choice] += sums.decisions
+        count, distance = sum(total.values()), 0.0
+        for one in segments:
+            own = {name: sums.decisions for name, sums in one.choices.items()}
+            apart = (abs(own.get(name, 0.0) - one.decisions * all_ / count)
+                     for name, all_ in total.items())  # fmt: skip
+            distance += sum(apart) / 2
+        return distance / count if count else 0.0
 
     alone = max(((far(name), name) for name in names), default=(0.0, ""))
     pairs = max(((far(alone[1], name), name) for name in names if name != alone[1]), default=alone)
