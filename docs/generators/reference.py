@@ -33,7 +33,6 @@ from submax.bandit.guard_rails import GuardRails
 from submax.bandit.settings import (
     DECLARED_TYPES,
     FIXED,
-    MEMORY_ONLY,
     STORE_ONLY,
     AlarmSettings,
     ContextField,
@@ -239,7 +238,6 @@ def bandit_settings() -> str:
         f"These cannot change once the bandit has decided: {listed(always_fixed)}. There "
         "`reward_wait` can become longer or shorter with a store, but not change between 0 and "
         "more than 0.",
-        f"Only a bandit in memory (`submax.Bandit`) has {listed(MEMORY_ONLY)}.",
         f"Only a bandit with a store (`submax.open`, or a server) has {listed(STORE_ONLY)}.",
     ]
     for one in inside:

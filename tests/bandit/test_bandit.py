@@ -19,6 +19,7 @@ from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.policies import make_policy
 from submax.policies.thompson import Thompson
+from submax.schema import model
 
 ARMS = ["A", "B", "C"]
 THOMPSON = {"kind": "thompson"}
@@ -49,8 +50,6 @@ def test_it_learns_before_the_next_decision_from_every_reward_and_later_from_4_p
     learned = [number for number in range(1, 160) if versions[number] > versions[number - 1]]
     for before, after in itertools.pairwise(learned):
         assert after - before == max(1, math.ceil(0.04 * before))
-    always = submax.Bandit(ARMS, policy=THOMPSON, learn_share=0, seed=0)
-    assert [one.version for one in played(always, 70)[0]] == list(range(70))
 
 
 @pytest.mark.parametrize("policy", ["rcp-adaptive", "rcp-submax", "thompson-1-1", "ucb1"])
@@ -58,7 +57,7 @@ def test_it_decides_as_the_policy_does_that_is_updated_by_the_same_rows(policy):
     """The same rows, in the same parts, by the functions that a simulation calls."""
     bandit = submax.Bandit(ARMS, policy=policy, seed=3)
     decisions, rewards = played(bandit, 60)
-    made, problem = make_policy(policy), bandit.settings.problem
+    made, problem = make_policy(policy), bandit.settings.schema(bandit.menu).problem
     state = made.init(problem, 1, np.random.default_rng(0))
     waiting = []
     for number, decision in enumerate(decisions):
@@ -133,7 +132,7 @@ def test_the_same_seed_decides_the_same(seed):
 @pytest.mark.parametrize("rewarded", [True, False])
 def test_memory_stays_bounded(monkeypatch, rewarded, tmp_path):
     monkeypatch.setattr(maturing, "DECISIONS_KEPT", 100)
-    monkeypatch.setattr(learning, "ROWS_KEPT", 50)
+    monkeypatch.setattr(model, "ROWS_KEPT", 50)
     monkeypatch.setattr(learning, "MAX_PART_ROWS", 16)
     bandit = submax.Bandit(ARMS, policy="ucb1", seed=0)
     decisions = []
@@ -211,7 +210,6 @@ def test_a_closed_bandit_refuses_to_decide(tmp_path):
         ({"refit_rows": 5}, "refit_rows"),
         ({"combine": "sum", "rewards": "counts"}, "combine"),
         ({"no_reward_after": 0}, "no_reward_after"),
-        ({"learn_share": 2}, "learn_share"),
         ({"rng": 3}, "rng"),
     ],
 )

@@ -43,7 +43,6 @@ def test_settings_policy_and_guard_rails_are_changed_without_a_restart(store, se
         ({"refit_rows": 0}, "invalid-input", "refit_rows"),
         ({"colour": "red"}, "invalid-input", None),
         ({"status": "asleep"}, "invalid-input", "status"),
-        ({"learn_share": 0.5}, "invalid-input", "learn_share"),
         ({}, "invalid-input", None),
     ],
 )

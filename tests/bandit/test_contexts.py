@@ -57,12 +57,6 @@ def test_a_field_that_is_added_may_be_missing_and_disturbs_no_decision(bandit):
     assert set(bandit.failures) == {"unknown categories of 'country'"}
 
 
-def test_unknown_categories_can_be_refused(bandit):
-    bandit.set(context={"country": {"values": COUNTRIES[:2], "unknown": "refuse"}})
-    with raises_code("invalid-input", "country"):
-        bandit.decide({"country": "es", "age": 1})
-
-
 def test_declared_fields_and_categories_stay(bandit):
     for context in ({"country": ["de"]}, {"age": ["old"]}):
         with raises_code("invalid-input", "context"):

@@ -189,7 +189,7 @@ def test_the_wait_can_be_changed_and_every_decision_matures_once(opened, clock):
         with raises_code("invalid-input", "reward_wait"):
             bandit.set(reward_wait=wait)
     with raises_code("invalid-input"):
-        bandit.set(learn_share=0.5)
+        bandit.set(reward_wait=0)
 
 
 def test_the_sums_of_pages_do_not_depend_on_when_they_are_made(opened, clock, where):

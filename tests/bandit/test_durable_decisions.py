@@ -292,7 +292,6 @@ def test_what_may_change_is_declared_anew_and_stays(opened, store, clock):
         ({"default_reward": 0.5}, "reward"),
         ({"reward_wait": 0, "combine": "max"}, "combine"),
         ({"no_reward_after": 60}, "no_reward_after"),
-        ({"learn_share": 0.1}, "learn_share"),
         ({"reward_wait": 10**400}, None),
         ({"reward_wait": 2e9}, "reward_wait"),
         ({"quarantine": 0}, "quarantine"),

@@ -5,13 +5,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from submax.bandit import learning
 from submax.bandit.learning import FAILED_UPDATES, Learner, LearningWarning, RecentRows
 from submax.core.serialization import state_bytes
 from submax.policies import make_policy
 from submax.schema.actions import ActionSpec, Change
 from submax.schema.context import ContextSchema
 from submax.schema.model import Model
-from submax.schema.rows import Columns, ContextMoments, Standardization
+from submax.schema.rows import Columns, ContextMoments
 from submax.schema.schema import Schema
 
 
@@ -46,23 +47,24 @@ def test_updates_of_counts_equal_one_fit_to_all_rows():
     left = taught(learner, data)
     whole = Model.fitted(schema(), policy, [data.rows(slice(300 - left))], 1)
     context = np.zeros((1, 1, 0))
-    assert learner.state.rows == 300 - left < 300
+    assert learner.model.rows == 300 - left < 300
     assert np.allclose(
         policy.probabilities(learner.model.state, context),
         policy.probabilities(whole.state, context),
     )
 
 
-def test_numbers_are_standardized_again_only_if_they_have_moved():
-    learner = Learner(schema(2), make_policy({"kind": "linear-thompson"}), seed=1, learn_share=0.0)
+def test_numbers_are_standardized_again_only_if_they_have_moved(monkeypatch):
+    monkeypatch.setattr(learning, "CONTEXT_LEARN_SHARE", 0.0)
+    learner = Learner(schema(2), make_policy({"kind": "linear-thompson"}), seed=1)
     data = rows(300, width=2)
     assert taught(learner, data) == 0
-    fitted = learner.state.fitted_rows
+    fitted = learner.model.fitted_rows
     assert 0 < fitted < 150
     assert np.allclose(learner.model.standardization.mean, data.context[:fitted].mean(axis=0))
     away = data._replace(context=10 + data.context)
     assert taught(learner, away) == 0
-    fitted = learner.state.fitted_rows
+    fitted = learner.model.fitted_rows
     assert 300 < fitted <= 600
     context = np.concatenate([data.context, away.context])[:fitted]
     assert np.allclose(learner.model.standardization.mean, context.mean(axis=0))
@@ -72,10 +74,9 @@ def test_moments_of_contexts_are_those_of_all_rows_together():
     data = rows(100, width=3)
     parts = [data.rows(slice(0, 7)), data.rows(slice(7, 7)), data.rows(slice(7, 100))]
     moments = ContextMoments.empty(3).after(parts)
-    expected = Standardization.of([data], [True, False, True])
-    found = moments.standardization([True, False, True])
-    assert np.allclose(found.mean, expected.mean)
-    assert np.allclose(found.scale, expected.scale)
+    found, kept = moments.standardization([True, False, True]), [True, False, True]
+    assert np.allclose(found.mean, np.where(kept, data.context.mean(axis=0), 0.0))
+    assert np.allclose(found.scale, np.where(kept, data.context.std(axis=0), 1.0))
 
 
 def test_other_choices_and_another_policy_are_fitted_from_kept_rows():
@@ -84,7 +85,7 @@ def test_other_choices_and_another_policy_are_fitted_from_kept_rows():
     learner.learn(data)
     menu = before.menu.changed(Change("pause", "C"))
     policy = make_policy({"kind": "ucb1"})
-    learner.use(Schema(menu=menu), policy, 1, None)
+    learner.use(Schema(menu=menu), policy, 1)
     assert learner.is_due(0)
     assert learner.learn(Columns.empty(0, 1))
     anew = Model.fitted(Schema(menu=menu), policy, [data], 1, 1)
@@ -112,5 +113,6 @@ def test_recent_rows_keep_the_last_ones_in_order():
     for place in range(0, 400, 4):
         recent.add(data.rows(slice(place, place + 4)))
         kept = Columns.joined(recent.parts)
-        assert min(50, place + 4) <= recent.count == len(kept.reward)
-        assert np.array_equal(kept.reward, data.reward[: place + 4][-recent.count :])
+        count = len(kept.reward)
+        assert min(50, place + 4) <= count
+        assert np.array_equal(kept.reward, data.reward[: place + 4][-count:])

@@ -32,20 +32,11 @@ def learned_rewards(bandit, clock, wait=61):
 
 
 @pytest.mark.parametrize(
-    ("combination", "came", "expected"),
-    [
-        ("sum", {}, 0.0),
-        ("sum", {"click": 1.0}, 1.0),
-        ("sum", {"purchase": 1.0, "click": 1.0}, 21.0),
-        ("max", {"click": 1.0, "purchase": 1.0}, 20.0),
-        ("max", {"click": 1.0, "purchase": 0.0}, 1.0),
-        ("first", {"click": 1.0, "purchase": 1.0}, 1.0),
-        ("first", {"purchase": 1.0}, 20.0),
-    ],
+    ("came", "expected"),
+    [({}, 0.0), ({"click": 1.0}, 1.0), ({"purchase": 1.0, "click": 1.0}, 21.0)],
 )
-def test_the_combined_reward_is_learned_from(clock, combination, came, expected):
-    rewards = {"kind": "named", "weights": NAMES, "combination": combination}
-    bandit = opened(clock, rewards=rewards)
+def test_the_combined_reward_is_learned_from(clock, came, expected):
+    bandit = opened(clock)
     decision = bandit.decide()
     for name, value in came.items():
         assert bandit.reward(decision.id, value, name=name).status == "accepted"
@@ -119,7 +110,7 @@ def test_a_name_that_was_not_declared_is_refused_and_nothing_is_written(clock, r
         {"click": 0, "view": 0},
         {"a name": 1},
         {"kind": "named"},
-        {"kind": "named", "weights": {"a": 1}, "combination": "mean"},
+        {"kind": "named", "weights": {"a": 1}, "combination": "max"},
         {"kind": "named", "weights": {"a": 1}, "weight": {}},
         "slots",
     ],
@@ -132,13 +123,12 @@ def test_a_wrong_declaration_is_refused(clock, rewards):
 @settings(max_examples=50, deadline=None)
 @given(
     st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([-3.0, 1.0, 2.0]), min_size=1),
-    st.sampled_from(["sum", "max", "first"]),
     st.sampled_from(["binary", "counts", {"kind": "discrete", "values": [-1.0, 2.0]},
                      {"kind": "continuous", "low": -1.0, "high": 2.0}]),
     st.data(),
 )  # fmt: skip
-def test_the_scale_has_every_combined_reward(weights, combination, each, data):
-    rewards = {"kind": "named", "weights": weights, "combination": combination, "each": each}
+def test_the_scale_has_every_combined_reward(weights, each, data):
+    rewards = {"kind": "named", "weights": weights, "each": each}
     parts = Settings.of({"actions": ["A", "B"], "rewards": rewards}).reward_parts
     values = [one for one in (-1.0, 0.0, 0.5, 1.0, 2.0) if parts.each_scale.contains(np.array(one))]
     names, value = st.sampled_from(sorted(weights)), st.sampled_from(values)
@@ -152,8 +142,6 @@ def test_bounds_follow_from_the_weights():
     each = {"kind": "continuous", "low": 0.0, "high": 2.0}
     many = {"kind": "named", "weights": {"a": 3, "b": -1}, "each": each}
     assert Settings.of({"actions": ["A"], "rewards": many}).scale.bounds == (-2.0, 6.0)
-    any_clicks = {"kind": "named", "weights": {"a": 1, "b": 1}, "combination": "max"}
-    assert Settings.of({"actions": ["A"], "rewards": any_clicks}).scale == submax.Binary()
 
 
 def test_without_a_wait_a_decision_matures_when_all_names_have_come(clock):

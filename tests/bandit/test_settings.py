@@ -11,7 +11,7 @@ from refusals import raises_code
 
 import submax
 from submax.bandit.names import new_identifier
-from submax.bandit.settings import DECLARED_TYPES, MEMORY_ONLY, Declaration
+from submax.bandit.settings import DECLARED_TYPES, Declaration
 from submax.server import messages
 
 ARMS = ["A", "B"]
@@ -20,7 +20,7 @@ ARMS = ["A", "B"]
 def test_python_and_the_server_declare_the_same_settings():
     assert set(typing.get_type_hints(Declaration)) == set(DECLARED_TYPES)
     words = set(messages.Create.__struct_fields__) - {"name"}
-    assert words == set(DECLARED_TYPES) - set(MEMORY_ONLY)
+    assert words == set(DECLARED_TYPES)
 
 
 def test_durations_may_be_timedeltas():

@@ -20,17 +20,6 @@ from submax.bandit.arms import (
     unknown_notices,
 )
 from submax.bandit.decision import Decision, LiftReport, Receipt, UnknownDecisionWarning
-from submax.bandit.declaration import (
-    changed_choices,
-    changed_settings,
-    check_options,
-    check_propensities,
-    custom_policy,
-    new_settings,
-    warn_if_context_is_ignored,
-    with_status_of,
-    without_propensity,
-)
 from submax.bandit.drawing import (
     CheckedRequest,
     DrawnDecision,
@@ -47,7 +36,21 @@ from submax.bandit.maturing import Decisions, DecisionsState, MadeDecision
 from submax.bandit.names import check_identifier
 from submax.bandit.rewards import CheckedReward, RewardValues
 from submax.bandit.saving import SavedBandit, decoded, encoded, generator_at, generator_state
-from submax.bandit.settings import STORE_ONLY, Actions, BanditOptions, Settings, Status
+from submax.bandit.settings import (
+    STORE_ONLY,
+    Actions,
+    BanditOptions,
+    Settings,
+    Status,
+    changed_choices,
+    changed_settings,
+    check_options,
+    check_propensities,
+    custom_policy,
+    new_settings,
+    warn_if_context_is_ignored,
+    without_propensity,
+)
 from submax.core.arrays import Floats
 from submax.core.errors import ConflictError, InputError
 from submax.core.policy import Policy
@@ -125,7 +128,7 @@ class Bandit(BanditFace):
         settings = new_settings(NAME, declaration, trained)
         policy = settings.build_policy(custom_policy(declaration))
         warn_if_context_is_ignored(settings, policy)
-        menu = settings.menu if trained is None else with_status_of(settings.menu, trained)
+        menu = settings.menu if trained is None else trained.schema.menu
         if rng is None and "seed" in options:
             rng = np.random.default_rng([options["seed"], DRAWING])
         self._begin(settings, menu, policy, rng or np.random.default_rng(), clock, Pins(PINS_KEPT))
@@ -151,16 +154,14 @@ class Bandit(BanditFace):
         self._decisions, self._pins = Decisions(settings), pins
         self._draws = Draws(NAME, pins, rng, clock)
         self._rewards = RewardValues(settings)
-        self._learner = Learner(
-            settings.schema(menu), policy, settings.seed, settings.learn_share, self._failures
-        )
+        self._learner = Learner(settings.schema(menu), policy, settings.seed, self._failures)
         self._renew()
         self._is_made = True
 
     def _renew(self) -> None:
         """Decide by the present settings, choices and model from now on."""
         settings, learner = self._settings, self._learner
-        learner.use(settings.schema(self._menu), self._policy, settings.seed, settings.learn_share)
+        learner.use(settings.schema(self._menu), self._policy, settings.seed)
         self._active = ActiveVersion(
             settings,
             self._menu,
@@ -264,7 +265,7 @@ class Bandit(BanditFace):
             self._advance()
             new, learner = len(self._decisions.rows), self._learner
             if not new and not learner.outdated:
-                fresh = learner.state.rows == 0
+                fresh = learner.model.rows == 0
                 reason = why_nothing_matured(self._decisions.counts, self._settings, fresh)
                 return RefitResult(False, learner.version, 0, reason)
             if not self._learn():
@@ -404,7 +405,7 @@ class Bandit(BanditFace):
             )
             saved = SavedBandit(
                 encoded(record),
-                learner.state,
+                learner.model,
                 learner.version,
                 learner.recent.parts,
                 generator_state(self._rng),

@@ -6,22 +6,20 @@ from typing import Any
 
 import msgspec
 
-from submax.bandit.declaration import (
+from submax.bandit.guard_rails import Ramp
+from submax.bandit.names import check_bandit
+from submax.bandit.settings import (
+    Settings,
     changed_choices,
     changed_settings,
     check_options,
     check_propensities,
-    check_start,
     custom_policy,
     new_settings,
     specification_of,
     warn_if_context_is_ignored,
-    with_status_of,
     without_propensity,
 )
-from submax.bandit.guard_rails import Ramp
-from submax.bandit.names import check_bandit
-from submax.bandit.settings import Settings
 from submax.bandit.store import Store
 from submax.bandit.tables import COLUMNS, Statement
 from submax.bandit.training_rows import wait_of
@@ -57,6 +55,7 @@ class StartedFrom(msgspec.Struct, frozen=True):
     ``estimated_propensities`` those whose propensity was estimated when the log was read.
     """
 
+    policy: str | dict[str, Any]
     rows: int
     parts: list[str]
     log: str
@@ -78,7 +77,7 @@ class DeclaredBandit(msgspec.Struct, frozen=True):
     name: str
     created: float
     settings: Settings
-    menu: ActionSpec
+    menu: ActionSpec = msgspec.field(name="actions")
     ramps: tuple[Ramp, ...]
     published: int
     held: bool
@@ -114,18 +113,14 @@ def find_bandit(store: Store, name: str) -> DeclaredBandit | None:
     found = store.select(f"select {COLUMNS['bandit']} from bandit where name = :name", name=name)
     if not found:
         return None
-    n, _, created, settings, actions, ramps, *numbers, started = found[0]
-    published, held, revision, groups_since, deleted = numbers
+    row = dict(zip(COLUMNS["bandit"].split(", "), found[0], strict=True))
+    row |= {"held": bool(row["held"]), "deleted": bool(row["deleted"])}
+    row["ramps"] = row["ramps"] or "[]"
     try:
-        return DeclaredBandit(
-            n, name, created,
-            msgspec.json.decode(settings, type=known_type(Settings)),
-            msgspec.json.decode(actions, type=known_type(ActionSpec)),
-            msgspec.json.decode(ramps or "[]", type=known_type(tuple[Ramp, ...])),
-            published, bool(held), revision, groups_since, bool(deleted),
-            msgspec.json.decode(started, type=known_type(StartedFrom)) if started else None,
-        )  # fmt: skip
-    except msgspec.DecodeError as error:
+        for column in ("settings", "actions", "ramps", "started_from"):
+            row[column] = msgspec.json.decode(row[column] or "null")
+        return msgspec.convert(row, known_type(DeclaredBandit))
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise InputError(
             f"the declaration of the bandit {name!r} is damaged or from a newer submax ({error}): "
             "install a newer submax, or restore a backup"
@@ -154,8 +149,8 @@ def declare(
 
     Settings of an existing bandit that may change are changed, and others must agree; with ``new``
     an existing bandit is refused. With a ``trained`` policy a new bandit has its schema and policy
-    unless the declaration says otherwise, and starts from it. If anything contradicts, nothing is
-    written.
+    unless the declaration says otherwise, and starts from it; an existing bandit must have started
+    from the same one. If anything contradicts, nothing is written.
     """
     check_bandit(name)
     check_options(declaration)
@@ -167,10 +162,15 @@ def declare(
             warn_if_context_is_ignored(settings, settings.build_policy(custom))
             return read_bandit(store, name)
         # Another process was first: its declaration holds, and this one is compared with it.
+        found = read_bandit(store, name)
     if new:
         raise ConflictError(f"a bandit {name!r} already exists: choose another name")
-    if found is not None:
-        found.check_exists()
+    found.check_exists()
+    if trained is not None and found.started_from != _started_from(trained):
+        raise ConflictError(
+            f"the bandit {name!r} was not started from this learned policy: leave learned out, or "
+            "open a bandit with another name"
+        )
     if declaration:
 
         def changes_of(here: DeclaredBandit) -> Changes:
@@ -179,10 +179,7 @@ def declare(
             audit = audit_statement(store, name, who, "declare", detail)
             return columns, [*then, audit] if columns else []
 
-        _change(store, name, changes_of)
-    if trained is not None:
-        _start_existing(store, read_bandit(store, name), trained, custom, who)
-    found = read_bandit(store, name)
+        found = _change(store, name, changes_of)
     policy = found.known_policy(custom)
     if policy is not None:
         warn_if_context_is_ignored(found.settings, policy)
@@ -198,7 +195,7 @@ def _inserted(
     who: Who,
 ) -> bool:
     """Write a new bandit, unless another process was first; whether it was written here."""
-    menu = settings.menu if trained is None else with_status_of(settings.menu, trained)
+    menu = settings.menu if trained is None else trained.schema.menu
     row = {"name": name, "at": store.now(0), "settings": _json(settings), "actions": _json(menu)}
     insert = Statement(
         "insert into bandit (name, created, settings, actions, groups_since) "
@@ -206,7 +203,7 @@ def _inserted(
         row,
         required=True,
     )
-    then = [] if trained is None else _start_statements(store, name, trained, 1)
+    then = [] if trained is None else _start_statements(store, name, trained)
     try:
         store.execute([insert, *then, audit_statement(store, name, who, "declare", detail)])
     except ConflictError:
@@ -389,7 +386,8 @@ class StoredVersion(msgspec.Struct, frozen=True):
     ``rows`` is the number of decisions that it learned from, those that matured up to the time
     ``cursor``. ``active`` are the indices of the choices that were active, and ``ahead`` is how
     many decisions were expected before the next version. ``base`` is the version that this one is
-    an update of; 0 if it was fitted from scratch. ``kept``: its model is still in the store.
+    an update of; 0 if it was fitted from scratch. ``reason`` says why it was made. ``kept``: its
+    model is still in the store.
     """
 
     version: int
@@ -401,6 +399,7 @@ class StoredVersion(msgspec.Struct, frozen=True):
     active: ChoiceIndices
     ahead: int
     base: int
+    reason: str
     model: str
     kept: bool = True
 
@@ -408,18 +407,19 @@ class StoredVersion(msgspec.Struct, frozen=True):
 def versions(store: Store, bandit: int, last: str = "") -> list[StoredVersion]:
     """All versions of a bandit, oldest first."""
     rows = store.select(
-        "select number, at, policy, rows, cursor, seed, active, ahead, base, hash, "
+        "select number, at, policy, rows, cursor, seed, active, ahead, base, reason, hash, "
         "case when model is null then 0 else 1 end from version where bandit = :bandit "
         f"order by number{last}",
         bandit=bandit,
     )
+    decode = msgspec.json.decode
     return [
         StoredVersion(
-            number, at, msgspec.json.decode(policy), count, cursor, seed,
-            msgspec.json.decode(active, type=known_type(ChoiceIndices)), ahead, base,
-            model, bool(kept),
+            number, at, decode(policy), count, cursor, seed,
+            decode(active, type=known_type(ChoiceIndices)), ahead, base, reason, model, bool(kept),
         )
-        for number, at, policy, count, cursor, seed, active, ahead, base, model, kept in rows
+        for number, at, policy, count, cursor, seed, active, ahead, base, reason, model, kept
+        in rows
     ]  # fmt: skip
 
 
@@ -431,7 +431,7 @@ def newest_version(store: Store, bandit: int) -> StoredVersion | None:
 def version_statement(bandit: int, version: StoredVersion, model: bytes) -> Statement:
     """The statement that writes a version, unless there is one with its number."""
     sql = f"""insert into version ({COLUMNS["version"]}) values (:bandit, :version, :at, :policy,
-    :rows, :cursor, :seed, :active, :ahead, :base, :hash, :model)
+    :rows, :cursor, :seed, :active, :ahead, :base, :reason, :hash, :model)
     on conflict (bandit, number) do nothing"""
     values = {
         **msgspec.structs.asdict(version),
@@ -525,45 +525,19 @@ def roll_back(store: Store, name: str, *, who: Who = PYTHON) -> int:
 # Starting from a trained policy
 
 
-def _start_existing(
-    store: Store,
-    here: DeclaredBandit,
-    trained: TrainedPolicy,
-    custom: Policy[Any] | None,
-    who: Who,
-) -> None:
-    """Let a bandit that exists start from a trained policy; the same one again changes nothing."""
-    check_start(here.settings, here.menu, trained, here.settings.build_policy(custom))
+def _start_statements(store: Store, name: str, trained: TrainedPolicy) -> list[Statement]:
+    """Make a trained policy the first version, and keep its rows for later versions.
 
-    def changes_of(now: DeclaredBandit) -> Changes:
-        if now.started_from is not None:
-            _check_same_start(store, now, trained)
-            return {}, []
-        menu, newest = with_status_of(now.menu, trained), newest_version(store, now.n)
-        number = newest.version + 1 if newest else 1
-        return {"actions": _json(menu)}, [
-            *_start_statements(store, now.name, trained, number),
-            audit_statement(store, now.name, who, "start from a trained policy"),
-        ]
-
-    _change(store, here.name, changes_of)
-
-
-def _start_statements(
-    store: Store, name: str, trained: TrainedPolicy, number: int
-) -> list[Statement]:
-    """Make a trained policy a version that decides, and keep its rows for later versions.
-
-    The bandit may be written by the same transaction, so its number is not known yet.
+    The bandit is written by the same transaction, so its number is not known yet.
     """
-    started, model, now = _started_from(trained), trained.model.to_bytes(), store.now(0)
+    started = _started_from(trained)
     version = StoredVersion(
-        number, now, specification_of(trained), started.rows, 0.0, trained.origin.seed,
-        trained.model.active, EXPECTED, 0, started.model,
+        1, store.now(0), started.policy, started.rows, 0.0, trained.origin.seed,
+        trained.model.active, EXPECTED, 0, "learned from a log", started.model,
     )  # fmt: skip
     statements = [
-        version_statement(0, version, model),
-        publication_statement(store, 0, number),
+        version_statement(0, version, trained.model.to_bytes()),
+        publication_statement(store, 0, 1),
         *(
             Statement(
                 f"insert into history ({COLUMNS['history']}) values (:bandit, :part, :rows, :hash)",
@@ -572,8 +546,8 @@ def _start_statements(
             for place, part in enumerate(_parts(trained))
         ),
         Statement(
-            "update bandit set published = :number, started_from = :started where n = :bandit",
-            {"number": number, "started": _json(started)},
+            "update bandit set published = 1, started_from = :started where n = :bandit",
+            {"started": _json(started)},
         ),
     ]
     of_name = "(select n from bandit where name = :bandit)"
@@ -583,20 +557,9 @@ def _start_statements(
     ]
 
 
-def _check_same_start(store: Store, here: DeclaredBandit, trained: TrainedPolicy) -> None:
-    """Refuse another trained policy than the one that a bandit was started from."""
-    started = _started_from(trained)
-    # Two policies may have equal models.
-    policies = [one.policy for one in versions(store, here.n) if one.model == started.model]
-    if here.started_from != started or (policies and specification_of(trained) not in policies):
-        raise ConflictError(
-            f"the bandit {here.name!r} was started from another learned policy, which cannot be "
-            "replaced: leave learned out, or open a bandit with another name"
-        )
-
-
 def _started_from(trained: TrainedPolicy) -> StartedFrom:
     return StartedFrom(
+        policy=specification_of(trained),
         rows=len(trained.rows.reward),
         parts=[part.hash for part in _parts(trained)],
         log=trained.origin.log,

@@ -24,7 +24,6 @@ from submax.bandit.arms import (
 )
 from submax.bandit.conditions import Condition, conditions
 from submax.bandit.decision import Decision, LiftReport, Receipt
-from submax.bandit.declaration import check_options, custom_policy, new_settings
 from submax.bandit.declaring import PYTHON, AuditLine, DeclaredBandit, StoredVersion, Who
 from submax.bandit.drawing import CheckedRequest, DrawnDecision, Draws, checked_request
 from submax.bandit.face import BanditFace
@@ -50,7 +49,14 @@ from submax.bandit.row_texts import (
     read_key,
 )
 from submax.bandit.saving import refuse_saved_bandit
-from submax.bandit.settings import MEMORY_ONLY, BanditOptions, Declaration, Settings
+from submax.bandit.settings import (
+    BanditOptions,
+    Declaration,
+    Settings,
+    check_options,
+    custom_policy,
+    new_settings,
+)
 from submax.bandit.store import MEMORY, POSTGRES, Store, open_store, result_of
 from submax.bandit.tables import Activated, DecisionRow, RewardRow, Written, WrittenReward
 from submax.bandit.training_rows import encoded_contexts
@@ -263,7 +269,7 @@ class DurableBandit(BanditFace):
                 self._failures[DAMAGED] += 1
                 LOG.warning("%s: version %d: %s", self.name, number, error)
         schema = declared.settings.schema(declared.menu)
-        return 0, policy, Model.fresh(schema, policy, declared.settings.seed)
+        return 0, policy, Model.fitted(schema, policy, [], declared.settings.seed)
 
     def _load(self, declared: DeclaredBandit, number: int) -> tuple[Policy[Any], Model]:
         """The policy and the model of a version; the last one that was loaded is kept."""
@@ -460,7 +466,7 @@ class DurableBandit(BanditFace):
     ) -> Settings:
         """Change settings; the audit says ``who`` did it."""
         self._check_open()
-        check_options(changes, MEMORY_ONLY)
+        check_options(changes)
         custom = custom_policy(changes) or self._custom
         declaring.change_settings(
             self.store, self.name, changes, custom, who=who, action=action, detail=detail
@@ -884,7 +890,7 @@ def open_bandit(
     'accepted'
     >>> bandit.close()
     """
-    check_options(declaration, MEMORY_ONLY)
+    check_options(declaration)
     name = name if name is not None else default_name(path_or_url)
     check_bandit(name)
     trained = None if learned is None else TrainedPolicy.given(learned)

@@ -263,7 +263,7 @@ class Decisions:
             return
         if self._parts is not None:
             came = {name for one in made.rewards.values() for name in one.parts or ()}
-            if not self._parts.is_complete(dict.fromkeys(came, 0.0)):
+            if len(came) < len(self._parts.weights):
                 return
         self._mature(made)
 

@@ -27,7 +27,7 @@ from submax.bandit.declaring import (
     versions,
 )
 from submax.bandit.jobs import JobError, JobRunner, NoProcessError
-from submax.bandit.learning import LearnedModel, RecentRows, RefitResult, why_nothing_matured
+from submax.bandit.learning import RefitResult, why_nothing_matured
 from submax.bandit.settings import Settings
 from submax.bandit.store import Store, open_store
 from submax.bandit.tables import Statement
@@ -38,7 +38,7 @@ from submax.core.policy import Policy
 from submax.core.serialization import modules_of, read_state, state_bytes
 from submax.policies.specification import PolicySpecification
 from submax.schema.actions import ActionSpec
-from submax.schema.model import Model, hash_of
+from submax.schema.model import Model, hash_of, most_rows
 from submax.schema.rows import Columns
 
 LOG = logging.getLogger("submax")
@@ -51,16 +51,8 @@ MAX_PAUSE_SECONDS = 300.0
 """The longest pause after fits that failed; it doubles with each failure, beginning at 1 second."""
 LOOK_SECONDS = 1.0
 """How often a bandit without new rows looks whether decisions have matured."""
-VISIBLE_SECONDS = 30.0
-"""A row is visible so long after the time that it has: a transaction takes less."""
 FIT_SECONDS = 3600.0
 """A fit that takes longer is broken off: its process may be frozen."""
-TRAINED_ROWS = 100_000
-"""Rows that a policy which trains a model on all rows, such as a network, is given: the last ones.
-Training on more takes minutes, and hardly changes a decision."""
-TRAINED_NUMBERS = 2**24
-"""Numbers in the contexts of these rows, 64 MB as float32: with more than 167 in a context, fewer
-rows."""
 PART_ROWS = 8192
 """Rows by which a policy is updated at once. Other parts would give other rounding errors."""
 SPOOLED_BYTES = 2**26
@@ -68,8 +60,8 @@ SPOOLED_BYTES = 2**26
 SMALL_STATE_BYTES, MAX_STATE_BYTES = 2**20, 2**26
 """A learner's state of up to the first size is written with every version, a larger one when there
 are a quarter more rows, and one above the second size never: it is then computed from the rows."""
-MAX_LEARNERS, MAX_KEPT_NUMBERS = 256, 2**25
-"""The most bandits whose learners a process keeps, and the most numbers in their rows (128 MB)."""
+MAX_LEARNERS = 256
+"""The most bandits whose learners a process keeps."""
 
 
 class TrainingError(JobError):
@@ -135,94 +127,59 @@ class SpooledRows:
 
 
 class BanditLearner:
-    """Learns from the rows of one bandit, and keeps what it has learned for the next version.
+    """Learns from the rows of one bandit, and keeps the newest model for the next version.
 
     A version is usually an update of the one before it, with the rows in between. It is fitted
-    from scratch, to all rows, if choices or the policy changed, if ``LearnedModel.must_fit`` says
-    so, and if the policy trains a model on all rows, which is then given the last ones. After a
-    restart the state is read from the store, or computed again from the rows: a version records
-    from which one it was made, so the same rows always give the same models.
+    from scratch, to all rows, if choices or the policy changed, or if ``Model.must_fit`` says so;
+    a policy that trains a model on all rows is given those of the last decisions. After a restart
+    the model is read from the store with all that learning needs, or computed again from the rows:
+    a version records from which one it was made, so the same rows always give the same models.
     """
 
     def __init__(self, policy: Policy[Any]) -> None:
         self.policy = policy
-        self._state: LearnedModel | None = None
-        # The version whose state it is, by the hash of its model; rows at the last written state.
-        self._known, self._state_rows = "", 0
-        # The last rows, for a policy that trains a model, and up to when they were read.
-        self._recent: RecentRows | None = None
-        self._read_to = 0.0
-
-    @property
-    def kept_numbers(self) -> int:
-        """How many numbers the rows have that are kept for the next version."""
-        parts = [] if self._recent is None else self._recent.parts
-        return sum(part.context.size + 3 * part.action.size for part in parts)
+        self._model: Model | None = None
+        # The hash of that model, and the rows of the last one that was written for a restart.
+        self._known, self._written_rows = "", 0
 
     def fit(self, store: Store, request: FitRequest) -> FittedVersion | None:
         bandit, settings, menu, until = request
         newest = newest_version(store, bandit)
         outdated = is_outdated(newest, settings, menu)
         rows = TrainingRows(store, bandit, settings, menu)
-        cursor = newest.cursor if newest else 0.0
-        with closing(SpooledRows(rows.learned(cursor, until))) as new:
+        with closing(SpooledRows(rows.learned(newest.cursor if newest else 0.0, until))) as new:
             if not new.count and not outdated:
                 return None
             ahead = max(1, new.count) + rows.pending(until)
             if outdated and newest is not None:
                 ahead = max(ahead, newest.ahead)
-            fit = self._trained if self.policy.traits.trains_models else self._learned
-            state = fit(store, request, newest, new, ahead)
-        data, last = state.model.to_bytes(), newest.version if newest else 0
-        base = last if state.fitted_rows < state.rows else 0
+            model = self._learned(store, request, newest, new, ahead)
+        data, last = model.to_bytes(), newest.version if newest else 0
+        base = last if model.fitted_rows < model.rows else 0
+        reason = "new rewards" if base else "fitted anew to all rows"
+        if newest is None:
+            reason = "first version"
+        elif outdated:
+            reason = "other choices" if newest.active != model.active else "another policy"
         version = StoredVersion(
-            last + 1, 0.0, settings.policy, state.rows, until, settings.seed, state.model.active,
-            ahead, base, hash_of(data),
+            last + 1, 0.0, settings.policy, model.rows, until, settings.seed, model.active, ahead,
+            base, reason, hash_of(data),
         )  # fmt: skip
         # A model that cannot be read back must not be published.
         Model.from_bytes(data, version.model, self.policy)
-        return FittedVersion(version, data, new.count, self._written(state, version))
+        return FittedVersion(version, data, new.count, self._for_restart(model, version))
 
-    def _written(self, state: LearnedModel, version: StoredVersion) -> bytes | None:
-        """Keep the state for the next version; what is to be written of it for a restart."""
+    def _for_restart(self, model: Model, version: StoredVersion) -> bytes | None:
+        """Keep the model for the next version; what is to be written of it for a restart."""
         if self.policy.traits.trains_models:
             return None
-        self._state, self._known = state, version.model
-        written = state_bytes(state, {"version": version.version}, for_learning=True)
-        small = len(written) <= SMALL_STATE_BYTES or 4 * state.rows >= 5 * self._state_rows
+        self._model, self._known = model, version.model
+        written = state_bytes(model, {"version": version.version}, for_learning=True)
+        small = len(written) <= SMALL_STATE_BYTES or 4 * model.rows >= 5 * self._written_rows
         if len(written) > MAX_STATE_BYTES or not small:
             return None
-        self._state_rows = state.rows
+        self._written_rows = model.rows
         return written
-
-    def _trained(
-        self,
-        store: Store,
-        request: FitRequest,
-        newest: StoredVersion | None,
-        new: SpooledRows,
-        ahead: int,
-    ) -> LearnedModel:
-        """Let a policy train a model on the last rows."""
-        settings, width = request.settings, request.settings.context.width
-        most = min(TRAINED_ROWS, TRAINED_NUMBERS // max(1, width))
-        cursor = newest.cursor if newest else 0.0
-        kept = self._recent
-        if (
-            kept is None
-            or self._read_to != cursor
-            or any(part.context.shape[1] != width for part in kept.parts)
-        ):
-            kept = self._recent = RecentRows(most)
-            for part in _all_rows(store, request, cursor):
-                kept.add(part)
-        for part in new:
-            kept.add(part)
-        self._read_to = request.until
-        parts = [Columns.joined(kept.parts).rows(slice(-most, None))] if kept.parts else []
-        count = new.count + (newest.rows if newest else 0)
-        schema = settings.schema(request.menu)
-        return LearnedModel.fitted(schema, self.policy, parts, settings.seed, ahead, count)
 
     def _learned(
         self,
@@ -231,44 +188,45 @@ class BanditLearner:
         newest: StoredVersion | None,
         new: SpooledRows,
         ahead: int,
-    ) -> LearnedModel:
-        """Update what was learned with the new rows, or fit a model to all rows."""
-        settings = request.settings
+    ) -> Model:
+        """Update the model of the newest version with the new rows, or fit one to all rows."""
+        settings, until = request.settings, request.until
         schema, seed = settings.schema(request.menu), settings.seed
-        if newest is None or is_outdated(newest, settings, request.menu):
-            state = None
-        else:
+        after, rows, model = 0.0, None, None
+        if self.policy.traits.trains_models:
+            rows = new.count + (newest.rows if newest else 0)
+            after = _time_before(store, request.bandit, most_rows(settings.context.width))
+        elif newest is not None and not is_outdated(newest, settings, request.menu):
             if self._known != newest.model:
-                self._state, self._known = self._restored(store, request, newest), newest.model
-            state = self._state
-        if state is None or state.must_fit(schema, state.rows + new.count):
-            with closing(SpooledRows(_all_rows(store, request, request.until))) as parts:
-                return LearnedModel.fitted(schema, self.policy, parts, seed, ahead)
-        return state.updated(schema, self.policy, new, seed, ahead)
+                self._model, self._known = self._restored(store, request, newest), newest.model
+            model = self._model
+        if model is not None and not model.must_fit(schema, model.rows + new.count):
+            return model.updated(schema, self.policy, new, seed, ahead)
+        with closing(SpooledRows(_all_rows(store, request, after, until))) as parts:
+            return Model.fitted(schema, self.policy, parts, seed, ahead, rows)
 
-    def _restored(
-        self, store: Store, request: FitRequest, newest: StoredVersion
-    ) -> LearnedModel | None:
-        """The state of the newest version, stored or computed from the rows; None if unknown."""
+    def _restored(self, store: Store, request: FitRequest, newest: StoredVersion) -> Model | None:
+        """The model of the newest version, stored or computed from the rows; None if unknown."""
         bandit, settings, menu, _ = request
         known = {one.version: one for one in versions(store, bandit)}
-        links, schema = [newest], settings.schema(menu)
-        while links[-1].base in known:
-            links.append(known[links[-1].base])
-        place, state = self._stored(store, bandit, links)
-        if state is None:
-            place, first = len(links) - 1, links[-1]
+        chain = [newest]
+        while chain[-1].base in known:
+            chain.append(known[chain[-1].base])
+        schema, number, model = settings.schema(menu), *self._stored(store, bandit)
+        place = next((at for at, one in enumerate(chain) if one.version == number), None)
+        if model is None or place is None or hash_of(model.to_bytes()) != chain[place].model:
+            place, first = len(chain) - 1, chain[-1]
             if first.base or not first.cursor:
                 # It was learned elsewhere.
                 return None
-            with closing(SpooledRows(_all_rows(store, request, first.cursor))) as parts:
-                state = LearnedModel.fitted(schema, self.policy, parts, first.seed, first.ahead)
+            with closing(SpooledRows(_all_rows(store, request, 0.0, first.cursor))) as parts:
+                model = Model.fitted(schema, self.policy, parts, first.seed, first.ahead)
         rows = TrainingRows(store, bandit, settings, menu)
-        for before, link in pairwise(links[place::-1]):
+        for before, link in pairwise(chain[place::-1]):
             with closing(SpooledRows(rows.learned(before.cursor, link.cursor))) as parts:
-                state = state.updated(schema, self.policy, parts, link.seed, link.ahead)
-        if hash_of(state.model.to_bytes()) == newest.model:
-            return state
+                model = model.updated(schema, self.policy, parts, link.seed, link.ahead)
+        if hash_of(model.to_bytes()) == newest.model:
+            return model
         LOG.warning(
             "version %d cannot be computed again from its rows, so the next one is fitted to all "
             "rows: rows were deleted, or libraries have other versions",
@@ -276,32 +234,33 @@ class BanditLearner:
         )
         return None
 
-    def _stored(
-        self, store: Store, bandit: int, links: list[StoredVersion]
-    ) -> tuple[int, LearnedModel | None]:
-        """The state in the store and its place in ``links``, if it belongs to one of them."""
-        sql = "select state, hash from learner where bandit = :bandit"
-        found = store.select(sql, bandit=bandit)
+    def _stored(self, store: Store, bandit: int) -> tuple[int, Model | None]:
+        """What was written for a restart, and the version that it belongs to."""
+        found = store.select("select state, hash from learner where bandit = :n", n=bandit)
         try:
             if not found or hash_of(bytes(found[0][0])) != found[0][1]:
                 return 0, None
-            state, facts = read_state(bytes(found[0][0]), modules_of(self.policy))
+            model, facts = read_state(bytes(found[0][0]), modules_of(self.policy))
         except InputError:
             return 0, None
-        for place, link in enumerate(links):
-            if link.version == facts.get("version") and isinstance(state, LearnedModel):
-                self._state_rows = state.rows
-                same = hash_of(state.model.to_bytes()) == link.model
-                return place, state if same else None
-        return 0, None
+        self._written_rows = model.rows
+        return facts["version"], model
 
 
-def _all_rows(store: Store, request: FitRequest, until: float) -> Iterator[Columns]:
-    """All rows up to a tick, those of a trained policy first, with the columns of contexts now."""
+def _time_before(store: Store, bandit: int, decisions: int) -> float:
+    """A time after which a bandit made so many decisions; 0 if it made fewer."""
+    sql = "select at from decision where bandit = :n order by at desc limit 1 offset :most"
+    found = store.select(sql, n=bandit, most=decisions)
+    return float(found[0][0]) if found else 0.0
+
+
+def _all_rows(store: Store, request: FitRequest, after: float, until: float) -> Iterator[Columns]:
+    """The rows between two ticks; from the beginning, those of a trained policy come first."""
     bandit, settings, menu, _ = request
-    for part in history_of(store, bandit):
-        yield part._replace(context=settings.context.widened(part.context))
-    yield from TrainingRows(store, bandit, settings, menu).learned(0.0, until)
+    if not after:
+        for part in history_of(store, bandit):
+            yield part._replace(context=settings.context.widened(part.context))
+    yield from TrainingRows(store, bandit, settings, menu).learned(after, until)
 
 
 def history_of(store: Store, bandit: int) -> Iterator[Columns]:
@@ -351,10 +310,7 @@ def fit_in_job(address: str, request: FitRequest) -> FittedVersion | None:
         store.close()
         raise
     STORES[address], LEARNERS[key] = store, learner
-    while len(LEARNERS) > 1 and (
-        len(LEARNERS) > MAX_LEARNERS
-        or sum(one.kept_numbers for one in LEARNERS.values()) > MAX_KEPT_NUMBERS
-    ):
+    if len(LEARNERS) > MAX_LEARNERS:
         LEARNERS.popitem(last=False)
     return fitted
 
@@ -384,8 +340,6 @@ class Refitter:
         self._begun = 0.0
         self._fitted_at, self._fit_seconds, self._failures = time.monotonic(), 0.0, 0
         self._looks_at = 0.0
-        # Rows that were counted since the newest version, and up to when.
-        self._counted, self._counted_from, self._counted_to = 0, -1.0, 0.0
 
     def step(self, declared: DeclaredBandit) -> bool:
         """Fit a version if it is time, or publish the one that was fitted; whether one was.
@@ -455,25 +409,14 @@ class Refitter:
         newest = newest_version(self._store, self._declared.n)
         if is_outdated(newest, settings, self._declared.menu):
             return True
-        new = self._new_rows(0.0 if newest is None else newest.cursor)
+        here, cursor = self._declared, newest.cursor if newest else 0.0
+        rows = TrainingRows(self._store, here.n, settings, here.menu)
+        new = rows.count(cursor, self._store.now(here.n), settings.refit_rows)
         if not new:
             self._looks_at = now + LOOK_SECONDS
         fewest = min(settings.refit_rows, MIN_FIRST_ROWS) if newest is None else 1
         waited_enough = waited >= settings.refit_seconds and new >= fewest
         return new >= settings.refit_rows or waited_enough
-
-    def _new_rows(self, cursor: float) -> int:
-        """How many rows matured since then; no more are counted than are needed."""
-        here = self._declared
-        if self._counted_from != cursor:
-            self._counted, self._counted_from, self._counted_to = 0, cursor, cursor
-        rows = TrainingRows(self._store, here.n, here.settings, here.menu)
-        now, most = self._store.now(here.n), here.settings.refit_rows
-        # Rows of the last seconds are counted again next time: there may be more of them.
-        closed = max(now - VISIBLE_SECONDS, self._counted_to)
-        self._counted += rows.count(self._counted_to, closed, max(0, most - self._counted))
-        self._counted_to = closed
-        return self._counted + rows.count(closed, now, most)
 
     def _fit_and_publish(self) -> FittedVersion | None:
         self._begun = time.monotonic()
@@ -526,7 +469,6 @@ class Refitter:
         self._failures = 0
         self._fitted_at = time.monotonic()
         self._fit_seconds = self._fitted_at - self._begun
-        self._counted_from = -1.0
         if fitted is None:
             self._looks_at = self._fitted_at + LOOK_SECONDS
         else:

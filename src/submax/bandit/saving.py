@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.bandit.learning import LearnedModel
 from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.policy import Policy
@@ -21,6 +20,7 @@ from submax.core.serialization import (
     state_bytes,
 )
 from submax.policies.specification import PolicySpecification
+from submax.schema.model import Model
 from submax.schema.rows import Columns
 
 KIND = "bandit"
@@ -47,7 +47,7 @@ class SavedBandit(NamedTuple):
     """
 
     record: Bytes
-    learned: LearnedModel
+    learned: Model
     version: int
     rows: list[Columns]
     generator: dict[str, Any]

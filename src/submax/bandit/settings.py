@@ -1,31 +1,38 @@
-"""The settings of a bandit: what can be declared, how it is checked, and what it means."""
+"""The settings of a bandit: what can be declared, how it is checked, and how it may change.
+
+All functions are pure: they return what a bandit becomes, or raise an error and change nothing.
+"""
 
 import math
 import typing
+import warnings
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Annotated, Any, Literal, Self, TypedDict, TypeVar
+from typing import Annotated, Any, Literal, Self, TypedDict
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
-from submax.bandit.guard_rails import GuardRails
-from submax.core.checks import one_of, wrong_type
+from submax.bandit.guard_rails import DEFAULT_RAMP, LONGEST_RAMP, GuardRails, Ramp
+from submax.core.checks import did_you_mean, one_of, whole_number, wrong_type
 from submax.core.decoding import known_type
-from submax.core.errors import InputError
+from submax.core.errors import ContextIgnoredWarning, InputError
 from submax.core.policy import Policy
-from submax.core.problem import Problem
 from submax.core.rewards import Continuous, Counts, Scale
 from submax.policies.specification import PolicySpecification
-from submax.schema.actions import ActionSpec
+from submax.schema.actions import LISTED, ActionSpec, Change
 from submax.schema.context import LARGEST, ContextSchema
 from submax.schema.names import short_repr
 from submax.schema.rewards import SLOTS, RewardParts, declared_rewards, rewards_of, scale_of
 from submax.schema.schema import Schema
+from submax.schema.trained_policy import TrainedPolicy
 
 MAX_SECONDS = 1e9
 """The longest duration that can be declared: 31 years, far from where clocks lose precision."""
+ENOUGH_ROWS = 10_000
+"""A trained policy must have kept this many rows, or all it had: later versions are fitted to these
+rows, and with fewer they would forget what the policy had learned."""
 Combination = Literal["first", "last", "max", "sum"]
 Status = Literal["active", "paused", "archived"]
 Stickiness = Literal["none", "version"]
@@ -46,8 +53,6 @@ FIXED = (
 )
 """Settings that cannot change once the bandit decides: rewards that are in the log already would
 have to be understood in another way. To a context fields and categories can be added."""
-MEMORY_ONLY = ("learn_share",)
-"""Settings of bandits in memory, which learn as rewards come."""
 STORE_ONLY = ("alarms", "refit_rows", "refit_seconds", "keep_versions")
 """Settings of bandits with a store, which fit versions."""
 
@@ -92,7 +97,6 @@ class BanditOptions(TypedDict, total=False):
     refit_seconds: float | timedelta
     seed: int
     keep_versions: int
-    learn_share: float | None
 
 
 class Declaration(BanditOptions, total=False):
@@ -109,33 +113,10 @@ DURATIONS = [
 """Settings in seconds, which may be given as a ``timedelta``."""
 
 
-Part = TypeVar("Part", GuardRails, AlarmSettings)
-
-
-def _converted(given: object, kind: type[Part], setting: str, word: str) -> Part:
-    """The settings of ``kind`` that a table or an object gives; the defaults if it is None.
-
-    In errors, ``setting`` is the name of the whole, and ``word`` says what a key of the table is.
-    """
-    if given is None:
-        return kind()
-    if isinstance(given, Mapping):
-        for key in given:
-            one_of(word, str(key), kind.__struct_fields__)
-    try:
-        return msgspec.convert(given, known_type(kind))
-    except msgspec.ValidationError as error:
-        if isinstance(given, Mapping):
-            raise refused_setting(error, given) from error
-        raise InputError(f"{setting}: {error}") from error
-
-
 CONVERSIONS: dict[str, Any] = {
     "context": ContextSchema.of,
     "policy": lambda policy: PolicySpecification.of(policy).data,
     "rewards": declared_rewards,
-    "guard_rails": lambda given: _converted(given, GuardRails, "guard_rails", "guard rail"),
-    "alarms": lambda given: _converted(given, AlarmSettings, "alarms", "setting of alarms:"),
 }
 """How a value that a caller may give as an object becomes the one that the store holds."""
 
@@ -164,7 +145,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     status: Status = "active"
     seed: Annotated[int, Meta(ge=0, le=2**62)] = 0
     keep_versions: Annotated[int, Meta(ge=2, le=10_000)] = 20
-    learn_share: Annotated[float, Meta(ge=0, lt=1)] | None = None
 
     @classmethod
     def of(cls, declaration: Mapping[str, Any]) -> Self:
@@ -182,6 +162,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         for name, converted in CONVERSIONS.items():
             if name in given:
                 given[name] = converted(given[name])
+        for name, kind, word in (
+            ("guard_rails", GuardRails, "guard rail"),
+            ("alarms", AlarmSettings, "setting of alarms:"),
+        ):
+            if isinstance(given.get(name), Mapping):
+                for key in given[name]:
+                    one_of(word, str(key), kind.__struct_fields__)
+                try:
+                    given[name] = msgspec.convert(given[name], known_type(kind))
+                except msgspec.ValidationError as error:
+                    raise refused_setting(error, given[name]) from error
+            elif given.get(name, "") is None:
+                del given[name]
         try:
             # As it is read back, so the same declaration is equal to what was written.
             written = msgspec.msgpack.encode(cls(menu=menu, **given))
@@ -219,11 +212,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def reward_parts(self) -> RewardParts | None:
         """The parts of a reward, if there is one for each name or slot."""
         return RewardParts.of(self.rewards, [slot.name for slot in self.menu.slots])
-
-    @property
-    def problem(self) -> Problem:
-        """The problem that a policy is given, with all declared choices."""
-        return self.schema(self.menu).problem
 
     def schema(self, menu: ActionSpec) -> Schema:
         """The schema of decisions and rewards, with the choices of ``menu``."""
@@ -264,7 +252,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         self.guard_rails.check(self.menu)
         # A policy that does not suit the problem is refused here, not at the first decision.
         if policy is not None:
-            policy.init(self.problem, 1, np.random.default_rng(0))
+            policy.init(self.schema(self.menu).problem, 1, np.random.default_rng(0))
 
     def _check_rewards(self) -> None:
         """Refuse rewards that cannot be summed, or from which nothing could be learned."""
@@ -306,13 +294,11 @@ def refused_setting(error: msgspec.ValidationError, given: Mapping[str, Any]) ->
 class ContextField(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A field of a context: a category if it has ``values``, else a number.
 
-    ``default`` is used if the field is missing, or if its category is unknown. Without a default an
-    ``unknown`` category counts as "other", or "refuse" makes it an error.
+    ``default`` is used if the field is missing, or if its category is unknown.
     """
 
     values: Names | None = None
     default: str | float | None = None
-    unknown: Literal["other", "refuse"] | None = None
 
 
 def _about(name: str, hint: Any) -> Any:
@@ -355,9 +341,6 @@ ABOUT = {
     "and the log can be read.",
     "seed": "Seed of the fits: the same log and seed give the same version.",
     "keep_versions": "Number of versions whose models stay in the store.",
-    "learn_share": "For a bandit in memory: it learns before a decision if there are new rows, at "
-    "least this share of the rows learned from. 0: from every row at once. None: 0.04, with a "
-    "context 0.1, and 0.25 if the policy trains networks.",
 }
 """What each setting means."""
 HINTS = typing.get_type_hints(Settings, include_extras=True)
@@ -372,6 +355,223 @@ DECLARED_TYPES: dict[str, Any] = {
 """All words of a declaration with their types in plain data."""
 
 
+# How settings and choices change, and how a bandit starts
+
+
 def allows_none(name: str) -> bool:
     """Whether None is a value of a setting, and not only a way to leave it out."""
     return type(None) in typing.get_args(HINTS.get(name))
+
+
+def check_options(declaration: Mapping[str, Any], refused: Sequence[str] = ()) -> None:
+    """Refuse unknown words in a declaration, and those that a bandit in memory does not have."""
+    for word, value in declaration.items():
+        if word in refused:
+            raise InputError(
+                f"{word} is a setting of bandits with a store: leave it out; a bandit in memory "
+                "learns as rewards come",
+                parameter=word,
+            )
+        if word in GuardRails.__struct_fields__:
+            raise InputError(
+                f"{word} is one of the guard rails: write guard_rails={{{word!r}: {value!r:.40}}}",
+                parameter=word,
+            )
+        if word not in DECLARED_TYPES:
+            allowed = ", ".join(sorted(DECLARED_TYPES))
+            hint = did_you_mean(word, DECLARED_TYPES) or (
+                f"a parameter of a policy belongs in policy={{'kind': …, {word!r}: …}}; "
+            )
+            raise InputError(
+                f"{word!r} is not a setting of a bandit: {hint}allowed: {allowed}",
+                parameter=word,
+            )
+
+
+def custom_policy(given: Mapping[str, Any]) -> Policy[Any] | None:
+    """The policy of a declaration, if it was given as an object."""
+    policy = given.get("policy")
+    return policy if isinstance(policy, Policy) else None
+
+
+def new_settings(
+    name: str,
+    declaration: Mapping[str, Any],
+    trained: TrainedPolicy | None = None,
+    others: Sequence[str] = (),
+) -> Settings:
+    """The settings of a new bandit; an error if they contradict each other or the policy.
+
+    With a ``trained`` policy the bandit has its schema and policy, unless the declaration says
+    otherwise. ``others`` are the names of the bandits that exist.
+    """
+    given = dict(declaration)
+    if trained is not None:
+        schema = trained.schema
+        learned = {
+            "actions": schema.menu.declaration,
+            "action_features": schema.menu.features,
+            "context": schema.context.table,
+            "rewards": schema.rewards,
+            "policy": specification_of(trained),
+        }
+        given = {**learned, **given}
+    if "actions" not in given:
+        known = f"; there are: {', '.join(others)}" if others else ""
+        raise InputError(
+            f"the bandit {name!r} is new here: declare its actions, actions=['A', 'B']{known}",
+            parameter="actions",
+        )
+    settings = Settings.of(given)
+    policy = settings.build_policy(custom_policy(given))
+    settings.check(policy)
+    if trained is not None:
+        _check_start(settings, trained, policy)
+    return settings
+
+
+def specification_of(trained: TrainedPolicy) -> str | dict[str, Any]:
+    """The name or table of a trained policy; an error if it was given as an object."""
+    if trained.specification is None:
+        raise InputError(
+            "a bandit cannot start from a learned policy that was given as an object: "
+            "learn again with a name or a table, {'kind': 'my_policy.py:MyPolicy'}"
+        )
+    return trained.specification
+
+
+def _check_start(settings: Settings, trained: TrainedPolicy, policy: Policy[Any]) -> None:
+    """Refuse a trained policy that does not suit a bandit; the status of choices may differ."""
+    schema, rows, kept = trained.schema, trained.origin.rows, len(trained.rows.reward)
+    for what, agrees in (
+        ("actions or features", schema.menu.revived == settings.menu),
+        ("contexts", schema.context == settings.context),
+        ("rewards", schema.scale == settings.scale),
+    ):
+        if not agrees:
+            raise InputError(
+                f"the policy was learned for other {what} than those of the bandit: declare "
+                "the bandit with the schema of the log"
+            )
+    check_propensities(settings, policy, without_propensity(trained))
+    if kept < min(rows, ENOUGH_ROWS):
+        raise InputError(
+            f"the policy was learned from {rows} rows and kept {kept}, so the next version would "
+            f"forget the others: learn again with --keep-rows of at least {min(rows, ENOUGH_ROWS)}"
+        )
+
+
+def check_propensities(settings: Settings, policy: Policy[Any], without: int) -> None:
+    """Refuse a policy that needs propensities if rows that it will learn from have none."""
+    if policy.traits.needs_propensities and without:
+        raise InputError(
+            f"the policy {settings.policy!r} needs propensities, and {without} of the "
+            "rows that were learned from have none: learn from the log with this "
+            "policy, which estimates them"
+        )
+
+
+def without_propensity(trained: TrainedPolicy) -> int:
+    """The number of rows of a trained policy whose propensity is unknown."""
+    return int(np.isnan(trained.rows.log_prob).sum())
+
+
+def warn_if_context_is_ignored(settings: Settings, policy: Policy[Any]) -> None:
+    """Warn if a context is declared and the policy does not look at it."""
+    if settings.context.width and not policy.traits.uses_context:
+        warnings.warn(
+            f"the policy {settings.policy!r} ignores the context: the default, "
+            "rcp-adaptive, uses it",
+            ContextIgnoredWarning,
+            stacklevel=4,
+        )
+
+
+def changed_settings(
+    settings: Settings,
+    changes: Mapping[str, Any],
+    free: Sequence[str] = (),
+    *,
+    again: bool = False,
+) -> Settings:
+    """The settings after a change of some of them, all or none; others stay as they are.
+
+    None stands for the default, unless it is a value of the setting. A table of guard rails changes
+    those that it names, and a ``GuardRails`` replaces all. If it is the bandit's declaration that
+    was given ``again``, its actions must be the same ones. ``free`` are settings that may change
+    although FIXED names them. The caller checks the result with the policy and the current choices,
+    by ``Settings.check``.
+    """
+    check_options(changes)
+    if not changes:
+        raise InputError("give at least one setting, such as seed=1")
+    given = dict(changes)
+    if not again:
+        given = {word: _completed(settings, word, value) for word, value in given.items()}
+    declared = Settings.of({"actions": settings.menu.declaration, **given})
+    for word, same in (
+        ("actions", again and declared.menu.declaration == settings.menu.declaration),
+        ("action_features", again and declared.menu == settings.menu),
+    ):
+        if given.pop(word, None) is not None and not same:
+            raise InputError(
+                f"this bandit was declared with other {word}, which cannot be set: leave "
+                "them out; add, pause, resume or retire choices instead",
+                parameter=word,
+            )
+    for word in given:
+        old, new = getattr(settings, word), getattr(declared, word)
+        if old != new and word in FIXED and word not in free:
+            raise InputError(
+                f"{word} was given as {new}, and this bandit was declared with {old}, which cannot "
+                "change once it decides: leave it out, or open a bandit with another name",
+                parameter=word,
+            )
+    values = {word: getattr(declared, word) for word in given}
+    if "context" in values:
+        values["context"] = settings.context.extended(declared.context)
+    return msgspec.structs.replace(settings, **values)
+
+
+def _completed(settings: Settings, word: str, value: Any) -> Any:
+    """The value of a setting, with what a change leaves open."""
+    if word == "guard_rails" and isinstance(value, Mapping):
+        defaults = msgspec.structs.asdict(GuardRails())
+        named = {rail: defaults.get(rail) if one is None else one for rail, one in value.items()}
+        return {**msgspec.structs.asdict(settings.guard_rails), **named}
+    if word == "context" and isinstance(value, Mapping):
+        return {**settings.context.table, **value}
+    if value is None and word in SETTING_TYPES and not allows_none(word):
+        field = next(one for one in msgspec.structs.fields(Settings) if one.name == word)
+        return field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+    return value
+
+
+def changed_choices(
+    settings: Settings, menu: ActionSpec, ramps: tuple[Ramp, ...], change: Change, decided: int
+) -> tuple[ActionSpec, tuple[Ramp, ...]]:
+    """The choices and ramps after a change, when so many decisions were made."""
+    changed = menu.changed(change)
+    settings.guard_rails.check(changed)
+    if change.verb in ("add", "retire"):
+        place = changed.place(change)
+        ramps = tuple(ramp for ramp in ramps if ramp.place != place)
+    if change.verb == "add":
+        ramps += _new_ramp(change, changed, decided)
+    return changed, ramps
+
+
+def _new_ramp(change: Change, menu: ActionSpec, decided: int) -> tuple[Ramp, ...]:
+    """The ramp of a choice that is added: by default over as many decisions as were made."""
+    if change.ramp is not None:
+        whole_number("ramp", change.ramp, at_least=0, at_most=LONGEST_RAMP)
+    if not menu.can_list:
+        if change.ramp:
+            raise InputError(
+                f"ramp needs at most {LISTED} joint actions without real-valued parts: "
+                "leave it out",
+                parameter="ramp",
+            )
+        return ()
+    length = min(DEFAULT_RAMP, decided) if change.ramp is None else change.ramp
+    return (Ramp(menu.place(change), length, decided),) if length else ()

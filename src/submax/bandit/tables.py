@@ -111,7 +111,8 @@ create table unit (
 create table version (
     bandit {whole} not null, number {whole} not null, at {real} not null, policy {json} not null,
     rows {whole} not null, cursor {real} not null, seed {whole} not null, active {json} not null,
-    ahead {whole} not null, base {whole} not null, hash text not null, model {blob},
+    ahead {whole} not null, base {whole} not null, reason text not null, hash text not null,
+    model {blob},
     primary key (bandit, number)
 );
 -- What a restart continues to learn from.

@@ -17,9 +17,9 @@ from urllib.parse import unquote
 import msgspec
 
 from submax.bandit import declaring, export
-from submax.bandit.declaration import check_options, new_settings
 from submax.bandit.durable import DurableBandit, is_new_file
 from submax.bandit.rewards import LateRewardWarning
+from submax.bandit.settings import check_options, new_settings
 from submax.bandit.store import Store, open_store
 from submax.client.client import Answer, Call, Client, Operations, Server, bandit_path, understood
 from submax.core.errors import ContextIgnoredWarning, InputError
@@ -173,7 +173,7 @@ class UnopenedBandit(DurableBandit):
 
     def _best(self, declared: Any, policy: Policy[Any]) -> tuple[int, Policy[Any], Model]:
         schema = declared.settings.schema(declared.menu)
-        return declared.published, policy, Model.fresh(schema, policy, declared.settings.seed)
+        return declared.published, policy, Model.fitted(schema, policy, [], declared.settings.seed)
 
 
 def chosen(names: Sequence[str]) -> str:

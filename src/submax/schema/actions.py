@@ -24,9 +24,8 @@ MOST_SLOTS = 64
 MOST_FEATURES = 100
 """Largest number of features of a choice: more than any described catalogue needs."""
 MOST_COLUMNS = 256
-"""Largest number of columns that encode the features of a choice. A number takes one column, a
-category one column per value that several choices share. Every stored policy holds all columns of
-all choices, so their number is limited."""
+"""Largest number of columns that encode the features of a choice: every stored policy holds all
+columns of all choices."""
 EXAMPLE = "{'A': {'price': 3.0, 'genre': 'rock'}, 'B': {'price': 2.5, 'genre': 'jazz'}}"
 STATUS = {"add": "active", "pause": "paused", "resume": "active", "retire": "retired"}
 """The status of a choice after each verb."""
@@ -44,6 +43,19 @@ class Choice(msgspec.Struct, frozen=True):
     name: str
     status: Literal["active", "paused", "retired"] = "active"
     features: Features = {}
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A change of a choice: its ``verb``, and the ``features`` of a choice that is added.
+
+    A choice that is added is ramped up over ``ramp`` decisions; None stands for the default.
+    """
+
+    verb: Literal["add", "pause", "resume", "retire"]
+    choice: str
+    slot: str = ARMS
+    features: Features = {}
+    ramp: int | None = None
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -83,7 +95,7 @@ class Slot(msgspec.Struct, frozen=True):
         return self.names.index(str(name))
 
     def eligible(self, names: object) -> tuple[int, ...]:
-        """The indices of the active choices among these names, or of all if they are None."""
+        """The active choices among these names, or all if they are None, as indices."""
         if names is None:
             return self.active
         if not _is_list(names):
@@ -98,30 +110,31 @@ class Slot(msgspec.Struct, frozen=True):
                 one_of(f"choice{of_slot(self.name)}", str(name)[:80], active)
                 raise InputError(f"the name of a choice must be a text, not {name!r:.60}")
         asked = {known[name] for name in names}
-        found = tuple(index for index in self.active if index in asked)
-        if not found:
+        kept = tuple(index for index in self.active if index in asked)
+        if not kept:
             raise InputError(
                 f"no choice is eligible{of_slot(self.name)}; active: {', '.join(active) or 'none'}",
                 parameter="eligible",
             )
-        return found
+        return kept
 
-    def changed(self, change: "Change") -> "Slot":
+    def changed(self, change: Change) -> "Slot":
         name, choices, verb = change.choice, list(self.choices), change.verb
-        known = next((choice for choice in choices if choice.name == name), None)
+        status = next((choice.status for choice in choices if choice.name == name), None)
         if verb == "add":
-            if known is not None:
-                status = "retired" if known.status == "retired" else "there already"
-                raise ConflictError(f"{name!r} is {status}{of_slot(self.name)}: choose a new name")
+            if status is not None:
+                status_text = "retired" if status == "retired" else "there already"
+                raise ConflictError(
+                    f"{name!r} is {status_text}{of_slot(self.name)}: choose a new name"
+                )
             if len(choices) >= MOST_CHOICES:
                 raise InputError(
                     f"a slot has at most {MOST_CHOICES} choices, retired ones included"
                 )
             choices.append(Choice(name, features=clean_features(name, change.features)))
-            _check_same(self.name, choices)
-            return Slot(self.name, tuple(choices))
+            return Slot(self.name, _alike(self.name, choices))
         index = self.index(name)
-        if known is not None and known.status == "retired":
+        if status == "retired":
             raise ConflictError(
                 f"{name!r} is retired and cannot return: add a choice with another name"
             )
@@ -147,19 +160,6 @@ class NumberRange(msgspec.Struct, frozen=True):
     high: float
 
 
-class Change(msgspec.Struct, frozen=True):
-    """A change of a choice: its ``verb``, and the ``features`` of a choice that is added.
-
-    A choice that is added is ramped up over ``ramp`` decisions; None stands for the default.
-    """
-
-    verb: Literal["add", "pause", "resume", "retire"]
-    choice: str
-    slot: str = ARMS
-    features: Features = {}
-    ramp: int | None = None
-
-
 def of_slot(slot: str) -> str:
     """Return " of 'slot'" for use in messages, or "" for plain arms."""
     return f" of {slot!r}" if slot else ""
@@ -183,23 +183,20 @@ def described(slots: Sequence[Slot], given: object) -> tuple[Slot, ...]:
     choices of a slot in ``given`` must have the same features.
     """
     known = [slot.name for slot in slots]
-    tables = {ARMS: given} if known == [ARMS] else _table(given, "")
+    tables = {ARMS: given} if known == [ARMS] else given
+    if not isinstance(tables, Mapping) or not all(
+        isinstance(table, Mapping) for table in tables.values()
+    ):
+        raise InputError(
+            f"action_features must be a table such as {EXAMPLE}; with slots, a table of slots "
+            f"with such tables, not {short_repr(given)}",
+            parameter="action_features",
+        )
     for name in tables:
         one_of("slot in action_features:", str(name), known)
     return tuple(
-        _described(slot, _table(tables[slot.name], slot.name)) if slot.name in tables else slot
-        for slot in slots
+        _described(slot, tables[slot.name]) if slot.name in tables else slot for slot in slots
     )
-
-
-def _table(given: object, slot: str) -> Mapping[Any, Any]:
-    if not isinstance(given, Mapping):
-        raise InputError(
-            f"the action_features{of_slot(slot)} must be a table such as {EXAMPLE}, not "
-            f"{short_repr(given)}",
-            parameter="action_features",
-        )
-    return given
 
 
 def _described(slot: Slot, table: Mapping[Any, Any]) -> Slot:
@@ -212,12 +209,11 @@ def _described(slot: Slot, table: Mapping[Any, Any]) -> Slot:
             "its features too, since every choice must have the same ones",
             parameter="action_features",
         )
-    choices = tuple(
+    choices = [
         msgspec.structs.replace(one, features=clean_features(one.name, table[one.name]))
         for one in slot.choices
-    )
-    _check_same(slot.name, choices)
-    return Slot(slot.name, choices)
+    ]
+    return Slot(slot.name, _alike(slot.name, choices))
 
 
 def clean_features(choice: str, given: object) -> Features:
@@ -228,45 +224,39 @@ def clean_features(choice: str, given: object) -> Features:
             f"texts such as {{'price': 3.0, 'genre': 'rock'}}, not {short_repr(given)}",
             parameter="features",
         )
-    return {name: _value(choice, name, value) for name, value in given.items()}
+    clean: Features = {}
+    for name, value in given.items():
+        check_name(f"the name of a feature of {choice!r}", name)
+        known = value if isinstance(value, str) else as_number(value)
+        if known is None:
+            raise InputError(
+                f"the feature {name!r} of {choice!r} must be a number from {-LARGEST:g} to "
+                f"{LARGEST:g}, or a text, not {short_repr(value)}",
+                parameter=str(name),
+            )
+        if isinstance(known, str):
+            check_name(f"the feature {name!r} of {choice!r}", known)
+        clean[name] = known
+    return clean
 
 
-def _value(choice: str, name: object, value: object) -> float | str:
-    check_name(f"the name of a feature of {choice!r}", name)
-    if isinstance(value, str):
-        check_name(f"the feature {name!r} of {choice!r}", value)
-        return value
-    number = as_number(value)
-    if number is None:
-        raise InputError(
-            f"the feature {name!r} of {choice!r} must be a number from {-LARGEST:g} to "
-            f"{LARGEST:g}, or a text, not {short_repr(value)}",
-            parameter=str(name),
-        )
-    return number
-
-
-def _check_same(slot: str, choices: Sequence[Choice]) -> None:
-    """Raise an ``InputError`` unless all choices have the same features, of the same kind."""
-    owner = {name: choice for choice in reversed(choices) for name in choice.features}
+def _alike(slot: str, choices: list[Choice]) -> tuple[Choice, ...]:
+    """The choices, if all have the same features, each a number or a text for all of them."""
     width = 0
-    for name, other in owner.items():
-        is_text = isinstance(other.features[name], str)
-        for choice in choices:
-            if name not in choice.features:
-                raise InputError(
-                    f"the choice {choice.name!r}{of_slot(slot)} has no feature {name!r}, and "
-                    f"{other.name!r} has: give every choice every feature, or leave {name!r} out",
-                    parameter=name,
-                )
-            if isinstance(choice.features[name], str) != is_text:
-                raise InputError(
-                    f"the feature {name!r} of {choice.name!r} is {choice.features[name]!r}, and "
-                    f"that of {other.name!r} is {other.features[name]!r}: give numbers to all "
-                    "choices, or texts to all",
-                    parameter=name,
-                )
-        width += len(_shared(one.features[name] for one in choices)) if is_text else 1
+    for name in dict.fromkeys(name for choice in choices for name in choice.features):
+        values = [choice.features.get(name) for choice in choices]
+        kinds = {
+            type(value): f"{value!r} for {choice.name!r}"
+            for choice, value in zip(choices, values, strict=True)
+        }
+        if len(kinds) > 1:
+            raise InputError(
+                f"the feature {name!r} must be a number for all choices{of_slot(slot)}, or a text "
+                f"for all, not {' and '.join(kinds.values())}: give every choice every feature, "
+                f"or leave {name!r} out",
+                parameter=name,
+            )
+        width += len(_shared(values)) if isinstance(values[0], str) else 1
     if width > MOST_COLUMNS:
         raise InputError(
             f"the features of the choices{of_slot(slot)} take {width} numbers, one for each number "
@@ -274,6 +264,7 @@ def _check_same(slot: str, choices: Sequence[Choice]) -> None:
             "possible: leave features out, or use fewer different texts",
             parameter="features",
         )
+    return tuple(choices)
 
 
 def encoded_features(slot: Slot, indices: Sequence[int]) -> tuple[tuple[float, ...], ...]:
@@ -310,7 +301,7 @@ def _shared(values: Iterable[object]) -> list[Any]:
 class ActionSpec(msgspec.Struct, frozen=True):
     """All actions: slots with named choices, and ranges of numbers.
 
-    Plain arms are a menu with a single slot, whose name is ``ARMS``.
+    Plain arms are a single slot, whose name is ``ARMS``.
     """
 
     slots: tuple[Slot, ...]
@@ -318,36 +309,32 @@ class ActionSpec(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, actions: object, features: object = None) -> "ActionSpec":
-        """Return the menu for a list of names, or for a table of slots.
+        """Return the actions for a list of names, or for a table of slots.
 
         A slot is a list of names, or a pair (low, high) for a range of numbers. ``features`` maps
         choices to their features; with named slots, it maps slots to such tables.
         """
+        slots: list[Slot] = []
+        ranges: list[NumberRange] = []
         if isinstance(actions, Mapping):
-            menu = cls._of_slots(actions)
+            if not 0 < len(actions) <= MOST_SLOTS:
+                raise InputError(f"actions must have 1 to {MOST_SLOTS} slots, not {len(actions)}")
+            for name, given in actions.items():
+                check_name("the name of a slot", name)
+                if _is_list(given) and len(given) == 2 and all(map(_is_number, given)):
+                    Box((given[0],), (given[1],))
+                    ranges.append(NumberRange(name, float(given[0]), float(given[1])))
+                else:
+                    slots.append(Slot.of(name, given))
         elif _is_list(actions):
-            menu = cls((Slot.of(ARMS, actions),))
+            slots.append(Slot.of(ARMS, actions))
         else:
             raise InputError(
                 "actions must be a list of names, or a table of slots such as "
                 f"{{'title': ['A', 'B']}}, not {actions!r:.60}",
                 parameter="actions",
             )
-        return menu if features is None else cls(described(menu.slots, features), menu.ranges)
-
-    @classmethod
-    def _of_slots(cls, actions: Mapping[Any, Any]) -> "ActionSpec":
-        if not 0 < len(actions) <= MOST_SLOTS:
-            raise InputError(f"actions must have 1 to {MOST_SLOTS} slots, not {len(actions)}")
-        slots, ranges = [], []
-        for name, given in actions.items():
-            check_name("the name of a slot", name)
-            if _is_list(given) and len(given) == 2 and all(map(_is_number, given)):
-                Box((given[0],), (given[1],))
-                ranges.append(NumberRange(name, float(given[0]), float(given[1])))
-            else:
-                slots.append(Slot.of(name, given))
-        return cls(tuple(slots), tuple(ranges))
+        return cls(tuple(slots) if features is None else described(slots, features), tuple(ranges))
 
     @property
     def plain(self) -> bool:
@@ -364,7 +351,7 @@ class ActionSpec(msgspec.Struct, frozen=True):
 
     @property
     def declaration(self) -> list[str] | dict[str, Any]:
-        """The argument ``actions`` from which ``of`` makes this menu, with every choice active."""
+        """The argument ``actions`` from which ``of`` makes this, with every choice active."""
         if self.plain:
             return self.slots[0].names
         slots = {slot.name: slot.names for slot in self.slots}
@@ -372,7 +359,7 @@ class ActionSpec(msgspec.Struct, frozen=True):
 
     @property
     def features(self) -> dict[str, Any] | None:
-        """The argument ``features`` from which ``of`` makes this menu, with every choice active."""
+        """The argument ``features`` from which ``of`` makes this, with every choice active."""
         found = {
             slot.name: {choice.name: choice.features for choice in slot.choices}
             for slot in self.slots
@@ -382,7 +369,7 @@ class ActionSpec(msgspec.Struct, frozen=True):
 
     @property
     def revived(self) -> "ActionSpec":
-        """The same menu with every choice active."""
+        """The same actions with every choice active."""
         slots = tuple(
             Slot(slot.name, tuple(Choice(one.name, features=one.features) for one in slot.choices))
             for slot in self.slots

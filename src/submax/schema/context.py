@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -22,6 +22,11 @@ MOST_FIELDS = 1000
 """Largest number of fields of a context."""
 LARGEST = 1e30
 """Largest absolute value of a number, far enough from the limit of float32 to compute with it."""
+OTHER = ""
+"""The value of a category that is missing although it was not declared as optional: fields that are
+added to a running bandit have it in all rows before."""
+LONGEST_CATEGORY = 200
+"""Characters of a category that was not declared: it is stored with each decision."""
 
 Real = TypeVar("Real", bound=np.floating[Any])
 Value = float | str
@@ -40,12 +45,12 @@ def as_number(value: object) -> float | None:
 class Number(msgspec.Struct, frozen=True, tag="number"):
     """A field whose value is a number. If the value is missing, the ``default`` is used.
 
-    Without a default, a missing value is an error. ``check`` raises an ``InputError`` for a wrong
-    declaration, and ``clean`` for a wrong value. The encoding has ``width`` columns, and ``code``
-    is the number of a value there.
+    Without a default, a missing value is an error. ``check`` refuses a wrong declaration, and
+    ``clean`` a wrong value. The encoding has ``width`` columns, and ``code`` is the number there.
     """
 
     default: float | None = None
+    width = 1
 
     def check(self, name: str) -> None:
         if self.default is not None:
@@ -61,63 +66,48 @@ class Number(msgspec.Struct, frozen=True, tag="number"):
             )
         return number
 
-    @property
-    def width(self) -> int:
-        return 1
-
     def code(self, value: Value) -> float:
         return float(value)
-
-
-OTHER = ""
-"""The value of a category that is missing although it was not declared as optional: fields that are
-added to a running bandit have it in all rows before."""
-LONGEST_CATEGORY = 200
-"""Characters of a category that was not declared: it is stored with each decision."""
-Unknown = Literal["other", "refuse"]
 
 
 class Category(msgspec.Struct, frozen=True, tag="category"):
     """A field with one of ``values``. A missing or unknown value is replaced by the ``default``.
 
-    Without a default, a missing value is an error. An ``unknown`` value is kept and encoded as none
-    of the values ("other"), so it is learned from as soon as it is declared, or it is an error
-    ("refuse").
+    Without a default, a missing value is an error. An unknown one is kept and encoded as none of
+    the values, so it is learned from as soon as it is declared.
     """
 
     values: tuple[str, ...]
     default: str | None = None
-    unknown: Unknown = "other"
 
     def check(self, name: str) -> None:
         values = self.values
         if not isinstance(values, (list, tuple)) or not 0 < len(values) <= MOST_CATEGORIES:
             raise InputError(
                 f"the categories of {name!r} must be a list of 1 to {MOST_CATEGORIES} names, "
-                f"not {short_repr(self.values)}",
+                f"not {short_repr(values)}",
                 parameter=name,
             )
-        for value in self.values:
+        for value in values:
             check_name(f"a category of {name!r}", value)
-        if len(set(self.values)) < len(self.values):
+        if len(set(values)) < len(values):
             raise InputError(
                 f"a category of {name!r} is repeated: give every category once", parameter=name
             )
-        if self.default is not None and self.default not in (*self.values, OTHER):
+        if self.default is not None and self.default not in (*values, OTHER):
             raise InputError(
                 f"the default of {name!r} must be one of its categories, not {self.default!r}",
                 parameter=name,
             )
-        one_of(f"unknown of context {name!r}:", str(self.unknown), get_args(Unknown))
 
     def clean(self, name: str, value: object) -> Value:
-        if isinstance(value, str) and value in self.values:
+        is_text = isinstance(value, str)
+        if is_text and value in self.values:
             # A numpy string becomes a plain one, which can be serialized.
             return str(value)
         if self.default:
             return self.default
-        known = isinstance(value, str) and 0 < len(value) <= LONGEST_CATEGORY
-        if self.unknown == "other" and known and str(value).isprintable():
+        if is_text and 0 < len(str(value)) <= LONGEST_CATEGORY and str(value).isprintable():
             return str(value)
         raise InputError(
             f"context {name!r} must be one of {', '.join(self.values)[:200]}, not {value!r:.60}",
@@ -177,7 +167,7 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     def numeric(self) -> list[bool]:
         """For each column, whether it is a number and not a category."""
         found = [isinstance(field, Number) for field in self.fields for _ in range(field.width)]
-        return [found[place] for place in self._order] if self.added else found
+        return [found[place] for place in self._order]
 
     @cached_property
     def _is_plain(self) -> bool:
@@ -187,16 +177,14 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     @cached_property
     def _order(self) -> list[int]:
         """For each column of the encoding, its place if columns were in the order of the fields."""
-        places = [
+        columns = [
             (number, index)
             for number, field in enumerate(self.fields)
             for index in range(field.width)
         ]
-        place_of = {place: number for number, place in enumerate(places)}
         added = set(self.added)
-        return [place_of[place] for place in places if place not in added] + [
-            place_of[place] for place in self.added
-        ]
+        place_of = {column: place for place, column in enumerate(columns)}
+        return [place_of[one] for one in (*(c for c in columns if c not in added), *self.added)]
 
     @property
     def table(self) -> dict[str, Field]:
@@ -212,26 +200,19 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         fields, added = [], list(self.added)
         for number, (name, field) in enumerate(self.table.items()):
             now = after.pop(name, None)
-            if type(now) is not type(field):
+            gone = isinstance(now, Category) and {*getattr(field, "values", ())} - {*now.values}
+            if type(now) is not type(field) or gone:
                 raise InputError(
-                    f"the context field {name!r} was declared as a {_kind(field)}, and would be "
-                    f"{_kind(now) if now else 'removed'}: fields and categories can only be added",
+                    f"the context field {name!r} was declared as {_in_words(field)}, and would be "
+                    f"{_in_words(now)}: fields and categories can only be added",
                     parameter="context",
                 )
             if isinstance(now, Category) and isinstance(field, Category):
-                gone = [value for value in field.values if value not in now.values]
-                if gone:
-                    raise InputError(
-                        f"the category {gone[0]!r} of {name!r} cannot be removed: give all "
-                        "categories, and new ones after them",
-                        parameter="context",
-                    )
                 new = [value for value in now.values if value not in field.values]
                 added += [(number, len(field.values) + place) for place in range(len(new))]
-                now = msgspec.structs.replace(now, values=(*field.values, *new))
-                if now.default is None and field.default == OTHER:
-                    now = msgspec.structs.replace(now, default=OTHER)
-            elif isinstance(now, Number) and now.default is None:
+                kept = now.default is None and field.default == OTHER
+                now = Category((*field.values, *new), OTHER if kept else now.default)
+            elif now is None or now.default is None:
                 now = field
             fields.append(now)
         for field in after.values():
@@ -244,15 +225,11 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
     def stored(self, context: Mapping[str, Value]) -> list[Value]:
         """Return the values of a context that was clean when it was stored."""
-        defaults = self.with_missing([])
-        return [
-            context.get(name, default) for name, default in zip(self.names, defaults, strict=True)
-        ]
+        return [context.get(name, _default(field)) for name, field in self.table.items()]
 
     def with_missing(self, values: Sequence[Value]) -> list[Value]:
         """Return the values of an earlier decision, with defaults for fields that were added."""
-        later = self.fields[len(values) :]
-        return [*values, *map(_default, later)]
+        return [*values, *map(_default, self.fields[len(values) :])]
 
     def widened(self, encoded: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return contexts that were encoded earlier, with the columns that were added since."""
@@ -313,11 +290,8 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
     def _missing(self, context: Mapping[Any, Any]) -> list[str]:
         """The names of fields that have neither a value nor a default."""
-        return [
-            name
-            for name, field in zip(self.names, self.fields, strict=True)
-            if field.default is None and context.get(name) is None
-        ]
+        fields = self.table.items()
+        return [name for name, one in fields if one.default is None and context.get(name) is None]
 
     def _value(self, name: str, field: Field, context: Mapping[str, Any]) -> Value:
         value = context.get(name)
@@ -372,8 +346,10 @@ def _default(field: Field) -> Value:
     return OTHER if isinstance(field, Category) else 0.0
 
 
-def _kind(field: Field) -> str:
-    return "number" if isinstance(field, Number) else "category"
+def _in_words(field: Field | None) -> str:
+    if field is None:
+        return "removed"
+    return short_repr(list(field.values)) if isinstance(field, Category) else "a number"
 
 
 def _few(names: Sequence[object]) -> str:
@@ -383,36 +359,30 @@ def _few(names: Sequence[object]) -> str:
 
 
 def _field(name: str, given: object) -> Field:
+    """A field as it is declared in Python, or by a table as in TOML and over HTTP."""
     if isinstance(given, (Number, Category)):
         return given
     if given in (float, int, bool, "number", "float"):
         return Number()
-    if isinstance(given, (list, tuple)):
-        if given and all(as_number(one) is not None for one in given):
-            raise InputError(
-                f"context {name!r} must be a list of names, not {given!r:.60}: for numbers "
-                "write float (over HTTP and in TOML 'number')",
-                parameter=name,
-            )
+    if isinstance(given, (list, tuple)) and not (given and all(map(_is_number, given))):
         return Category(tuple(given))
-    if isinstance(given, Mapping):
-        return _from_table(name, given)
-    raise InputError(
-        f"context {name!r} must be float, a list of categories, or a table with 'values' or "
-        f"'default', not {given!r:.60}",
-        parameter=name,
-    )
-
-
-def _from_table(name: str, table: Mapping[Any, Any]) -> Field:
-    """Return a field declared by a table, as in TOML and over HTTP."""
-    wanted: type[Field] = Category if "values" in table else Number
-    plain = {key: value for key, value in table.items() if key != "type"}
-    if table.get("type", wanted.__name__.lower()) != wanted.__name__.lower():
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"context {name!r} must be float (over HTTP and in TOML 'number'), a list of names, or "
+            f"a table with 'values' or 'default', not {given!r:.60}",
+            parameter=name,
+        )
+    wanted: type[Field] = Category if "values" in given else Number
+    tag = wanted.__name__.lower()
+    if given.get("type", tag) != tag:
         raise InputError(f"context {name!r}: only a category has 'values'", parameter=name)
-    for key in plain:
-        one_of(f"key of context {name!r}:", str(key), wanted.__struct_fields__)
+    for key in given:
+        one_of(f"key of context {name!r}:", str(key), ("type", *wanted.__struct_fields__))
     try:
-        return msgspec.convert({"type": wanted.__name__.lower(), **plain}, known_type(wanted))
+        return msgspec.convert({**given, "type": tag}, known_type(wanted))
     except msgspec.ValidationError as error:
         raise InputError(f"context {name!r}: {error}", parameter=name) from error
+
+
+def _is_number(value: object) -> bool:
+    return as_number(value) is not None

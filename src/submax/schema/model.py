@@ -1,4 +1,4 @@
-"""The model of a fitted version: the state of a policy, and the choices it was fitted for."""
+"""The model of a fitted version: the state of a policy, and what it was fitted to."""
 
 import hashlib
 from collections.abc import Iterable
@@ -12,29 +12,46 @@ from submax.core.policy import Policy
 from submax.core.problem import Feedback, Problem
 from submax.core.serialization import modules_of, read_state, serializable, state_bytes
 from submax.schema.actions import ChoiceIndices
-from submax.schema.rows import Columns, Standardization
+from submax.schema.rows import Columns, ContextMoments, Standardization
 from submax.schema.schema import Schema
 
 EXPECTED = 100
 """Number of decisions until the next version if it is unknown: the default of ``refit_rows``."""
+ROWS_KEPT = 100_000
+"""Rows kept to fit a policy again when actions are added or removed, or numbers standardized. A
+policy that trains a model on all rows, such as a network, is given these: training on more takes
+minutes, and hardly changes a decision."""
+NUMBERS_KEPT = 2**24
+"""Numbers in the contexts of these rows (64 MB): with more than 167 in a context, fewer rows."""
+FARTHEST_MEAN, WIDEST_RATIO = 1.0, 2.0
+"""How far means of contexts, in deviations, and deviations, as a ratio, may be from those of the
+last full fit. Policies hardly notice less, and a full fit costs as much as many updates."""
+
+
+def most_rows(width: int) -> int:
+    """How many rows are kept if an encoded context has ``width`` numbers."""
+    return min(ROWS_KEPT, NUMBERS_KEPT // max(1, width))
 
 
 @serializable("model")
 class Model(NamedTuple):
-    """The state of a policy for the choices ``active``, and the standardization of its contexts."""
+    """The state of a policy for the choices ``active``, and the standardization of its contexts.
+
+    It was learned from so many ``rows``, of which ``fitted_rows`` were given to the last full fit;
+    ``moments`` are those of the contexts of all of them. All functions are pure: the same rows and
+    seed give the same model, in any process.
+    """
 
     active: ChoiceIndices
     standardization: Standardization
     state: Any
+    rows: int
+    fitted_rows: int
+    moments: ContextMoments
 
     @property
     def width(self) -> int:
         return len(self.standardization.mean)
-
-    @classmethod
-    def fresh(cls, schema: Schema, policy: Policy[Any], seed: int) -> "Model":
-        """Return the model before any data."""
-        return cls.fitted(schema, policy, [], seed)
 
     @classmethod
     def fitted(
@@ -43,47 +60,73 @@ class Model(NamedTuple):
         policy: Policy[Any],
         parts: Iterable[Columns],
         seed: int,
-        decisions: int = EXPECTED,
+        ahead: int = EXPECTED,
+        rows: int | None = None,
     ) -> "Model":
         """Return a model that is fitted to the parts; rows with inactive choices are left out.
 
-        ``decisions`` is the number of decisions until the next update. The result depends only on
-        the arguments. A policy that trains models is given all rows at once, any other policy one
-        part after the other. The parts are iterated over several times.
+        ``ahead`` is the expected number of decisions until the next update, and ``rows`` the number
+        of all rows so far if the parts are only the last of them. A policy that trains models is
+        given all rows at once, any other policy one part after the other. The parts are iterated
+        over several times.
         """
         active, problem = schema.menu.active, schema.problem
         if policy.traits.trains_models:
             all_parts = list(parts)
             parts = [Columns.joined(all_parts)] if all_parts else []
-        rng = np.random.default_rng([seed, sum(len(part.reward) for part in parts)])
+        count = sum(len(part.reward) for part in parts)
+        rng = np.random.default_rng([seed, count])
         state = policy.init(problem, 1, rng)
-        standardization = Standardization.of(parts, schema.context.numeric)
+        moments = ContextMoments.empty(schema.context.width).after(parts)
+        standardization = moments.standardization(schema.context.numeric)
         for part in parts:
             feedback = _feedback(part, active, standardization, problem)
             if feedback.reward.size:
                 state = policy.update(state, feedback, rng)
-        return cls(active, standardization, policy.record(state, upcoming=decisions))
+        count = count if rows is None else rows
+        state = policy.record(state, upcoming=ahead)
+        return cls(active, standardization, state, count, count, moments)
 
     def updated(
         self,
         schema: Schema,
         policy: Policy[Any],
-        rows: Columns,
-        rng: np.random.Generator,
-        decisions: int,
+        parts: Iterable[Columns],
+        seed: int,
+        ahead: int,
     ) -> "Model":
         """Return the model after more rows, with the same choices and standardization.
 
-        ``decisions`` is the expected number of decisions until the next update. A policy assumes by
-        itself that it equals the number of these rows, so another number is recorded.
+        The parts are iterated over several times. A policy assumes by itself that as many decisions
+        follow as it got rows; another number, ``ahead``, is recorded.
         """
-        feedback = _feedback(rows, self.active, self.standardization, schema.problem)
-        if not feedback.reward.size:
-            return self
-        state = policy.update(self.state, feedback, rng)
-        if decisions != feedback.reward.size:
-            state = policy.record(state, upcoming=decisions)
-        return self._replace(state=state)
+        state, rows = self.state, self.rows + sum(len(part.reward) for part in parts)
+        rng = np.random.default_rng([seed, rows])
+        for part in parts:
+            feedback = _feedback(part, self.active, self.standardization, schema.problem)
+            if feedback.reward.size:
+                state = policy.update(state, feedback, rng)
+                if ahead != feedback.reward.size:
+                    state = policy.record(state, upcoming=ahead)
+        return self._replace(state=state, rows=rows, moments=self.moments.after(parts))
+
+    def must_fit(self, schema: Schema, rows: int) -> bool:
+        """Whether a model of ``rows`` rows must be fitted from scratch, and not updated.
+
+        The active choices or the columns of the context have changed; or the rows have doubled
+        since the last fit and numbers of the context are no longer standardized by it: a mean is a
+        deviation away from 0, or a deviation is twice or half as large as it was.
+        """
+        if self.active != schema.menu.active or self.width != schema.context.width:
+            return True
+        numeric = schema.context.numeric
+        if not 2 * self.fitted_rows <= rows <= most_rows(self.width) or not any(numeric):
+            return False
+        known, now = self.standardization, self.moments.standardization(numeric)
+        moved = abs(now.mean - known.mean) > FARTHEST_MEAN * known.scale
+        ratio = now.scale / known.scale
+        stretched = (ratio > WIDEST_RATIO) | (ratio < 1 / WIDEST_RATIO)
+        return not self.fitted_rows or bool((moved | stretched).any())
 
     def to_bytes(self) -> bytes:
         return state_bytes(self, {})

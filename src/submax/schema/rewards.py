@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -62,11 +62,7 @@ def rewards_of(rewards: object) -> dict[str, Any]:
 
 
 NAMED, SLOTS = "named", "slots"
-PartCombination = Literal["sum", "max", "first"]
-WORDS = {
-    NAMED: ("kind", "weights", "combination", "each"),
-    SLOTS: ("kind", "combination", "each"),
-}
+WORDS = {NAMED: ("kind", "weights", "each"), SLOTS: ("kind", "each")}
 """The words of a declaration of rewards with parts, by its kind."""
 MAX_PARTS = 50
 """The most names: each is a column of every export."""
@@ -78,14 +74,13 @@ UNKNOWN_NAME = "unknown-reward-name"
 
 
 class RewardParts(msgspec.Struct, frozen=True):
-    """How the parts of a reward become the one reward that is learned from.
+    """The parts of a reward, and how they become the one reward that is learned from.
 
-    ``weights`` has a number for each part, ``each`` is the scale of every part. With the
-    ``combination`` "sum" the reward is Σ weight × part, and a part that did not come counts as 0;
-    with "max" it is the largest weight × part that came; with "first" that of the first name, in
-    the declared order, that came. ``kind`` is "named", or "slots" if the parts are those of slots.
+    ``weights`` has a number for each part, ``each`` is the scale of every part. The reward is
+    Σ weight × part, and a part that did not come counts as 0. ``kind`` is "named", or "slots" if
+    the parts are those of slots.
 
-    >>> parts = RewardParts("named", {"click": 1.0, "purchase": 20.0}, "sum", {"kind": "binary"})
+    >>> parts = RewardParts("named", {"click": 1.0, "purchase": 20.0}, {"kind": "binary"})
     >>> parts.combined({"purchase": 1.0})
     20.0
     >>> parts.scale.bounds
@@ -94,7 +89,6 @@ class RewardParts(msgspec.Struct, frozen=True):
 
     kind: str
     weights: dict[str, float]
-    combination: PartCombination
     each: dict[str, Any]
 
     @classmethod
@@ -103,7 +97,7 @@ class RewardParts(msgspec.Struct, frozen=True):
         if rewards["kind"] not in WORDS:
             return None
         weights = rewards.get("weights") or dict.fromkeys(slots, 1.0)
-        return cls(rewards["kind"], dict(weights), rewards["combination"], rewards["each"])
+        return cls(rewards["kind"], dict(weights), rewards["each"])
 
     @property
     def names(self) -> list[str]:
@@ -125,41 +119,36 @@ class RewardParts(msgspec.Struct, frozen=True):
             return Binary()
         if len(possible) > 1:
             return Discrete(tuple(possible))
-        low, high = self._bounds()
+        ends = [_weighted(weight, _ends(self.each_scale)) for weight in self.weights.values()]
+        low, high = sum(min(*one, 0.0) for one in ends), sum(max(*one, 0.0) for one in ends)
         return Continuous(
             low=None if math.isinf(low) else low, high=None if math.isinf(high) else high
         )
 
     def combined(self, parts: Mapping[str, float]) -> float:
-        """The reward of a decision for which these parts came, at least one."""
-        if self.combination == "sum":
-            # In the declared order, so the sum is one of the levels to the last bit.
-            came = ((weight, parts[name]) for name, weight in self.weights.items() if name in parts)
-            return float(sum(weight * value for weight, value in came))
-        if self.combination == "max":
-            return max(self.weights[name] * value for name, value in parts.items())
-        first = next(name for name in self.weights if name in parts)
-        return self.weights[first] * parts[first]
-
-    def is_complete(self, parts: Mapping[str, float]) -> bool:
-        return len(parts) == len(self.weights)
+        """The reward of a decision for which these parts came."""
+        # In the declared order, so the sum is one of the levels to the last bit.
+        came = (weight * parts[name] for name, weight in self.weights.items() if name in parts)
+        return float(sum(came))
 
     def given(self, value: object, name: object) -> dict[str, Any]:
         """The parts that a caller gave: a value with a name, a table, or a list for all slots."""
         word = "slot" if self.kind == SLOTS else "name"
+        is_list = self.kind == SLOTS and isinstance(value, (list, tuple, np.ndarray))
+        listed: Any = value if is_list else None
+        table: Mapping[Any, Any]
         if name is not None:
-            table: Mapping[Any, Any] = {name: value}
+            table = {name: value}
         elif isinstance(value, Mapping) and value:
             table = value
-        elif self.kind == SLOTS and isinstance(value, (list, tuple, np.ndarray)):
-            table = self._listed(list(value))
+        elif listed is not None and len(listed) == len(self.weights):
+            table = dict(zip(self.weights, listed, strict=True))
         else:
-            example = f"{word}={self.names[0]!r}"
             raise InputError(
                 f"the reward {short_repr(value)} was given without a {word}, but this "
-                f"bandit has a reward for each of {', '.join(self.names)}: give {example}, "
-                "or a table",
-                code=UNKNOWN_NAME,
+                f"bandit has a reward for each of {', '.join(self.names)}: give "
+                f"{word}={self.names[0]!r}, or a table",
+                code=UNKNOWN_NAME if listed is None else "invalid-input",
             )
         for one in table:
             if not isinstance(one, str) or one not in self.weights:
@@ -170,31 +159,12 @@ class RewardParts(msgspec.Struct, frozen=True):
                 )
         return dict(table)
 
-    def _listed(self, values: Sequence[object]) -> dict[str, object]:
-        if len(values) != len(self.weights):
-            raise InputError(
-                f"{len(values)} rewards were given, but this bandit has {len(self.weights)} "
-                f"slots, {', '.join(self.names)}: give a reward for each of them, or a table"
-            )
-        return dict(zip(self.weights, values, strict=True))
-
-    def _bounds(self) -> tuple[float, float]:
-        """The lowest and the highest combined reward; infinite if unknown."""
-        ends = [_weighted(weight, _ends(self.each_scale)) for weight in self.weights.values()]
-        if self.combination == "sum":
-            return sum(min(*one, 0.0) for one in ends), sum(max(*one, 0.0) for one in ends)
-        return min(min(one) for one in ends), max(max(one) for one in ends)
-
     def _possible(self) -> set[float]:
         """All combined rewards, if they are known and not too many; else none."""
         scale = self.each_scale
         values = (0.0, 1.0) if isinstance(scale, Binary) else getattr(scale, "values", ())
-        weights = self.weights.values()
-        if self.combination != "sum":
-            found = {weight * value for weight in weights for value in values}
-            return found if len(found) <= MAX_LEVELS else set()
         found = {0.0} if values else set()
-        for weight in weights:
+        for weight in self.weights.values():
             found = {before + weight * value for before in found for value in (0.0, *values)}
             if len(found) > MAX_LEVELS:
                 return set()
@@ -212,31 +182,20 @@ def declared_rewards(rewards: object) -> dict[str, Any]:
         return rewards_of(rewards)
     table: Mapping[str, Any] = rewards
     if "kind" not in rewards:
-        _refuse_scale_without_kind(rewards)
+        if not rewards or any(word in SCALE_PARAMETERS for word in rewards):
+            raise InputError(
+                f"the table rewards has no 'kind': give one of {', '.join([*SCALES, *WORDS])}, or "
+                "a table of names and weights such as {'click': 1, 'purchase': 20}"
+            )
         table = {"kind": NAMED, "weights": rewards}
-    if table["kind"] not in WORDS:
-        one_of("kind of rewards", str(table["kind"]), [*SCALES, *WORDS])
-        return rewards_of(table)
     kind = str(table["kind"])
+    if kind not in WORDS:
+        one_of("kind of rewards", kind, [*SCALES, *WORDS])
+        return rewards_of(table)
     for word in table:
         one_of(f"key of rewards {kind!r}:", str(word), WORDS[kind])
-    combination = str(table.get("combination", "sum"))
-    one_of("combination", combination, get_args(PartCombination))
-    checked: dict[str, Any] = {
-        "kind": kind,
-        "combination": combination,
-        "each": rewards_of(table.get("each", "binary")),
-    }
+    checked: dict[str, Any] = {"kind": kind, "each": rewards_of(table.get("each", "binary"))}
     return {**checked, "weights": _weights(table.get("weights"))} if kind == NAMED else checked
-
-
-def _refuse_scale_without_kind(rewards: Mapping[Any, Any]) -> None:
-    known = [word for word in rewards if word in SCALE_PARAMETERS]
-    if known or not rewards:
-        raise InputError(
-            f"the table rewards has no 'kind': give one of {', '.join([*SCALES, *WORDS])}, or a "
-            "table of names and weights such as {'click': 1, 'purchase': 20}"
-        )
 
 
 def _weights(given: object) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,8 @@ class Columns(NamedTuple):
 
     @classmethod
     def empty(cls, width: int, slots: int) -> "Columns":
-        return cls(
-            np.zeros((0, width), dtype=np.float32),
-            np.zeros((0, slots)),
-            np.zeros(0),
-            np.zeros(0),
-        )
+        context = np.zeros((0, width), dtype=np.float32)
+        return cls(context, np.zeros((0, slots)), np.zeros(0), np.zeros(0))
 
     @classmethod
     def joined(cls, parts: "Sequence[Columns]") -> "Columns":
@@ -56,13 +52,8 @@ class Columns(NamedTuple):
         return unknown if self.slot_reward is None else self.slot_reward
 
     def rows(self, which: slice) -> "Columns":
-        return Columns(
-            self.context[which],
-            self.action[which],
-            self.reward[which],
-            self.log_prob[which],
-            None if self.slot_reward is None else self.slot_reward[which],
-        )
+        columns: Any = (None if column is None else column[which] for column in self)
+        return Columns(*columns)
 
     @property
     def hash(self) -> str:
@@ -86,21 +77,8 @@ class Standardization(NamedTuple):
     @classmethod
     def of(cls, parts: Iterable[Columns], numeric: Sequence[bool]) -> "Standardization":
         """Return the standardization by mean and standard deviation of the training rows."""
-        which: Booleans = np.array(numeric, dtype=bool)
-        count = sum(len(part.reward) for part in parts)
-        if count == 0 or not which.any():
-            return cls(np.zeros(len(which)), np.ones(len(which)))
-        mean = np.sum([part.context.sum(axis=0, dtype=np.float64) for part in parts], axis=0)
-        mean = np.where(which, mean / count, 0.0)
-        square = np.sum([((part.context - mean) ** 2).sum(axis=0) for part in parts], axis=0)
-        return cls.by_moments(mean, np.sqrt(square / count), which)
-
-    @classmethod
-    def by_moments(cls, mean: Floats, deviation: Floats, which: Booleans) -> "Standardization":
-        """Return the standardization of the columns ``which``, by mean and standard deviation."""
-        # Contexts are float32: a smaller deviation is a rounding error.
-        varies = which & (deviation > 1e-7 * np.abs(mean))
-        return cls(np.where(which, mean, 0.0), np.where(varies, deviation, 1.0))
+        moments = ContextMoments.empty(len(numeric))
+        return moments.after(parts if any(numeric) else ()).standardization(numeric)
 
     def apply(self, context: Floats) -> Floats:
         """Return standardized contexts, ``[..., D]``.
@@ -146,6 +124,9 @@ class ContextMoments(NamedTuple):
         return ContextMoments(count, mean, square)
 
     def standardization(self, numeric: Sequence[bool]) -> Standardization:
-        """Return the standardization of the ``numeric`` columns by these moments."""
+        """Return the standardization of the ``numeric`` columns, by mean and standard deviation."""
+        which: Booleans = np.array(numeric, dtype=bool)
         deviation = np.sqrt(self.square / max(self.rows, 1))
-        return Standardization.by_moments(self.mean, deviation, np.array(numeric, dtype=bool))
+        # Contexts are float32: a smaller deviation is a rounding error.
+        varies = which & (deviation > 1e-7 * np.abs(self.mean))
+        return Standardization(np.where(which, self.mean, 0.0), np.where(varies, deviation, 1.0))

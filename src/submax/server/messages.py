@@ -19,7 +19,6 @@ from submax.bandit.guard_rails import LONGEST_RAMP, GuardRails
 from submax.bandit.reading import ListedDecision
 from submax.bandit.settings import (
     DECLARED_TYPES,
-    MEMORY_ONLY,
     SETTING_TYPES,
     ChoiceFeatures,
     Name,
@@ -111,7 +110,7 @@ Activate = _body(
 
 def _optional(types: Mapping[str, Any], *left_out: str) -> list[tuple[str, Any, Any]]:
     """Fields that may all be left out or be null."""
-    shown = {word: hint for word, hint in types.items() if word not in (*left_out, *MEMORY_ONLY)}
+    shown = {word: hint for word, hint in types.items() if word not in left_out}
     return [(word, hint | None | UnsetType, UNSET) for word, hint in shown.items()]
 
 
@@ -208,8 +207,6 @@ KeyMade = _answer(
 SignedIn = _answer(
     "SignedIn", "The name and the scopes of the key of a session.", name=str, scopes=list[str]
 )
-NOT_SHOWN = ("context", *MEMORY_ONLY)
-"""Settings that a description of a bandit has in another form, or that it cannot have."""
 
 
 class ChoiceDetails(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -232,7 +229,7 @@ BanditDetails = _answer(
     name=str,
     actions=dict[str, list[ChoiceDetails | float]],
     context=dict[str, Any],
-    **{name: hint for name, hint in SETTING_TYPES.items() if name not in NOT_SHOWN},
+    **{name: hint for name, hint in SETTING_TYPES.items() if name != "context"},
     context_ignored=bool,
     version=int,
     held=bool,
@@ -261,7 +258,7 @@ def bandit_details(bandit: DurableBandit) -> Any:
             else {"type": "category", "values": list(field.values), "default": field.default}
             for name, field in zip(settings.context.names, settings.context.fields, strict=True)
         },
-        **{name: getattr(settings, name) for name in SETTING_TYPES if name not in NOT_SHOWN},
+        **{name: getattr(settings, name) for name in SETTING_TYPES if name != "context"},
         context_ignored=bool(settings.context.width) and not bandit.policy.traits.uses_context,
         version=bandit.version,
         held=bandit.held,

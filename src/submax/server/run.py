@@ -24,8 +24,8 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
 from submax.bandit import declaring
-from submax.bandit.declaration import new_settings
 from submax.bandit.durable import default_name, is_new_file
+from submax.bandit.settings import new_settings
 from submax.bandit.store import open_store
 from submax.core.checks import positive
 from submax.core.errors import InputError

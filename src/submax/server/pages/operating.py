@@ -8,7 +8,7 @@ import msgspec
 from submax.bandit.arms import Tally
 from submax.bandit.durable import BelievedAction, DurableBandit
 from submax.bandit.reading import FoundDecision
-from submax.bandit.settings import ABOUT, FIXED, MEMORY_ONLY, SETTING_TYPES, Settings
+from submax.bandit.settings import ABOUT, FIXED, SETTING_TYPES, Settings
 from submax.core.errors import InputError
 from submax.schema.context import Category
 from submax.server.pages.comparing import alerts, lift_of, own_totals, unit_of
@@ -154,7 +154,7 @@ def settings_page(bandit: DurableBandit) -> Shown:
         # The arms to choose a baseline from; none if the action has several parts.
         arms=arms if len(arms) <= MOST_OPTIONS else [],
         plain=bandit.menu.plain,
-        fixed={name: table[name] for name in FIXED if name not in (*MEMORY_ONLY, "reward_wait")},
+        fixed={name: table[name] for name in FIXED if name != "reward_wait"},
         settings=table,
         deciding=bandit.version,
         held=bandit.held,
