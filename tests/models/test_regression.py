@@ -49,6 +49,7 @@ from submax.models.regression.features import (
     chosen_landmarks,
     new_map,
     standardization,
+    standardized,
 )
 from submax.models.regression.slot_belief import SlotBelief, SlotMap, SlotSettings
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
@@ -76,34 +77,21 @@ def wavy_rows(count, seed, frequency=3.0, width=1):
 
 
 def chosen(rows, settings=TWO_ACTIONS, seed=0):
-    return best_map(rows, 0.0, None, settings, np.random.default_rng(seed))
-
-
-def test_the_evidence_is_that_of_the_posterior_under_the_chosen_map(seed):
-    rows = wavy_rows(120, seed)
-    found = chosen(rows)
-    structure = TWO_ACTIONS.prior_structure(found.feature_map.groups)
-    sums = sums_of(rows, found.feature_map, 2)
-    posterior = Posterior.of(sums, structure, found.posterior.prior, 0.0)
-    assert found.posterior.log_evidence == pytest.approx(posterior.log_evidence)
-    np.testing.assert_allclose(found.posterior.coefficients, posterior.coefficients)
+    return best_map(rows, 0.0, None, settings, np.random.default_rng(seed))[0]
 
 
 def test_a_fast_wave_has_short_kernels_and_a_slow_one_long_ones(seed):
-    assert chosen(wavy_rows(300, seed, frequency=6.0)).feature_map.length == min(LENGTHS)
+    assert chosen(wavy_rows(300, seed, frequency=6.0)).length == min(LENGTHS)
     # A slow wave had the longest kernels in 91 of 100 samples: in 12 of them hardly ever in fewer
     # than 7, with a probability of 1e-5.
     slow = [chosen(wavy_rows(300, (seed, number), frequency=0.8)) for number in range(12)]
-    assert sum(one.feature_map.length == max(LENGTHS) for one in slow) >= 7
+    assert sum(one.length == max(LENGTHS) for one in slow) >= 7
 
 
-def test_with_few_rows_kernels_have_the_usual_length(seed):
-    assert chosen(wavy_rows(FEWEST_ROWS - 1, seed)).feature_map.length == USUAL_LENGTH
-
-
-def test_a_number_that_decides_the_reward_is_more_relevant(seed):
-    found = chosen(wavy_rows(500, seed, width=3)).feature_map
-    assert found.reach[0] > 1.5 * found.reach[1:].max()
+def test_a_number_that_decides_the_reward_is_more_relevant_and_few_rows_have_the_usual_length(seed):
+    found = chosen(wavy_rows(500, seed, width=3)).reach
+    assert found[0] > 1.5 * found[1:].max()
+    assert chosen(wavy_rows(FEWEST_ROWS - 1, seed)).length == USUAL_LENGTH
 
 
 SETTINGS = BeliefSettings(actions=3, features=12, rows=100, draws=8, width=1.0, discount=1.0)
@@ -161,38 +149,24 @@ def test_the_mean_and_the_draws_are_those_of_the_posterior(seed):
     rows = some_rows(300, seed)
     settings = BeliefSettings(3, 12, 100, 4000, 0.5, 1.0)
     belief = learned(rows, settings, seed, 300)
-    posterior = Posterior.of(
-        belief.sums,
-        settings.prior_structure(belief.feature_map.groups),
-        belief.prior,
-        belief.centre,
-    )
+    structure = settings.prior_structure(belief.feature_map.groups)
+    posterior = Posterior.of(belief.sums, structure, belief.prior, belief.centre)
     asked = rows.context[:5]
     features = belief.feature_map.rows(asked)
     expected = features @ posterior.coefficients.T + belief.centre
     np.testing.assert_allclose(belief.mean(belief.feature_map.raw(asked)), expected, rtol=1e-6)
-    drawn = belief.drawn(asked)
-    variance = 0.25 * variance_of(posterior, features)
+    # Relative to their mean over the actions.
+    drawn, expected = belief.contrasts(asked), expected - expected.mean(axis=1, keepdims=True)
+    variance = 0.25 * variance_of(posterior, features, np.eye(3) - 1 / 3)
     assert np.all(np.abs(drawn.mean(axis=1) - expected) < 7 * np.sqrt(variance / 4000))
     np.testing.assert_allclose(drawn.var(axis=1), variance, rtol=7 * (2 / 4000) ** 0.5)
-
-
-def test_it_learns_what_is_not_linear(seed):
-    rows, new = some_rows(2000, seed), some_rows(500, seed + 1)
-    settings = BeliefSettings(3, 40, 500, 8, 1.0, 1.0)
-    belief = learned(rows, settings, seed, 200)
-    expected = np.sin(new.context[:, :1]) * [-1.0, 0.0, 1.0]
-    error = belief.mean(belief.feature_map.raw(new.context)) - expected
-    assert np.mean(error**2) < 0.05 * np.var(expected)
 
 
 @pytest.mark.parametrize("value", [0.0, -1e6 / 3])
 def test_equal_rewards_teach_nothing(value, seed):
     rows = some_rows(250, seed)
     belief = learned(rows._replace(reward=np.full(250, value)), SETTINGS, seed, 20)
-    assert belief.feature_map is None
-    assert belief.sums is None
-    assert belief.coefficients is None
+    assert belief.feature_map is belief.sums is belief.coefficients is None
 
 
 def test_rows_before_the_first_other_reward_are_counted(seed):
@@ -209,8 +183,8 @@ def test_units_change_nothing(unit, offset, width, seed):
     changed = rows._replace(context=rows.context * width, reward=offset + unit * rows.reward)
     one = learned(rows, SETTINGS, seed, 60)
     other = learned(changed, SETTINGS, seed, 60)
-    found = (other.drawn(rows.context[:9] * width) - offset) / unit
-    np.testing.assert_allclose(found, one.drawn(rows.context[:9]), rtol=1e-4, atol=1e-4)
+    found = other.contrasts(rows.context[:9] * width) / unit
+    np.testing.assert_allclose(found, one.contrasts(rows.context[:9]), rtol=1e-4, atol=1e-4)
 
 
 def test_rows_of_likely_actions_do_not_move_the_centre(seed):
@@ -225,15 +199,6 @@ def test_rows_of_likely_actions_do_not_move_the_centre(seed):
     # Without propensities it is the mean reward.
     unknown = learned(rows._replace(log_prob=np.full(90, np.nan)), SETTINGS, seed, 30)
     assert unknown.centre == pytest.approx(rows.reward.mean())
-
-
-def test_what_is_not_shared_says_nothing_about_other_actions(seed):
-    rows = some_rows(300, seed)
-    settings = BeliefSettings(3, 12, 100, 8, 1.0, 1.0, kernels=False, shared=False)
-    belief = learned(rows.taken(rows.number < 2), settings, seed, 50)
-    assert belief.feature_map.width == 3
-    np.testing.assert_allclose(belief.coefficients[2], 0.0)
-    assert np.abs(belief.coefficients[:2]).max() > 0.1
 
 
 def test_a_prior_follows_rewards_that_change_while_old_rows_fade(seed):
@@ -252,11 +217,7 @@ def test_a_belief_for_deciding_has_the_same_draws_and_refuses_to_learn(seed):
     rows = some_rows(120, seed)
     belief = learned(rows, SETTINGS, seed, 60)
     stored = belief.for_deciding()
-    np.testing.assert_array_equal(stored.drawn(rows.context), belief.drawn(rows.context))
-    one = rows.context[0]
-    np.testing.assert_array_equal(
-        stored.drawn_contrasts_alone(one), belief.drawn_contrasts_alone(one)
-    )
+    np.testing.assert_array_equal(stored.contrasts(rows.context), belief.contrasts(rows.context))
     assert stored.feature_map.landmarks.size
     assert not stored.feature_map.whitening.size
     with raises_code("invalid-input"):
@@ -295,6 +256,7 @@ def test_features_are_those_of_the_definition(seed):
     assert found.width == 20
     assert found.groups.tolist() == [CONSTANT] + [LINEAR] * 3 + [KERNEL] * 16
     asked = context[:7] + 0.1
+    assert standardized(np.full(3, 1e9), found.shift, found.scale).tolist() == [FARTHEST] * 3
     z = (asked - context.mean(axis=0)) / context.std(axis=0)
     among = kernel(found.landmarks, found.landmarks) + JITTER * np.eye(16)
     seen = kernel(z * np.array([0.5, 1.0, 1.5]) / (0.7 * 3**0.5), found.landmarks)
@@ -306,17 +268,12 @@ def test_features_are_those_of_the_definition(seed):
     np.testing.assert_allclose(rows[:, 4:] @ rows[:, 4:].T, products, atol=1e-8)
     np.testing.assert_allclose(found.raw(asked)[:, 4:], seen, atol=1e-12)
     alone = [found.raw_alone(one) for one in asked]
+    alone = [found.raw_alone(one) for one in asked]
     np.testing.assert_allclose(alone, found.raw(asked), rtol=1e-12)
-
-
-def test_coefficients_for_raw_features_have_the_same_products(seed):
-    context, rng = contexts(seed)
-    found = map_of(context, 20, rng)
     coefficients = rng.normal(size=(2, 4, 20))
+    products = found.for_raw(coefficients) @ found.raw(context).T
     expected = coefficients @ found.rows(context).T
-    np.testing.assert_allclose(
-        found.for_raw(coefficients) @ found.raw(context).T, expected, rtol=1e-6, atol=1e-6
-    )
+    np.testing.assert_allclose(products, expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("width", [1, 3, 70])
@@ -362,7 +319,7 @@ def test_wide_contexts_are_projected_and_keep_their_length(seed):
     found = map_of(context, 100, rng)
     assert found.width == 1 + 300 + 48
     assert np.count_nonzero(found.groups == LINEAR) == 300
-    z, linear = found.standardized(context), found.rows(context)[:, 1:301]
+    z, linear = standardized(context, found.shift, found.scale), found.rows(context)[:, 1:301]
     ratio = np.sum(linear**2, axis=1) / np.mean(z**2, axis=1)
     # Each is χ² with 300 degrees of freedom divided by 300.
     assert np.all(np.abs(ratio - 1) < 7 * (2 / 300) ** 0.5)
@@ -374,13 +331,6 @@ def test_without_kernels_the_linear_part_takes_all_features(most, linear, seed):
     found = map_of(context, most, rng, kernels=False)
     assert found.width == 1 + linear
     assert (found.projection is None) == (linear == 30)
-
-
-def test_numbers_far_away_are_cut_off(seed):
-    context, rng = contexts(seed)
-    found = map_of(context, 20, rng)
-    z = found.standardized(np.full((1, 3), 1e9))
-    assert z.tolist() == [[FARTHEST] * 3]
 
 
 def test_few_different_points_are_the_landmarks(seed):
@@ -440,11 +390,11 @@ def test_a_row_of_weight_two_counts_twice(seed):
     np.testing.assert_allclose(one, other)
 
 
-def test_no_rows_and_constant_numbers_have_no_scale():
-    assert not np.any(standardization(np.zeros((0, 3)), np.zeros(0)))
+def test_constant_numbers_have_no_scale():
     shift, scale = standardization(np.full((5, 1), 0.1), np.ones(5))
     assert shift == pytest.approx(0.1)
     assert scale == 0
+    assert not np.any(standardization(np.zeros((0, 3)), np.zeros(0)))
 
 
 # Fitting
@@ -601,27 +551,14 @@ def test_described_regressions_are_explained_by_what_describes_them(seed):
     assert found.coefficients[5, 0] + reward.mean() == pytest.approx(0.5, abs=0.02)
 
 
-DRAWS = 40_000
-LARGEST_DEVIATION = 7.0
-"""In standard errors: exceeded once in 4e11 comparisons, and each test makes some hundred."""
-
-
-def test_the_mean_is_that_of_the_dense_distribution(case):
-    mean, _, _ = case.dense()
+def test_mean_variance_and_evidence_are_those_of_the_dense_distribution(case, seed):
+    mean, covariance, evidence = case.dense()
     np.testing.assert_allclose(case.posterior.coefficients, mean, atol=1e-10)
-
-
-def test_the_variance_is_that_of_the_dense_distribution(case, seed):
-    _, covariance, _ = case.dense()
     count, width = case.structure.regressions, case.features.shape[1]
     asked = np.random.default_rng(seed).normal(size=(5, width))
     blocks = covariance.reshape(count, width, count, width)
     expected = [[row @ blocks[number, :, number] @ row for number in range(count)] for row in asked]
     np.testing.assert_allclose(variance_of(case.posterior, asked), expected, atol=1e-10)
-
-
-def test_the_evidence_is_the_density_of_the_rewards(case):
-    _, _, evidence = case.dense()
     assert case.posterior.log_evidence == pytest.approx(evidence, abs=1e-8)
 
 
@@ -657,15 +594,12 @@ def test_regressions_with_few_rows_have_the_same_posterior(case, share, monkeypa
     mean, covariance, evidence = case.dense()
     np.testing.assert_allclose(found.coefficients, mean, atol=1e-9)
     assert found.log_evidence == pytest.approx(evidence, abs=1e-8)
-    variance = np.einsum("nf,kfkg,ng->nk", *_by_regression(case, covariance))
+    shape = (case.structure.regressions, case.features.shape[1]) * 2
+    seen = case.features, covariance.reshape(shape), case.features
+    variance = np.einsum("nf,kfkg,ng->nk", *seen)
     np.testing.assert_allclose(variance_of(found, case.features), variance, atol=1e-9)
     for mine, theirs in zip(moments_of(found), moments_of(case.posterior), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-7, atol=1e-9)
-
-
-def _by_regression(case, covariance):
-    shape = (case.structure.regressions, case.features.shape[1]) * 2
-    return case.features, covariance.reshape(shape), case.features
 
 
 def covariance_of(case):
@@ -750,6 +684,9 @@ def test_rows_are_those_written_out_by_hand(width, pairs, seed):
     rng = np.random.default_rng(seed)
     action = rng.integers(MAP_SIZES, size=(50, 3))
     context[0] = 1e6
+    expected_width = slot_map.width
+    assert slot_map_of(seed, width, pairs, expected_width)[0].pairs == pairs
+    assert not slot_map_of(seed, width, pairs, expected_width - 1)[0].pairs
     found = slot_map.rows(context, action).toarray()
     expected = [by_hand(slot_map, *row) for row in zip(context, action, strict=True)]
     np.testing.assert_allclose(found, expected, atol=1e-12)
@@ -765,7 +702,7 @@ def test_effects_of_choices_and_pairs_add_up_to_the_product_with_the_features(wi
         rng.integers(MAP_SIZES, size=(50, 3)),
     )
     expected = slot_map.rows(context, action) @ coefficients.T
-    z = slot_map.standardized(context)
+    z = standardized(context, slot_map.shift, slot_map.scale)
     total = coefficients[:, 0] + z @ coefficients[:, 1 : 1 + width].T
     row = np.arange(50)
     for slot, effects in enumerate(slot_map.choice_effects(coefficients, context)):
@@ -773,15 +710,6 @@ def test_effects_of_choices_and_pairs_add_up_to_the_product_with_the_features(wi
     for (one, other), effects in slot_map.pair_effects(coefficients).items():
         total = total + effects[:, action[:, one], action[:, other]].T
     np.testing.assert_allclose(total, expected, atol=1e-10)
-
-
-def test_pairs_are_left_out_beyond_the_largest_number_of_effects(seed):
-    whole, _ = slot_map_of(seed, 2)
-    assert slot_map_of(seed, 2, most=whole.width)[0].pairs
-    smaller, _ = slot_map_of(seed, 2, most=whole.width - 1)
-    assert not smaller.pairs
-    assert smaller.width == whole.first_pair
-    assert smaller.pair_effects(np.zeros((1, smaller.width))) == {}
 
 
 SIZES = (3, 2)
@@ -843,11 +771,10 @@ def test_equal_rewards_teach_nothing_and_are_remembered_in_a_bounded_sample(seed
     assert belief.kept.weight.sum() == pytest.approx(200)
 
 
-def test_a_belief_for_deciding_keeps_its_draws_and_refuses_to_learn(seed):
+def test_a_belief_for_deciding_keeps_its_draws_and_refuses_to_learn_slots(seed):
     belief = learned_slots(some_slot_rows(100, seed), 50, seed)
     stored = belief.for_deciding()
     assert stored.pool is belief.pool
-    assert stored.sums is stored.noise is stored.prior is None
     with raises_code("invalid-input"):
         stored.learned(some_slot_rows(5, seed), SLOT_SETTINGS, np.random.default_rng(seed))
 
@@ -892,6 +819,11 @@ def test_sums_in_parts_joined_and_faded_are_those_of_the_rows(rows):
     assert_equal(one.joined(other), whole)
     assert_equal(whole.faded(0.3), empty.add(features, number, reward, 0.3 * weight))
 
+    moment, square = whole.centred(-2.0)
+    other = Sums.empty(3, 4, -2.0).add(*rows)
+    np.testing.assert_allclose(moment, other.moment, rtol=1e-10)
+    assert square == pytest.approx(other.square)
+
 
 def test_sums_that_keep_rows_are_those_of_the_rows(rows, monkeypatch):
     """Whether no row, some or all of them are in the Gram matrices."""
@@ -911,13 +843,6 @@ def test_sums_that_keep_rows_are_those_of_the_rows(rows, monkeypatch):
         np.testing.assert_allclose(one.total, added.gram[:, :, 0], rtol=1e-10)
         fit = weight @ np.sum(features * theta[number], axis=1) ** 2
         assert one.squared(theta) == pytest.approx(fit)
-
-
-def test_rewards_can_be_counted_from_another_centre(rows):
-    moment, square = Sums.empty(3, 4, 0.5).add(*rows).centred(-2.0)
-    other = Sums.empty(3, 4, -2.0).add(*rows)
-    np.testing.assert_allclose(moment, other.moment, rtol=1e-10)
-    assert square == pytest.approx(other.square)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e6 / 3, 1e-12])

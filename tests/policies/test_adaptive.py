@@ -318,7 +318,7 @@ def test_a_policy_is_the_mean_over_the_draws_of_the_belief(seed):
     reward = rng.random(200) < 0.2 + 0.6 * (context[:, 0] > action - 1)
     state = taught_rows(SMALL, Problem(Arms(3), 4), context, action, reward, seed)
     asked = rng.normal(size=(1, 6, 4))
-    drawn = state.beliefs[0].drawn(asked[0])
+    drawn = state.beliefs[0].contrasts(asked[0])
     expected = [np.mean([by_hand(draw, 2) for draw in row], axis=0) for row in drawn.tolist()]
     np.testing.assert_allclose(SMALL.probabilities(state, asked)[0], expected, atol=1e-9)
     alone = [SMALL.probabilities(state, asked[:, one : one + 1])[0, 0] for one in range(6)]

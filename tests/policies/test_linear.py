@@ -7,6 +7,7 @@ from scipy import integrate, special
 import submax
 from submax import Arms, Continuous, Feedback, Problem, Slots
 from submax.core.registry import references_user_code
+from submax.models.regression.features import standardized
 from submax.policies import GreedyRegression, HillClimbingThompson, LinearThompson, LinUCB, Tempered
 from submax.research.rivals.climbing import Hills, SlotEffects, SlotRegression, climbed
 from submax.research.rivals.neural import largest_normal
@@ -19,7 +20,8 @@ CONTEXTUAL = Problem(Slots((2, 2)), context_width=3)
 def regression(feedback, replica, action, belief, space):
     """Mean and covariance of one action's coefficients by Bayes' rule, from the rows themselves."""
     rows = space.index(feedback.action[replica]) == action
-    z = belief.feature_map.standardized(feedback.context[replica][rows].astype(np.float64))
+    shift, scale = belief.feature_map.shift, belief.feature_map.scale
+    z = standardized(feedback.context[replica][rows].astype(np.float64), shift, scale)
     x = np.hstack([np.ones((rows.sum(), 1)), z / 3**0.5])
     w, noise = feedback.weight[replica][rows], belief.prior.noise
     precision = np.diag(1 / belief.prior.variance[[0, 1, 1, 1], 0]) + (w[:, None] * x).T @ x / noise

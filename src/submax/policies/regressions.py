@@ -207,13 +207,13 @@ class PosteriorSubMax(RegressionPolicy):
         return self.draws * problem.space.size
 
     def decide(self, state: RegressionBeliefs, replica: int, context: Floats) -> Floats:
-        return mean_submax_of(state.beliefs[replica].drawn_contrasts(context), self.depth)
+        return mean_submax_of(state.beliefs[replica].contrasts(context), self.depth)
 
     def alone(self, state: RegressionBeliefs, context: Floats) -> Floats:
         belief = state.beliefs[0]
         if belief.draws is None:
             return super().alone(state, context)
-        return mean_submax_of(belief.drawn_contrasts_alone(context), self.depth)
+        return mean_submax_of(belief.contrasts(context[None])[0], self.depth)
 
     def expected_rewards(self, state: RegressionBeliefs, context: Floats) -> Floats:
         """Return the posterior mean of every action, ``[R, n, K]``; NaN before the first fit."""
@@ -413,7 +413,7 @@ class LinearThompson(LinearPolicy):
 
     def decide(self, state: RegressionBeliefs, replica: int, context: Floats) -> Floats:
         """Return the share of draws in which each action is the best."""
-        drawn = state.beliefs[replica].drawn_contrasts(context)
+        drawn = state.beliefs[replica].contrasts(context)
         rows, draws, size = drawn.shape
         cell = drawn.argmax(axis=-1) + size * np.arange(rows)[:, None]
         shares: Floats = np.bincount(cell.ravel(), minlength=rows * size) / draws

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 import scipy
 
-from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
 from submax.core.problem import ActionFeatures, Problem
 from submax.core.serialization import serializable
@@ -16,6 +16,9 @@ from submax.core.spaces import Space
 FEW_ROWS = 0.6
 """A regression with fewer rows than this share of its features is inverted by Woodbury's formula.
 With more rows a Cholesky factorization is faster."""
+ROUNDED_REWARD, ROUNDED_SQUARE = 1e-14, 1e-13
+"""Rounding errors of a reward and of its square, relative to the offset and to the squared distance
+of the mean from it: a smaller variance is not significant."""
 
 
 @serializable("feature-rows")
@@ -28,7 +31,6 @@ class FeatureRows(NamedTuple):
 
     @classmethod
     def joined(cls, pieces: Sequence[Self], width: int) -> Self:
-        """Return the rows of all pieces; ``width`` is the number of features."""
         if not pieces:
             return cls(np.zeros((0, width)), np.zeros(0, dtype=np.int64), np.zeros(0))
         return cls._make(np.concatenate(columns) for columns in zip(*pieces, strict=True))
@@ -42,14 +44,13 @@ class FeatureRows(NamedTuple):
 class Sums(NamedTuple):
     """Sums over rows with features φ, reward r and weight w, for K regressions.
 
-    ``gram [K, F, F]`` is Σ w φ φᵀ and ``moment [K, F]`` is Σ w (r − offset) φ, both over the rows
-    of each regression; ``weight``, ``reward`` and ``square`` are Σ w, Σ w (r − offset) and
-    Σ w (r − offset)² over all rows. The first feature must be the constant 1. The ``offset`` should
-    be close to the rewards, so small differences of large rewards keep their precision.
+    ``gram [K, F, F]`` is Σ w φ φᵀ and ``moment [K, F]`` is Σ w (r − offset) φ over the rows of each
+    regression; ``weight``, ``reward`` and ``square`` are Σ w, Σ w (r − offset) and
+    Σ w (r − offset)² over all rows. The first feature must be the constant 1. An ``offset`` close
+    to the rewards keeps the precision of small differences between large rewards.
 
-    Rows that were added by ``keep`` are not part of ``gram`` before they are ``settled``: as long
-    as a regression has few rows, they take less time and memory than its matrix. They are
-    ``kept``, and their Σ w φ for each regression is ``kept_total [K, F]``.
+    As long as a regression has few rows, they take less time and memory than its matrix: rows that
+    are ``kept``, with Σ w φ in ``kept_total [K, F]``, are in ``gram`` only once they are `settled`.
     """
 
     gram: Floats
@@ -67,10 +68,7 @@ class Sums(NamedTuple):
         return cls(gram, np.zeros((regressions, features)), 0.0, 0.0, 0.0, offset)
 
     def add(self, features: Floats, number: Integers, reward: Floats, weight: Floats) -> Self:
-        """Return the sums with more rows.
-
-        ``features`` are ``[n, F]``, and ``number [n]`` is the regression of each row.
-        """
+        """Return the sums with more rows: ``features [n, F]`` of the regressions ``number [n]``."""
         return self.keep(features, number, reward, weight).settled(0.0)
 
     def keep(self, features: Floats, number: Integers, reward: Floats, weight: Floats) -> Self:
@@ -110,24 +108,19 @@ class Sums(NamedTuple):
             return self._replace(kept=(rows,))
         # Zeros take no time until they are written.
         gram = self.gram.copy() if self.summed.any() else np.zeros(self.gram.shape)
-        total = np.where(many[:, None], 0.0, self.kept_total)
         of_each = rows.of_each(regressions)
         for one in np.flatnonzero(many):
             mine = rows.features[of_each[one]]
-            weighted = mine * rows.weight[of_each[one], None]
-            # BLAS updates its own column-major matrix in place: the transpose, which is the same
-            # symmetric matrix.
-            scipy.linalg.blas.dgemm(
-                1.0, weighted.T, mine.T, 1.0, gram[one].T, trans_b=True, overwrite_c=True
-            )
+            _add_product(gram[one], 1.0, mine * rows.weight[of_each[one], None], mine)
         left = ~many[rows.number]
         if not left.any():
             return self._replace(gram=gram, kept=(), kept_total=None)
+        total = np.where(many[:, None], 0.0, self.kept_total)
         kept = FeatureRows(*(column[left] for column in rows))
         return self._replace(gram=gram, kept=(kept,), kept_total=total)
 
     @property
-    def summed(self) -> Booleans:
+    def summed(self) -> Any:
         """Which regressions have rows in ``gram``, ``[K]``."""
         return np.einsum("kff->k", self.gram) > 0
 
@@ -139,8 +132,7 @@ class Sums(NamedTuple):
 
     def squared(self, coefficients: Floats) -> float:
         """Return Σ w (φ·θ)² over all rows, for the coefficients θ ``[K, F]``."""
-        summed = self.summed
-        gram, theta = self.gram, coefficients
+        summed, gram, theta = self.summed, self.gram, coefficients
         if not summed.all():
             gram, theta = gram[summed], theta[summed]
         found = float(np.sum(theta * times(gram, theta)))
@@ -154,25 +146,19 @@ class Sums(NamedTuple):
         if self.kept or other.kept:
             return self.settled(0.0).joined(other.settled(0.0))
         moment, square = other.centred(self.offset)
-        reward = other.reward - (self.offset - other.offset) * other.weight
         return self._replace(
             gram=self.gram + other.gram,
             moment=self.moment + moment,
             weight=self.weight + other.weight,
-            reward=self.reward + reward,
+            reward=self.reward + other.reward - (self.offset - other.offset) * other.weight,
             square=self.square + square,
         )
 
     def faded(self, factor: float) -> Self:
-        return self._replace(
-            gram=self.gram * factor,
-            moment=self.moment * factor,
-            weight=self.weight * factor,
-            reward=self.reward * factor,
-            square=self.square * factor,
-            kept=tuple(rows._replace(weight=rows.weight * factor) for rows in self.kept),
-            kept_total=None if self.kept_total is None else self.kept_total * factor,
-        )
+        sums: Any = [part * factor for part in self[:5]]
+        kept = tuple(rows._replace(weight=rows.weight * factor) for rows in self.kept)
+        total = None if self.kept_total is None else self.kept_total * factor
+        return type(self)(*sums, self.offset, kept, total)
 
     def centred(self, centre: float) -> tuple[Floats, float]:
         """Return Σ w (r − centre) φ for each regression, and Σ w (r − centre)² over all rows."""
@@ -209,24 +195,15 @@ def check_can_learn(feature_map: object, sums: object) -> None:
         )
 
 
-ROUNDED_REWARD = 1e-14
-"""Rounding error of a reward, relative to the offset: smaller deviations are not significant."""
-ROUNDED_SQUARE = 1e-13
-"""Rounding error of the sum of squares, relative to the squared distance of the mean from the
-offset: a smaller variance is not significant."""
-
-
 OWN, COMMON, ALIKE = 0, 1, 2
 """The kinds of directions between regressions: ``OWN`` is specific to one regression, ``COMMON``
 changes all regressions equally, ``ALIKE`` changes regressions with similar actions equally."""
 KINDS = 3
-"""Number of kinds."""
 DESCRIBED_SHARE = 0.1
 """If actions have features, the variance of the kind ``OWN`` starts at this share of the others, so
 that the fit explains the rewards by the action features first."""
 SMALLEST = 1e-8
-"""Relative tolerance: directions shorter than this share of the longest one are rounding errors,
-and numbers that differ by less than this share of the largest one count as equal."""
+"""Relative tolerance: shorter directions, and smaller differences, are rounding errors."""
 
 
 class PriorStructure(NamedTuple):
@@ -251,15 +228,19 @@ class PriorStructure(NamedTuple):
     def sharing(cls, groups: Integers, regressions: int, described: Floats | None = None) -> Self:
         """Return the structure of regressions whose coefficients are correlated.
 
-        ``described [K, q]`` are numbers that describe the action of each regression: regressions
-        with similar numbers are expected to have similar coefficients.
+        The numbers ``described [K, q]`` describe the action of each regression: regressions with
+        similar numbers are expected to have similar coefficients.
         """
         if regressions == 1:
             return cls.independent(groups, 1)
         common = np.full((regressions, 1), regressions**-0.5)
         if described is None:
             return cls(groups, common, np.array([COMMON]))
-        left, length, _ = np.linalg.svd(_unit_contrasts(described), full_matrices=False)
+        centred = described - described.mean(axis=0)
+        length = np.linalg.norm(centred, axis=0)
+        differs = length > SMALLEST * np.abs(described).max(axis=0, initial=0.0)
+        contrasts = centred[:, differs] / length[differs]
+        left, length, _ = np.linalg.svd(contrasts, full_matrices=False)
         basis = left[:, length > SMALLEST * length.max(initial=0.0)]
         kinds = np.array([COMMON] + [ALIKE] * basis.shape[1])
         return cls(groups, np.concatenate([common, basis], axis=1), kinds)
@@ -269,10 +250,7 @@ class PriorStructure(NamedTuple):
         return len(self.directions)
 
     def dimensions(self, groups: int) -> Floats:
-        """Return the number of components of each group of features and kind: ``[groups, kinds]``.
-
-        ``groups`` is the number of groups.
-        """
+        """Return how many components each group of features and kind has: ``[groups, kinds]``."""
         of_kind = np.bincount(self.kinds, minlength=KINDS)
         of_kind[OWN] = self.regressions - len(self.kinds)
         features = np.bincount(self.groups, minlength=groups).astype(np.float64)
@@ -294,11 +272,6 @@ class PriorStructure(NamedTuple):
                 blocks[one, :, other], blocks[other, :, one] = block, block
         return blocks.reshape(count * features, count * features)
 
-    def scaled(self, vectors: Floats, factor: Floats) -> Floats:
-        """Multiply the components along the directions by ``factor [q, F]``: ``[..., K, F]``."""
-        change: Floats = (self.directions.T @ vectors) * (factor - 1.0)
-        return vectors + self.directions @ change
-
 
 @serializable("prior")
 class Prior(NamedTuple):
@@ -311,9 +284,9 @@ class Prior(NamedTuple):
     def vague(cls, groups: int, variance: float, described: bool = False) -> Self:
         """Return the prior from which fitting starts, for rewards with this ``variance``.
 
-        If actions are ``described`` by features, the variance of the kind ``OWN`` starts small. The
-        marginal likelihood then has two local maxima, and with a large start the fit could end at
-        the one that leaves the action features unused.
+        If actions are ``described`` by features, the variance of the kind ``OWN`` starts small: the
+        marginal likelihood has two local maxima, and from a large start the fit could end at the
+        one that leaves the action features unused.
         """
         variances = np.full((groups, KINDS), variance / 2)
         if described:
@@ -326,20 +299,9 @@ class Prior(NamedTuple):
         return ratio[structure.groups][:, structure.kinds].T
 
 
-def _unit_contrasts(described: Floats) -> Floats:
-    """Centre the columns, scale them to length 1, and drop those that do not differ."""
-    centred = described - described.mean(axis=0)
-    length = np.linalg.norm(centred, axis=0)
-    differs = length > SMALLEST * np.abs(described).max(axis=0, initial=0.0)
-    return centred[:, differs] / length[differs]
-
-
 BATCHED_WIDTH = 48
 """Up to this width, numpy factorizes the matrices of all regressions in one call, since the calls
 would take longer than the work; wider matrices go to LAPACK one by one."""
-MOST_HALVES = 1.0
-"""Rows that came later are kept as halves of an inverse up to this share of the features. With more
-rows, matrices take less time."""
 
 
 @serializable("inverse")
@@ -357,6 +319,24 @@ class Inverse(NamedTuple):
     halves: tuple[Floats, ...]
     log_det: float
 
+    @classmethod
+    def of(cls, sums: Sums, unit: Floats, noise: float) -> Self:
+        """Return the inverses for the Gram matrices in the ``unit``, divided by σ²."""
+        sums = sums.settled()
+        regressions, width = sums.moment.shape
+        summed = sums.summed
+        gram = sums.gram if summed.all() else sums.gram[summed]
+        matrices, log_det = _inverses(gram, unit[:, None] * unit / noise)
+        rows = FeatureRows.joined(sums.kept, width)
+        scaled = rows.features * unit
+        scaled *= np.sqrt(rows.weight / noise)[:, None]
+        halves = []
+        for mine in rows.of_each(regressions):
+            half, logarithm = _half(scaled[mine])
+            halves.append(half)
+            log_det += logarithm
+        return cls(np.flatnonzero(summed), matrices, tuple(halves), log_det)
+
     def dense(self) -> Floats:
         """Return the matrices of all regressions, ``[K, F, F]``."""
         width = self.matrices.shape[-1]
@@ -364,8 +344,7 @@ class Inverse(NamedTuple):
         found[self.alone, range(width), range(width)] = 1.0
         found[self.numbers] = self.matrices
         for matrix, half in zip(found, self.halves, strict=True):
-            if len(half):
-                _subtract_square(matrix, half)
+            _add_product(matrix, -1.0, half, half)
         return found
 
     @property
@@ -394,13 +373,8 @@ class Inverse(NamedTuple):
         found.flat[:: width + 1] += weights[self.alone].sum()
         lengths = [len(half) for half in self.halves]
         if any(lengths):
-            roots = np.sqrt(np.abs(np.repeat(weights, lengths)))[:, None]
-            halves = np.concatenate(self.halves)
-            if weights.min() >= 0:
-                halves *= roots
-                _subtract_square(found, halves)
-            else:
-                found -= halves.T @ (np.repeat(weights, lengths)[:, None] * halves)
+            weight, halves = np.repeat(weights, lengths)[:, None], np.concatenate(self.halves)
+            _add_product(found, -1.0, weight * halves, halves)
         return found
 
     def diagonal(self) -> Floats:
@@ -420,7 +394,7 @@ class Inverse(NamedTuple):
         for number, matrix in zip(self.numbers, self.matrices, strict=True):
             half = self.halves[number]
             if len(half):
-                matrix = _subtract_square(matrix.copy(), half)
+                matrix = _add_product(matrix.copy(), -1.0, half, half)
             found += np.einsum("fg,fg->f", matrix @ blocks(number), matrix)
         for number in self.alone[:, 0]:
             block, half = blocks(number), self.halves[number]
@@ -454,16 +428,70 @@ class Inverse(NamedTuple):
             further, _ = checked(scipy.linalg.lapack.dtrtrs(root, seen, lower=1))
             halves[one] = np.concatenate([half, further])
         found = self._replace(halves=tuple(halves), log_det=np.nan)
-        if max(map(len, halves)) <= MOST_HALVES * self.matrices.shape[-1]:
+        width = self.matrices.shape[-1]
+        if max(map(len, halves)) <= width:
             return found
-        none = (np.zeros((0, self.matrices.shape[-1])),) * len(halves)
+        # With more rows than features, matrices take less time.
+        none = (np.zeros((0, width)),) * len(halves)
         return type(self)(np.arange(len(halves)), found.dense(), none, np.nan)
 
 
-def _subtract_square(matrix: Floats, half: Floats) -> Floats:
+def _add_product(matrix: Floats, factor: float, left: Floats, right: Floats) -> Floats:
+    """Add ``factor`` leftᵀ right, which must be symmetric, to a symmetric matrix in place."""
     # BLAS updates its own column-major matrix: the transpose, which is the same.
-    scipy.linalg.blas.dgemm(-1.0, half.T, half.T, 1.0, matrix.T, trans_b=True, overwrite_c=True)
+    if len(left):
+        scipy.linalg.blas.dgemm(
+            factor, left.T, right.T, 1.0, matrix.T, trans_b=True, overwrite_c=True
+        )
     return matrix
+
+
+def _inverses(gram: Floats, factor: Floats) -> tuple[Floats, float]:
+    """Return (I + G_k)⁻¹ for G_k = ``gram`` times ``factor [F, F]``, and Σ ln det(I + G_k)."""
+    if gram.shape[-1] <= BATCHED_WIDTH:
+        root = np.linalg.cholesky(gram * factor + np.eye(gram.shape[-1]))
+        inverse_root = np.linalg.inv(root)
+        log_det = 2.0 * float(np.log(np.einsum("kff->kf", root)).sum())
+        return inverse_root.swapaxes(1, 2) @ inverse_root, log_det
+    inverse, log_det = np.empty_like(gram), 0.0
+    for number, matrix in enumerate(gram):
+        precision = matrix * factor
+        precision.flat[:: len(precision) + 1] += 1.0
+        # The transpose is the same symmetric matrix, and LAPACK need not copy it.
+        root, _ = checked(scipy.linalg.lapack.dpotrf(precision.T, lower=1, overwrite_a=1))
+        log_det += 2.0 * float(np.log(np.diag(root)).sum())
+        lower, _ = checked(scipy.linalg.lapack.dpotri(root, lower=1, overwrite_c=1))
+        # The other triangle is zero.
+        np.add(lower, lower.T, out=inverse[number])
+        inverse[number].flat[:: len(lower) + 1] *= 0.5
+    return inverse, log_det
+
+
+def _half(rows: Floats) -> tuple[Floats, float]:
+    """Return L⁻¹ R with L Lᵀ = I + R Rᵀ, so (I + Rᵀ R)⁻¹ = I − Hᵀ H, and ln det(I + Rᵀ R)."""
+    if not len(rows):
+        return rows, 0.0
+    inner = rows @ rows.T
+    inner.flat[:: len(inner) + 1] += 1.0
+    root = np.linalg.cholesky(inner)
+    # The transpose is what LAPACK reads without a copy: an upper triangular matrix.
+    inverse_root, _ = checked(scipy.linalg.lapack.dtrtri(root.T, lower=0))
+    return inverse_root.T @ rows, 2.0 * float(np.log(np.diag(root)).sum())
+
+
+def checked(result: Any) -> Any:
+    """Return the result of a LAPACK routine, or raise if the matrix was not positive definite."""
+    if result[-1] != 0:
+        raise np.linalg.LinAlgError("a precision matrix is not positive definite")
+    return result
+
+
+def times(matrices: Floats, vectors: Floats) -> Floats:
+    """Multiply symmetric matrices by vectors: ``[K, F, F]`` and ``[..., K, F] -> [..., K, F]``."""
+    if vectors.ndim == 2:
+        return (matrices @ vectors[..., None])[..., 0]
+    product = vectors.swapaxes(0, 1) @ matrices
+    return product.swapaxes(0, 1)
 
 
 class Coupling(NamedTuple):
@@ -536,24 +564,17 @@ class PosteriorCovariance(NamedTuple):
     def of(cls, sums: Sums, structure: PriorStructure, prior: Prior) -> Self:
         """Return the covariance after all rows of the sums."""
         unit = np.sqrt(prior.variance[structure.groups, OWN])
-        return cls(prior, unit, inverted(sums, unit, prior.noise))
+        return cls(prior, unit, Inverse.of(sums, unit, prior.noise))
 
     def with_rows(self, features: Floats, number: Integers, weight: Floats) -> Self:
-        """Return the covariance after more rows.
-
-        ``features [n, F]`` and ``weight [n]`` are those of the rows, and ``number [n]`` is the
-        regression that each row belongs to.
-        """
+        """Return the covariance after more rows: ``features [n, F]`` of regressions ``number``."""
         rows = FeatureRows(features * self.unit, number, weight / self.prior.noise)
         return self._replace(inverse=self.inverse.with_rows(rows))
 
     def applied(
         self, structure: PriorStructure, response: Floats, coupled: Coupling | None = None
     ) -> Floats:
-        """Multiply responses by the covariance: ``[K, F]`` or ``[P, K, F]``, same shape back.
-
-        ``coupled`` is Q⁻¹, if it is known.
-        """
+        """Multiply responses ``[..., K, F]`` by the covariance; ``coupled`` is Q⁻¹, if known."""
         coupled = coupled or Coupling.of(structure, self.prior, self.inverse)
         alone = self.inverse.times(response)
         if coupled is None:
@@ -573,8 +594,9 @@ class PosteriorCovariance(NamedTuple):
 
         Reference: Wilson et al. (2021), Pathwise conditioning of Gaussian processes.
         """
-        ratio = self.prior.relative_variances(structure)
-        response = structure.scaled(normal, ratio**-0.5)
+        factor = self.prior.relative_variances(structure) ** -0.5
+        change: Floats = (structure.directions.T @ normal) * (factor - 1.0)
+        response = normal + structure.directions @ change
         response -= noise * (self.unit / np.sqrt(self.prior.noise))
         return response
 
@@ -596,7 +618,6 @@ class Posterior(NamedTuple):
 
     structure: PriorStructure
     covariance: PosteriorCovariance
-    centre: float
     sums: Sums
     coupled: Coupling | None
     mean: Floats
@@ -615,8 +636,8 @@ class Posterior(NamedTuple):
     ) -> Self:
         """Return the posterior of the coefficients of rewards minus ``centre``.
 
-        If the ``covariance`` is passed, it is not computed. If rows were added to it, the evidence
-        is NaN.
+        A ``covariance`` that is passed is not computed; if rows were added to it, the evidence is
+        NaN.
         """
         found = covariance or PosteriorCovariance.of(sums, structure, prior)
         moment, square = sums.centred(centre)
@@ -627,86 +648,16 @@ class Posterior(NamedTuple):
         log_det = found.inverse.log_det + (0.0 if coupled is None else coupled.log_det)
         spread = sums.weight * np.log(2 * np.pi * prior.noise) + square / prior.noise
         evidence = -(spread + log_det - explained) / 2
-        return cls(structure, found, centre, sums, coupled, mean, explained, square, evidence)
+        return cls(structure, found, sums, coupled, mean, explained, square, evidence)
 
     @property
     def prior(self) -> Prior:
-        """The prior of noise and coefficients."""
         return self.covariance.prior
 
     @property
     def coefficients(self) -> Floats:
         """The posterior mean of θ, ``[K, F]``."""
         return self.mean * self.covariance.unit
-
-
-def inverted(sums: Sums, unit: Floats, noise: float) -> Inverse:
-    """Return the inverse of I + G_k, with G_k the Gram matrices in the ``unit``, divided by σ²."""
-    sums = sums.settled()
-    regressions, width = sums.moment.shape
-    summed = sums.summed
-    gram = sums.gram if summed.all() else sums.gram[summed]
-    matrices, log_det = _inverses(gram, unit[:, None] * unit / noise)
-    rows = FeatureRows.joined(sums.kept, width)
-    scaled = rows.features * unit
-    scaled *= np.sqrt(rows.weight / noise)[:, None]
-    halves = []
-    for mine in rows.of_each(regressions):
-        half, logarithm = _half(scaled[mine])
-        halves.append(half)
-        log_det += logarithm
-    return Inverse(np.flatnonzero(summed), matrices, tuple(halves), log_det)
-
-
-def _inverses(gram: Floats, factor: Floats) -> tuple[Floats, float]:
-    """Return (I + G_k)⁻¹ for G_k = ``gram`` times ``factor [F, F]``, and Σ ln det(I + G_k)."""
-    if gram.shape[-1] <= BATCHED_WIDTH:
-        root = np.linalg.cholesky(gram * factor + np.eye(gram.shape[-1]))
-        inverse_root = np.linalg.inv(root)
-        log_det = 2.0 * float(np.log(np.einsum("kff->kf", root)).sum())
-        return inverse_root.swapaxes(1, 2) @ inverse_root, log_det
-    inverse, log_det = np.empty_like(gram), 0.0
-    for number, matrix in enumerate(gram):
-        precision = matrix * factor
-        precision.flat[:: len(precision) + 1] += 1.0
-        # The transpose is the same symmetric matrix, and LAPACK need not copy it.
-        root, _ = checked(scipy.linalg.lapack.dpotrf(precision.T, lower=1, overwrite_a=1))
-        log_det += 2.0 * float(np.log(np.diag(root)).sum())
-        lower, _ = checked(scipy.linalg.lapack.dpotri(root, lower=1, overwrite_c=1))
-        # The other triangle is zero.
-        np.add(lower, lower.T, out=inverse[number])
-        inverse[number].flat[:: len(lower) + 1] *= 0.5
-    return inverse, log_det
-
-
-def _half(rows: Floats) -> tuple[Floats, float]:
-    """Return H with (I + Rᵀ R)⁻¹ = I − Hᵀ H for rows R, and ln det(I + Rᵀ R).
-
-    With the Cholesky factor L of I + R Rᵀ, H = L⁻¹ R, and the determinant is that of I + R Rᵀ.
-    """
-    if not len(rows):
-        return rows, 0.0
-    inner = rows @ rows.T
-    inner.flat[:: len(inner) + 1] += 1.0
-    root = np.linalg.cholesky(inner)
-    # The transpose is what LAPACK reads without a copy: an upper triangular matrix.
-    inverse_root, _ = checked(scipy.linalg.lapack.dtrtri(root.T, lower=0))
-    return inverse_root.T @ rows, 2.0 * float(np.log(np.diag(root)).sum())
-
-
-def checked(result: Any) -> Any:
-    """Return the result of a LAPACK routine, or raise if the matrix was not positive definite."""
-    if result[-1] != 0:
-        raise np.linalg.LinAlgError("a precision matrix is not positive definite")
-    return result
-
-
-def times(matrices: Floats, vectors: Floats) -> Floats:
-    """Multiply symmetric matrices by vectors: ``[K, F, F]`` and ``[..., K, F] -> [..., K, F]``."""
-    if vectors.ndim == 2:
-        return (matrices @ vectors[..., None])[..., 0]
-    product = vectors.swapaxes(0, 1) @ matrices
-    return product.swapaxes(0, 1)
 
 
 LARGEST_STEP = 100.0
@@ -745,20 +696,17 @@ def fitted(
 ) -> Posterior:
     """Return the posterior after improving the prior by ``steps`` fixed-point steps.
 
-    The fitted noise variance is at least ``least_noise``.
-
     A step sets each variance to (s + Σ E[θ]²) / (1 + γ). Here γ = Σ (1 − Var[θ] / prior variance)
     is the number of components that the data determine, and s is 0.003 times the variance of the
     rewards. The noise becomes the sum of squared residuals, divided by the weight of the rows minus
-    the sum of all γ. At a fixed point the derivatives of the marginal likelihood, times an inverse
-    gamma density of each variance, are zero.
+    the sum of all γ, and is at least ``least_noise``. At a fixed point the derivatives of the
+    marginal likelihood, times an inverse gamma density of each variance, are zero.
 
     Reference: MacKay (1992), Bayesian interpolation.
     """
     found = Posterior.of(sums, structure, prior, centre)
     for _ in range(steps):
-        prior = improved(found, least_noise)
-        found = Posterior.of(sums, structure, prior, centre)
+        found = Posterior.of(sums, structure, improved(found, least_noise), centre)
     return found
 
 
@@ -774,7 +722,7 @@ def moments_of(posterior: Posterior) -> CoefficientMoments:
         along, coupling = posterior.coupled.along, posterior.coupled.matrix()
         spread = np.diag(along) + np.einsum("ij,ij->i", along @ coupling, along)
         spread = spread.reshape(-1, mean.shape[1])
-        taken = inverse.sandwiched(_blocks(posterior, coupling))
+        taken = inverse.sandwiched(_blocks(structure.directions, coupling))
         own += taken
         used += np.vdot(along, coupling) - taken.sum()
     projected = structure.directions.T @ mean
@@ -791,15 +739,15 @@ def moments_of(posterior: Posterior) -> CoefficientMoments:
     return CoefficientMoments(squares, variances, max(residual, 0.0), float(used))
 
 
-def _blocks(posterior: Posterior, coupling: Floats) -> Callable[[int], Floats]:
+def _blocks(directions: Floats, coupling: Floats) -> Callable[[int], Floats]:
     """Return a function that returns u_kᵀ Q⁻¹ u_k of a regression k: ``[F, F]``."""
-    directions, features = posterior.structure.directions, posterior.mean.shape[1]
     count = directions.shape[1]
-    blocks = coupling.reshape(count, features, count, features).swapaxes(1, 2)
-    flat = blocks.reshape(count * count, features * features)
+    features = len(coupling) // count
     if count == 1 and np.ptp(directions) == 0:
         alike: Floats = directions[0] ** 2 * coupling
         return lambda number: alike
+    blocks = coupling.reshape(count, features, count, features).swapaxes(1, 2)
+    flat = blocks.reshape(count * count, features * features)
 
     def block(number: int) -> Floats:
         pairs = np.outer(directions[number], directions[number]).reshape(1, -1)
@@ -829,12 +777,10 @@ def improved(posterior: Posterior, least_noise: float = 0.0) -> Prior:
 
 
 MOST_COLUMNS = 16
-"""Largest number of columns; more are reduced to this many principal components, since the cost of
-a fit grows with the third power of their number."""
+"""Largest number of columns that describe actions; more are reduced to this many principal
+components, since the cost of a fit grows with the third power of their number."""
 FEWEST_ACTIONS = 3
 """With fewer actions, features cannot tell which of them are similar."""
-SMALLEST_SPREAD = 1e-8
-"""Relative tolerance: shorter components, and smaller differences, are rounding errors."""
 
 
 def described_actions(problem: Problem) -> Floats | None:
@@ -855,23 +801,18 @@ def _components(space: Space, features: ActionFeatures) -> Floats | None:
     joint = space.listing()
     parts = [np.array(rows)[joint[:, slot]] for slot, rows in enumerate(features) if rows]
     numbers = np.concatenate(parts, axis=1, dtype=np.float64)
-    numbers = numbers[:, _relates_actions(numbers)]
+    # Columns that still differ between actions if any single action is left out.
+    ordered = np.sort(numbers, axis=0)
+    without_one = np.minimum(ordered[-1] - ordered[1], ordered[-2] - ordered[0])
+    numbers = numbers[:, without_one > SMALLEST * np.abs(numbers).max(axis=0, initial=0.0)]
     centred = numbers - numbers.mean(axis=0)
     standardized = centred / np.sqrt(np.mean(centred**2, axis=0))
     left, length, _ = np.linalg.svd(standardized, full_matrices=False)
     # If there were as many columns as actions, no two actions would be similar.
     most = min(MOST_COLUMNS, max(1, len(joint) // 2))
-    kept = length[:most] > SMALLEST_SPREAD * length.max(initial=0.0)
+    kept = length[:most] > SMALLEST * length.max(initial=0.0)
     if not kept.any():
         return None
     components: Floats = (left * length)[:, : int(kept.sum())]
     components.flags.writeable = False
     return components
-
-
-def _relates_actions(numbers: Floats) -> Booleans:
-    """Return which columns still differ between actions if any single action is left out."""
-    ordered = np.sort(numbers, axis=0)
-    without_one = np.minimum(ordered[-1] - ordered[1:2], ordered[-2:-1] - ordered[0])
-    largest = np.abs(numbers).max(axis=0, initial=0.0)
-    return without_one.ravel() > SMALLEST_SPREAD * largest

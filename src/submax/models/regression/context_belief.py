@@ -1,11 +1,11 @@
 """The belief about actions in a context: regressions on features, and the rows they learn."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.random import Generator
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.problem import Feedback
@@ -25,16 +25,15 @@ from submax.models.regression.blas import in_one_thread
 from submax.models.regression.features import GROUPS, FeatureMap, new_map
 
 PIECE = 4096
-"""Number of rows whose features are computed together, which bounds the memory for features."""
+"""Rows whose features are computed together, which bounds the memory for features."""
 
 
 @serializable("regression-rows")
 class RegressionRows(NamedTuple):
-    """Rows with a context ``[n, D]``, the number of the regression they belong to, and a reward.
+    """Rows with a context ``[n, D]``, the ``number`` of their regression, and a reward.
 
-    There is one regression per action, so ``number [n]`` is the index of the action; of slots,
-    which share a regression, it is the joint action ``[n, S]``. ``log_prob [n]`` is the
-    log-probability of the action, NaN if it was not logged.
+    The number is the index of the action, ``[n]``; of slots, which share a regression, it is the
+    joint action ``[n, S]``. ``log_prob [n]`` is NaN if it was not logged.
     """
 
     context: Floats
@@ -54,7 +53,7 @@ class RegressionRows(NamedTuple):
         """Return the rows of one replica with positive weight; ``number [R, n]`` is their index."""
         present = feedback.weight[replica] > 0
         # A slice is faster than a selection.
-        there: Booleans | slice = slice(None) if present.all() else present
+        there: Any = slice(None) if present.all() else present
         log_prob = feedback.log_prob
         if log_prob is None:
             log_prob = np.full(feedback.weight.shape, np.nan)
@@ -68,10 +67,6 @@ class RegressionRows(NamedTuple):
     def taken(self, which: Integers | Booleans | slice) -> Self:
         return type(self)._make(column[which] for column in self)
 
-    def none(self) -> Self:
-        """Return zero rows of the same widths."""
-        return self.taken(slice(0, 0))
-
     def faded(self, factor: float) -> Self:
         return self._replace(weight=self.weight * factor)
 
@@ -80,14 +75,10 @@ class RegressionRows(NamedTuple):
         later = np.arange(len(self.reward) - 1, -1, -1)
         return self._replace(weight=self.weight * discount**later)
 
-    def pieces(self) -> Iterator[Self]:
-        for begin in range(0, len(self.reward), PIECE):
-            yield self.taken(slice(begin, begin + PIECE))
-
 
 @serializable("sampled-rows")
 class SampledRows(NamedTuple):
-    """A uniform random sample of all rows so far; ``seen`` is the number of all rows."""
+    """A uniform random sample of all rows so far; ``seen`` counts all of them."""
 
     rows: RegressionRows
     seen: int
@@ -99,9 +90,7 @@ class SampledRows(NamedTuple):
             return self.rows
         return self.rows.faded(self.seen / size)
 
-    def add(
-        self, new: RegressionRows, most: int, discount: float, rng: np.random.Generator
-    ) -> Self:
+    def add(self, new: RegressionRows, most: int, discount: float, rng: Generator) -> Self:
         """Return the sample after new rows, with at most ``most`` rows.
 
         The weight of a row is multiplied by ``discount`` for each later row.
@@ -126,23 +115,19 @@ class SampledRows(NamedTuple):
 
     def none(self) -> Self:
         """Return the sample without its rows; ``seen`` stays."""
-        return self._replace(rows=self.rows.none())
+        return self._replace(rows=self.rows.taken(slice(0, 0)))
 
 
 CHOOSING_ROWS = 1000
 """Kernel length and relevance are chosen from about this many rows at most, evenly spaced ones."""
 LENGTHS = (0.35, 0.7, 1.4)
 """Kernel lengths to choose from, in units of the typical distance between two contexts."""
-USUAL_LENGTH = 0.7
-"""Kernel length if there are too few rows to choose."""
-FEWEST_ROWS = 30
-"""Smallest number of rows from which the kernel length is chosen."""
+USUAL_LENGTH, FEWEST_ROWS = 0.7, 30
+"""Kernel length with fewer rows than this, which are too few to choose."""
 FIRST_STEPS, STEPS = 3, 1
-"""Fixed-point steps of fitting the prior for each map that is tried: without and with a known prior
-to start from."""
+"""Fixed-point steps of fitting the prior for each map, without and with a prior to start from."""
 RELEVANCE_ROWS = 10.0
-"""Strength of the shrinkage towards equal relevance. It counts as 10 rows for each context
-variable."""
+"""Shrinkage towards equal relevance: it counts as 10 rows for each context variable."""
 SENSITIVITY_ROWS = 400
 """The relevance is computed from this many of the latest rows, which bounds its cost."""
 
@@ -151,15 +136,11 @@ SENSITIVITY_ROWS = 400
 class BeliefSettings:
     """Settings of a belief about K ``actions``.
 
-    - ``features``: largest number of features.
-    - ``rows``: number of rows from which the feature map is chosen, and size of the stored sample.
-    - ``draws``: number of posterior draws that are stored.
-    - ``width``: factor by which the deviation of these draws from the posterior mean is scaled.
-    - ``discount``: factor by which the weight of a row is multiplied for every later row.
-    - ``kernels``: whether there are kernel features beside the linear ones.
-    - ``action_features [K, q]``: numbers that describe the actions, if there are any. Actions with
-      similar numbers are expected to have similar coefficients.
-    - ``shared``: whether the rewards of one action inform the belief about the others.
+    There are at most ``features`` features, chosen from ``rows`` rows, and with ``kernels`` not
+    only linear ones. ``draws`` posterior draws are stored, whose deviation from the posterior mean
+    is scaled by ``width``. The weight of a row is multiplied by ``discount`` for every later row.
+    Actions with similar numbers ``action_features [K, q]`` are expected to have similar
+    coefficients; unless these are ``shared``, no action says anything about another.
     """
 
     actions: int
@@ -179,81 +160,60 @@ class BeliefSettings:
         return PriorStructure.independent(groups, self.actions)
 
 
-class FittedMap(NamedTuple):
-    """A feature map, and the posterior of regressions on its features."""
-
-    feature_map: FeatureMap
-    posterior: Posterior
-
-
 def best_map(
     rows: RegressionRows,
     centre: float,
     prior: Prior | None,
     settings: BeliefSettings,
-    rng: np.random.Generator,
+    rng: Generator,
     least_noise: float = 0.0,
-) -> FittedMap | None:
-    """Return the map with the highest marginal likelihood; None if all rewards are equal.
+) -> tuple[FeatureMap, Posterior] | None:
+    """Return the map with the highest marginal likelihood, and the posterior of regressions on it.
 
-    Rewards that differ only by rounding count as equal. ``centre`` is subtracted from the rewards,
+    Return None if all rewards are equal but for rounding. ``centre`` is subtracted from rewards,
     and fitting starts from ``prior`` if it is given; the fitted noise variance is at least
-    ``least_noise``. All kernel lengths are tried; then, for the
-    best length, a relevance of each context variable.
+    ``least_noise``. All kernel lengths are tried; then, for the best one, a relevance of each
+    context variable.
     """
     first = new_map(rows.context, rows.weight, settings.features, rng, settings.kernels)
     rows = rows.taken(slice(None, None, math.ceil(len(rows.reward) / CHOOSING_ROWS)))
     choosing = len(first.landmarks) > 0 and len(rows.reward) >= FEWEST_ROWS
-    lengths = LENGTHS if choosing else (USUAL_LENGTH,)
-    found = [
-        _fitted(first.of_length(length), rows, centre, prior, settings, least_noise)
-        for length in lengths
-    ]
-    tried = [one for one in found if one is not None]
-    if not tried:
-        return None
-    best = max(tried, key=lambda one: one.posterior.log_evidence)
-    if not choosing:
-        return best
-    relevant = best.feature_map.with_relevance(_relevance(best, rows))
-    another = _fitted(relevant, rows, centre, best.posterior.prior, settings, least_noise)
-    if another is None or another.posterior.log_evidence <= best.posterior.log_evidence:
-        return best
-    return another
-
-
-def _fitted(
-    feature_map: FeatureMap,
-    rows: RegressionRows,
-    centre: float,
-    prior: Prior | None,
-    settings: BeliefSettings,
-    least_noise: float,
-) -> FittedMap | None:
-    features = feature_map.rows(rows.context)
     offset = float(np.average(rows.reward, weights=rows.weight))
-    empty = Sums.empty(settings.actions, feature_map.width, offset)
-    sums = empty.keep(features, rows.number, rows.reward, rows.weight).settled()
-    if sums.variance == 0.0:
-        return None
-    described = settings.action_features is not None
-    start = prior or Prior.vague(GROUPS, sums.variance, described)
-    structure = settings.prior_structure(feature_map.groups)
-    steps = FIRST_STEPS if prior is None else STEPS
-    return FittedMap(feature_map, fitted(sums, structure, start, centre, steps, least_noise))
+    best: tuple[FeatureMap, Posterior] | None = None
+
+    def tried(feature_map: FeatureMap, prior: Prior | None) -> None:
+        nonlocal best
+        empty = Sums.empty(settings.actions, feature_map.width, offset)
+        features = feature_map.rows(rows.context)
+        sums = empty.keep(features, rows.number, rows.reward, rows.weight).settled()
+        if sums.variance == 0.0:
+            return
+        vague = Prior.vague(GROUPS, sums.variance, settings.action_features is not None)
+        structure = settings.prior_structure(feature_map.groups)
+        steps = FIRST_STEPS if prior is None else STEPS
+        found = fitted(sums, structure, prior or vague, centre, steps, least_noise)
+        if best is None or found.log_evidence > best[1].log_evidence:
+            best = feature_map, found
+
+    for length in LENGTHS if choosing else (USUAL_LENGTH,):
+        tried(first.of_length(length), prior)
+    if choosing and best is not None:
+        feature_map, posterior = best
+        relevance = _relevance(feature_map, posterior.coefficients, rows)
+        tried(feature_map.with_relevance(relevance), posterior.prior)
+    return best
 
 
-def _relevance(best: FittedMap, rows: RegressionRows) -> Floats:
+def _relevance(feature_map: FeatureMap, coefficients: Floats, rows: RegressionRows) -> Floats:
     """Return the relevance of each context variable for distances; its mean square is 1.
 
-    The squared relevance is the sensitivity of the regressions to the variable, shrunk towards
-    equal relevance. The shrinkage decreases with the number of rows per context variable.
+    Its square is the sensitivity of the regressions to the variable, shrunk towards equal relevance
+    the less, the more rows there are for each variable.
 
     Reference: Radhakrishnan et al. (2024), Mechanism for feature learning in neural networks and
     backpropagation-free machine learning models, on average gradient outer products.
     """
-    recent = rows.context[-SENSITIVITY_ROWS:]
-    squared = best.feature_map.sensitivity(recent, best.posterior.coefficients)
+    squared = feature_map.sensitivity(rows.context[-SENSITIVITY_ROWS:], coefficients)
     mean = squared.mean()
     if not mean > 0:
         return np.ones(len(squared))
@@ -262,18 +222,16 @@ def _relevance(best: FittedMap, rows: RegressionRows) -> Floats:
 
 
 MAP_GROWTH = 2.0
-"""A new feature map is chosen when the rows have grown by this factor since the last choice. The
-cost of all choices together is then a small multiple of the cost of the last one."""
-PRIOR_GROWTH = 0.5
-"""The prior is fitted again when the weight of the rows has grown by this share of itself."""
-REFIT_SHARE = 0.05
-"""The posterior is solved again when the weight of the rows has grown by this share of itself."""
+"""A new map is chosen when the rows have grown by this factor since the last choice, so all choices
+together cost a small multiple of the last one."""
+PRIOR_GROWTH, REFIT_SHARE = 0.5, 0.05
+"""The prior is fitted, and the posterior solved, again when the weight of the rows has grown by
+these shares of itself."""
 REFIT_ROWS = 500
 """The posterior is solved again after this much additional weight at the latest."""
 LIKE_UNIFORM = 2.0
 """A row is used to estimate the mean reward of a uniform choice if its action had at most this many
-times the uniform probability. The actions that a trained policy prefers say little about the
-others."""
+times the uniform probability: actions that a trained policy prefers say little about the others."""
 LARGEST_WEIGHT = 10.0
 """Such a row counts as at most this many uniformly chosen rows, so no single row dominates."""
 CONTRAST_TOLERANCE = 1e-12
@@ -287,20 +245,12 @@ equally good; see docs/research/contexts.md."""
 
 @serializable("uniform-rewards")
 class UniformRewards(NamedTuple):
-    """Running sums for the rewards of a uniform choice: Σ w, Σ w (r − o) and Σ w (r − o)².
-
-    The ``offset`` o is near the first rewards, which keeps rounding errors of the variance small.
-    """
+    """Σ w, Σ w (r − o) and Σ w (r − o)² of a uniform choice, with ``offset`` o near the rewards."""
 
     weight: float = 0.0
     reward: float = 0.0
     square: float = 0.0
     offset: float = 0.0
-
-    @property
-    def mean(self) -> float:
-        """The mean reward of a uniform choice; NaN if it is unknown."""
-        return self.offset + self.reward / self.weight if self.weight > 0 else math.nan
 
     @property
     def variance(self) -> float:
@@ -309,39 +259,34 @@ class UniformRewards(NamedTuple):
             return 0.0
         return max(self.square / self.weight - (self.reward / self.weight) ** 2, 0.0)
 
+    def added(self, new: RegressionRows, actions: int, discount: float) -> Self:
+        factor = discount ** len(new.reward)
+        logged = ~np.isnan(new.log_prob)
+        probability = np.exp(np.where(logged, new.log_prob, 0.0))
+        used = logged & (probability * actions <= LIKE_UNIFORM)
+        least = 1.0 / (LARGEST_WEIGHT * actions)
+        weight = new.weight * np.where(used, 1.0 / np.maximum(probability, least), 0.0)
+        sums = self
+        if sums.weight <= 0 and len(new.reward):
+            sums = type(self)(offset=float(new.reward.mean()))
+        relative = new.reward - sums.offset
+        return sums._replace(
+            weight=sums.weight * factor + float(weight.sum()),
+            reward=sums.reward * factor + float(weight @ relative),
+            square=sums.square * factor + float(weight @ relative**2),
+        )
+
+    def centre(self, otherwise: float) -> float:
+        """The mean reward of a uniform choice, or ``otherwise`` if it is unknown."""
+        return self.offset + self.reward / self.weight if self.weight > 0 else otherwise
+
 
 @serializable("draw-noise")
 class DrawNoise(NamedTuple):
-    """The random numbers from which the stored draws are made, ``[P, K, F]`` each.
-
-    ``prior`` are standard normal numbers, and ``rows`` is Σ √w φ ε over the rows, with a standard
-    normal ε for each row and draw; see ``PosteriorCovariance.draw_responses``.
-    """
+    """Random numbers ``[P, K, F]`` of the draws, see ``PosteriorCovariance.draw_responses``."""
 
     prior: Floats
     rows: Floats
-
-
-@serializable("kept-draws")
-class PosteriorSamples(NamedTuple):
-    """P posterior draws of the coefficients of ``FeatureMap.raw``, for K actions.
-
-    A draw is the sum of ``common [P, F]``, its mean over the actions, and ``contrasts [P, K, F]``.
-    Which action is best depends on the contrasts only. Stored separately, they keep the precision
-    of small differences between large rewards.
-    """
-
-    common: Floats
-    contrasts: Floats
-
-    @classmethod
-    def of(cls, coefficients: Floats) -> Self:
-        """Split draws ``[P, K, F]`` into the two parts."""
-        common = coefficients.mean(axis=1)
-        contrasts = coefficients - common[:, None]
-        smallest = CONTRAST_TOLERANCE * np.abs(coefficients).max(initial=0.0)
-        contrasts[np.abs(contrasts) <= smallest] = 0.0
-        return cls(common, contrasts)
 
 
 @serializable("context-belief")
@@ -349,7 +294,8 @@ class ContextBelief(NamedTuple):
     """The belief of one replica: φ(x)·θ_a + ``centre`` is the expected reward of action a in x.
 
     ``coefficients [K, F]`` are the posterior mean of θ for the features of ``FeatureMap.raw``, and
-    ``draws`` are posterior draws of θ. Both are None as long as all rewards are equal.
+    ``draws [P, K, F]`` are posterior draws of θ minus their mean over the actions, which does not
+    change which action is best. Both are None as long as all rewards are equal.
 
     The other fields are needed only to learn further: ``sums``, ``prior``, the ``sample`` of rows,
     the sums for a ``uniform`` choice, the number of rows ``mapped`` when the map was last chosen,
@@ -361,7 +307,7 @@ class ContextBelief(NamedTuple):
     feature_map: FeatureMap | None
     centre: float
     coefficients: Floats | None
-    draws: PosteriorSamples | None
+    draws: Floats | None
     sums: Sums | None
     prior: Prior | None
     sample: SampledRows
@@ -379,9 +325,7 @@ class ContextBelief(NamedTuple):
         nothing = UniformRewards()
         return cls(None, 0.0, None, None, None, None, sample, nothing, 0, 0.0, 0.0)
 
-    def learned(
-        self, new: RegressionRows, settings: BeliefSettings, rng: np.random.Generator
-    ) -> Self:
+    def learned(self, new: RegressionRows, settings: BeliefSettings, rng: Generator) -> Self:
         """Return the belief after more rows.
 
         Rows wait until there are enough of them to solve for the posterior again, which they do
@@ -389,29 +333,24 @@ class ContextBelief(NamedTuple):
         """
         check_can_learn(self.feature_map, self.sums)
         rows = new if self.waiting is None else self.waiting.joined(new)
-        seen = self.sample.seen + len(rows.reward)
-        if MAP_GROWTH * self.mapped <= min(seen, settings.rows):
-            return self._replace(waiting=None)._learned(rows, True, settings, rng)
-        added = float(rows.weight.sum())
-        weight = known(self.sums).weight + added
-        if added < min(REFIT_ROWS, REFIT_SHARE * weight) and settings.discount == 1:
-            return self._replace(waiting=rows)
-        return self._replace(waiting=None)._learned(rows, False, settings, rng)
+        maps = MAP_GROWTH * self.mapped <= min(self.sample.seen + len(rows.reward), settings.rows)
+        if not maps and settings.discount == 1:
+            added = float(rows.weight.sum())
+            if added < min(REFIT_ROWS, REFIT_SHARE * (known(self.sums).weight + added)):
+                return self._replace(waiting=rows)
+        return self._replace(waiting=None)._learned(rows, maps, settings, rng)
 
     @in_one_thread
     def _learned(
-        self,
-        new: RegressionRows,
-        maps: bool,
-        settings: BeliefSettings,
-        rng: np.random.Generator,
+        self, rows: RegressionRows, maps: bool, settings: BeliefSettings, rng: Generator
     ) -> Self:
         """Add rows to all that is known, and solve; if it ``maps``, choose a new map first."""
-        sample = self.sample.add(new, settings.rows, settings.discount, rng)
-        uniform = self._with_uniform_rewards(new, settings)
-        belief = self._replace(sample=sample, uniform=uniform)
-        faded = settings.discount ** len(new.reward)
-        weighted = new.discounted(settings.discount)
+        discount = settings.discount
+        belief = self._replace(
+            sample=self.sample.add(rows, settings.rows, discount, rng),
+            uniform=self.uniform.added(rows, settings.actions, discount),
+        )
+        faded, weighted = discount ** len(rows.reward), rows.discounted(discount)
         if not maps:
             return belief._faded(faded)._with_rows(weighted, settings, rng)._solved(settings)
         # The sample holds all earlier rows, unless all their rewards were equal.
@@ -420,24 +359,17 @@ class ContextBelief(NamedTuple):
             return belief
         return belief._mapped(everything, settings, rng)
 
-    def drawn(self, context: Floats) -> Floats:
-        """Return the expected reward of every action under each draw: ``[n, D] -> [n, P, K]``."""
-        raw, draws = known(self.feature_map).raw(context), known(self.draws)
-        drawn = _products(raw, draws.contrasts)
-        drawn += (raw @ draws.common.T)[..., None] + self.centre
-        return drawn
+    def contrasts(self, context: Floats) -> Floats:
+        """Return the expected rewards under each draw, minus their mean: ``[n, D] -> [n, P, K]``.
 
-    def drawn_contrasts(self, context: Floats) -> Floats:
-        """Return ``drawn`` minus its mean over the actions: ``[n, D] -> [n, P, K]``."""
-        return _products(known(self.feature_map).raw(context), known(self.draws).contrasts)
-
-    def drawn_contrasts_alone(self, context: Floats) -> Floats:
-        """Return ``drawn_contrasts`` of one context, with few numpy calls: ``[D] -> [P, K]``."""
-        contrasts = known(self.draws).contrasts
-        draws, actions, features = contrasts.shape
-        flat = contrasts.reshape(draws * actions, features)
-        drawn: Floats = flat.dot(known(self.feature_map).raw_alone(context))
-        return drawn.reshape(draws, actions)
+        The mean is that over the actions. A single context takes few numpy calls.
+        """
+        feature_map, coefficients = known(self.feature_map), known(self.draws)
+        draws, actions, features = coefficients.shape
+        flat = coefficients.reshape(draws * actions, features)
+        if len(context) == 1:
+            return flat.dot(feature_map.raw_alone(context[0])).reshape(1, draws, actions)
+        return (feature_map.raw(context) @ flat.T).reshape(len(context), draws, actions)
 
     def mean(self, raw: Floats) -> Floats:
         """Return the expected reward of every action, given raw features: ``[n, F] -> [n, K]``."""
@@ -448,91 +380,55 @@ class ContextBelief(NamedTuple):
         belief = self.for_deciding()
         if belief.coefficients is None or belief.draws is None:
             return belief
-        draws = belief.draws._replace(contrasts=belief.draws.contrasts[:, kept])
-        return belief._replace(coefficients=belief.coefficients[kept], draws=draws)
+        return belief._replace(coefficients=belief.coefficients[kept], draws=belief.draws[:, kept])
 
     def for_deciding(self) -> Self:
         """Return the belief without the fields that only further learning needs."""
-        decides = self.feature_map
-        return self._replace(
-            feature_map=None if decides is None else decides.without_whitening(),
-            sums=None,
-            prior=None,
-            sample=self.sample.none(),
-            covariance=None,
-            noise=None,
-            waiting=None,
-        )
+        feature_map = self.feature_map and self.feature_map._replace(whitening=np.zeros((0, 0)))
+        nothing: Any = dict.fromkeys(("sums", "prior", "covariance", "noise", "waiting"))
+        return self._replace(feature_map=feature_map, sample=self.sample.none(), **nothing)
 
     def posterior_covariance(self, settings: BeliefSettings) -> PosteriorCovariance:
         """Return the covariance under the last fitted prior, computed from the sums."""
-        structure = self._structure(settings)
+        structure = settings.prior_structure(known(self.feature_map).groups)
         return PosteriorCovariance.of(known(self.sums), structure, known(self.prior))
 
-    def _with_uniform_rewards(
-        self, new: RegressionRows, settings: BeliefSettings
-    ) -> UniformRewards:
-        factor = settings.discount ** len(new.reward)
-        logged = ~np.isnan(new.log_prob)
-        probability = np.exp(np.where(logged, new.log_prob, 0.0))
-        used = logged & (probability * settings.actions <= LIKE_UNIFORM)
-        least = 1.0 / (LARGEST_WEIGHT * settings.actions)
-        weight = new.weight * np.where(used, 1.0 / np.maximum(probability, least), 0.0)
-        sums = self.uniform
-        if sums.weight <= 0 and len(new.reward):
-            sums = UniformRewards(offset=float(new.reward.mean()))
-        relative = new.reward - sums.offset
-        return sums._replace(
-            weight=sums.weight * factor + float(weight.sum()),
-            reward=sums.reward * factor + float(weight @ relative),
-            square=sums.square * factor + float(weight @ relative**2),
-        )
-
-    def _structure(self, settings: BeliefSettings) -> PriorStructure:
-        return settings.prior_structure(known(self.feature_map).groups)
-
-    def _mapped(
-        self, rows: RegressionRows, settings: BeliefSettings, rng: np.random.Generator
-    ) -> Self:
+    def _mapped(self, rows: RegressionRows, settings: BeliefSettings, rng: Generator) -> Self:
         """Choose a map from at most ``settings.rows`` of the rows, and learn from all of them."""
         offset = float(np.average(rows.reward, weights=rows.weight))
         some = rows
         if len(rows.reward) > settings.rows:
             some = rows.taken(_different_rewards(rows.reward, settings.rows, rng))
-        start = self._replace(centre=self._centre(offset), mapped=self.sample.seen)
+        start = self._replace(centre=self.uniform.centre(offset), mapped=self.sample.seen)
         found = best_map(some, start.centre, start.prior, settings, rng, self._least_noise)
         if found is None:
             # The rewards are equal except for rounding.
             return self
-        width = found.feature_map.width
-        shape = (settings.draws, settings.actions, width)
+        feature_map, posterior = found
+        shape = (settings.draws, settings.actions, feature_map.width)
         belief = start._replace(
-            feature_map=found.feature_map,
-            prior=found.posterior.prior,
-            sums=Sums.empty(settings.actions, width, offset),
+            feature_map=feature_map,
+            prior=posterior.prior,
+            sums=Sums.empty(settings.actions, feature_map.width, offset),
             fitted=0.0,
             covariance=None,
             noise=DrawNoise(rng.standard_normal(shape), np.zeros(shape)),
-        )
-        known_posterior = found.posterior if len(rows.reward) <= CHOOSING_ROWS else None
-        return belief._with_rows(rows, settings, rng)._solved(settings, known_posterior)
+        )._with_rows(rows, settings, rng)
+        return belief._solved(settings, posterior if len(rows.reward) <= CHOOSING_ROWS else None)
 
     def _faded(self, factor: float) -> Self:
-        """Multiply the weights of all rows so far by a factor."""
         if factor == 1.0:
             return self
         noise = known(self.noise)
         noise = noise._replace(rows=noise.rows * factor**0.5)
         return self._replace(sums=known(self.sums).faded(factor), noise=noise, covariance=None)
 
-    def _with_rows(
-        self, rows: RegressionRows, settings: BeliefSettings, rng: np.random.Generator
-    ) -> Self:
+    def _with_rows(self, rows: RegressionRows, settings: BeliefSettings, rng: Generator) -> Self:
         feature_map, sums, noise = known(self.feature_map), known(self.sums), known(self.noise)
         summed = noise.rows.copy()
-        few = len(rows.reward) < feature_map.width
-        covariance = self.covariance if few else None
-        for piece in rows.pieces():
+        covariance = self.covariance if len(rows.reward) < feature_map.width else None
+        for begin in range(0, len(rows.reward), PIECE):
+            piece = rows.taken(slice(begin, begin + PIECE))
             features = feature_map.rows(piece.context)
             sums = sums.keep(features, piece.number, piece.reward, piece.weight)
             if covariance is not None:
@@ -544,22 +440,16 @@ class ContextBelief(NamedTuple):
                 summed[:, action] += normal[:, mine] @ features[mine]
         return self._replace(sums=sums, noise=noise._replace(rows=summed), covariance=covariance)
 
-    def _centre(self, otherwise: float) -> float:
-        """The mean reward of a uniform choice, or ``otherwise`` if it is unknown."""
-        return self.uniform.mean if self.uniform.weight > 0 else otherwise
-
     @property
     def _least_noise(self) -> float:
         return NOISE_SHARE * self.uniform.variance
 
     def _solved(self, settings: BeliefSettings, posterior: Posterior | None = None) -> Self:
-        """Solve for the coefficients, and make the draws; fit the prior first if this is due.
-
-        The ``posterior`` under the present prior can be passed if it is known.
-        """
+        """Solve for the coefficients, and make the draws; fit the prior first if this is due."""
         sums, prior, noise = known(self.sums), known(self.prior), known(self.noise)
-        centre = self._centre(sums.offset + sums.reward / sums.weight)
-        structure, covariance = self._structure(settings), self.covariance
+        centre = self.uniform.centre(sums.offset + sums.reward / sums.weight)
+        structure = settings.prior_structure(known(self.feature_map).groups)
+        covariance = self.covariance
         # With a discount the weight hardly changes, although the rows do.
         due = sums.weight - self.fitted >= PRIOR_GROWTH * self.fitted or settings.discount < 1
         if due or covariance is None:
@@ -571,30 +461,24 @@ class ContextBelief(NamedTuple):
         moment, _ = sums.centred(centre)
         response = moment * (covariance.unit / covariance.prior.noise)
         drawn = covariance.draw_responses(structure, noise.prior, noise.rows)
-        found = (
-            covariance.applied(structure, np.concatenate([response[None], drawn])) * covariance.unit
-        )
-        raw = known(self.feature_map).for_raw(found)
+        found = covariance.applied(structure, np.concatenate([response[None], drawn]))
+        raw = known(self.feature_map).for_raw(found * covariance.unit)
+        draws = raw[0] + settings.width * raw[1:]
+        contrasts = draws - draws.mean(axis=1)[:, None]
+        contrasts[np.abs(contrasts) <= CONTRAST_TOLERANCE * np.abs(draws).max(initial=0.0)] = 0.0
         return self._replace(
             sums=sums,
             centre=centre,
             prior=covariance.prior,
             coefficients=raw[0],
-            draws=PosteriorSamples.of(raw[0] + settings.width * raw[1:]),
+            draws=contrasts,
             solved=sums.weight,
             fitted=sums.weight if due else self.fitted,
             covariance=covariance,
         )
 
 
-def _products(raw: Floats, coefficients: Floats) -> Floats:
-    """Multiply features by coefficients: ``[n, F]`` and ``[P, K, F] -> [n, P, K]``."""
-    draws, actions, features = coefficients.shape
-    found: Floats = raw @ coefficients.reshape(draws * actions, features).T
-    return found.reshape(len(raw), draws, actions)
-
-
-def _different_rewards(reward: Floats, most: int, rng: np.random.Generator) -> Integers:
+def _different_rewards(reward: Floats, most: int, rng: Generator) -> Integers:
     """Choose ``most`` random rows; if their rewards are all equal, half are replaced by others."""
     order = rng.permutation(len(reward))
     chosen = order[:most]

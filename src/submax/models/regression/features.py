@@ -5,6 +5,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import scipy
+from numpy.random import Generator
 
 from submax.core.arrays import Floats, Integers
 from submax.core.serialization import serializable
@@ -25,10 +26,7 @@ _LOWEST, _HIGHEST = np.array(-FARTHEST), np.array(FARTHEST)
 def standardized(
     context: Floats, shift: Floats, scale: Floats, out: Floats | None = None
 ) -> Floats:
-    """Return z = (context − shift) · scale, clipped at ±10: ``[..., D] -> [..., D]``.
-
-    If ``out`` is given, the result is written into it.
-    """
+    """Return z = (context − shift) · scale, clipped at ±10, in ``out`` if that is given."""
     z: Floats = np.subtract(context, shift, out=out)
     np.multiply(z, scale, out=z)
     np.minimum(np.maximum(z, _LOWEST, out=z), _HIGHEST, out=z)
@@ -40,7 +38,15 @@ def standardization(context: Floats, weight: Floats) -> tuple[Floats, Floats]:
     if not len(context):
         return np.zeros(context.shape[1]), np.zeros(context.shape[1])
     share = weight / weight.sum()
-    usual = _without_outliers(context, share)
+    # Outliers are clipped at a distance from the median.
+    median = _mean_of_lowest(context, share, 0.5)[1]
+    with np.errstate(over="ignore"):
+        # Distances that overflow count as the largest float.
+        distance = np.minimum(np.abs(context - median), np.finfo(np.float64).max)
+        most = LARGEST_DISTANCE * _mean_of_lowest(distance, share, NEAREST_SHARE)[0]
+        # If nearly all values are equal, as for a rare category, the others are not outliers.
+        most = np.where(most > 0, most, np.inf)
+        usual = np.clip(context, median - most, median + most)
     # Relative to the largest value, squares neither overflow nor underflow.
     largest = np.maximum(np.abs(usual).max(axis=0, initial=0.0), 1e-300)
     mean = share @ (usual / largest)
@@ -50,24 +56,8 @@ def standardization(context: Floats, weight: Floats) -> tuple[Floats, Floats]:
     return mean * largest, scale
 
 
-def _without_outliers(values: Floats, share: Floats) -> Floats:
-    """Clip outliers of each column at a distance from its median."""
-    median = _mean_of_lowest(values, share, 0.5)[1]
-    with np.errstate(over="ignore"):
-        # Distances that overflow count as the largest float.
-        distance = np.minimum(np.abs(values - median), np.finfo(np.float64).max)
-        most = LARGEST_DISTANCE * _mean_of_lowest(distance, share, NEAREST_SHARE)[0]
-        # If nearly all values are equal, as for a rare category, the others are not outliers.
-        most = np.where(most > 0, most, np.inf)
-        cut: Floats = np.clip(values, median - most, median + most)
-    return cut
-
-
 def _mean_of_lowest(values: Floats, share: Floats, part: float) -> tuple[Floats, Floats]:
-    """Return the mean of the lowest ``part`` of each column, and the highest of these values.
-
-    ``share`` is the weight of each row as a share of the total weight.
-    """
+    """Return the mean of the lowest ``part`` of the weight in each column, and the last value."""
     order = np.argsort(values, axis=0, kind="stable")
     ordered = np.take_along_axis(values, order, axis=0)
     before = np.cumsum(share[order], axis=0) - share[order]
@@ -80,16 +70,14 @@ def _mean_of_lowest(values: Floats, share: Floats, part: float) -> tuple[Floats,
 
 CONSTANT, LINEAR, KERNEL = 0, 1, 2
 """The groups of features; each group has its own prior variances."""
+GROUPS = 3
 LINEAR_TIMES = 3
 """The numbers of a context may be up to this many times ``most`` and still all be linear features:
 with the default of 288, text embeddings of 768 numbers are not projected."""
 FEWEST_LANDMARKS = 48
 """Kernels beside so many linear features, or half of ``most`` if that is less."""
-GROUPS = 3
-"""Number of groups."""
 JITTER = 1e-6
-"""Added to the diagonal of the landmarks' kernel matrix, so it is positive definite despite
-rounding errors."""
+"""Added to the diagonal of the landmarks' kernel matrix, so it stays positive definite."""
 K_MEANS_STEPS = 5
 """Steps of k-means. A few are enough: the centres only have to cover the points."""
 
@@ -128,8 +116,7 @@ class FeatureMap(NamedTuple):
     @property
     def groups(self) -> Integers:
         """The group of each feature, ``[F]``."""
-        sizes = (1, self._linear_width, len(self.landmarks))
-        return np.repeat(np.arange(GROUPS), sizes)
+        return np.repeat(np.arange(GROUPS), (1, self._linear_width, len(self.landmarks)))
 
     def rows(self, context: Floats) -> Floats:
         """Return the features φ of contexts: ``[n, D] -> [n, F]``."""
@@ -140,11 +127,8 @@ class FeatureMap(NamedTuple):
         return raw
 
     def raw(self, context: Floats) -> Floats:
-        """Return the raw features (1, z, k(z)), which are cheaper: ``[n, D] -> [n, F]``.
-
-        Decisions use them with the coefficients that ``for_raw`` returns.
-        """
-        z = self.standardized(context)
+        """Return raw features (1, z, k(z)) for ``for_raw`` coefficients: ``[n, D] -> [n, F]``."""
+        z = standardized(context, self.shift, self.scale)
         linear = self._linear_width
         features = np.empty((len(z), self.width))
         features[:, 0] = 1.0
@@ -181,29 +165,36 @@ class FeatureMap(NamedTuple):
         changed[..., first:] = coefficients[..., first:] @ self.whitening
         return changed
 
-    def standardized(self, context: Floats) -> Floats:
-        """Return the standardized numbers z of contexts: ``[n, D] -> [n, D]``."""
-        return standardized(context, self.shift, self.scale)
-
     def of_length(self, length: float) -> Self:
         """Return the map with the same landmarks and another kernel length."""
-        return self._replace(length=length)._reaching(self.length / length)
+        return self._replace(length=length).with_relevance(self.length / length)
 
-    def with_relevance(self, factor: Floats) -> Self:
+    def with_relevance(self, factor: Floats | float) -> Self:
         """Return the map with the relevance of each number multiplied by ``factor [D]``."""
-        return self._reaching(factor)
+        landmarks = self.landmarks * factor
+        square = 0.5 * np.einsum("md,md->m", landmarks, landmarks)
+        nearness = landmarks @ landmarks.T - square[:, None] - square
+        kernel: Floats = np.exp(np.minimum(nearness, 0.0))
+        kernel.flat[:: len(kernel) + 1] += JITTER
+        whitening = kernel
+        if len(kernel):
+            root = np.linalg.cholesky(kernel)
+            # The transpose is what LAPACK reads without a copy: an upper triangular matrix.
+            whitening = scipy.linalg.lapack.dtrtri(root.T, lower=0)[0].T
+        return self._replace(
+            reach=self.reach * factor, landmarks=landmarks, whitening=whitening, squares=square
+        )
 
     def sensitivity(self, context: Floats, coefficients: Floats) -> Floats:
         """Return the mean squared derivative of the regressions by each number of z: ``[D]``.
 
         It is the mean over contexts and regressions of (∂ φ(x)·θ_k / ∂ z_d)². The mean of the
-        coefficients over the regressions is subtracted first, since it does not affect which action
-        is best.
+        coefficients over regressions is subtracted, since it does not affect which action is best.
         """
         own = coefficients - coefficients.mean(axis=0) if len(coefficients) > 1 else coefficients
         first = 1 + self._linear_width
         raw = self.for_raw(own)
-        reached = self.standardized(context) * self.reach
+        reached = standardized(context, self.shift, self.scale) * self.reach
         kernels, pulls = self.raw(context)[:, first:], raw[:, first:]
         # One product for all regressions: [n, m] times [m, K D].
         products = pulls.T[:, :, None] * self.landmarks[:, None]
@@ -215,19 +206,6 @@ class FeatureMap(NamedTuple):
         slope += linear if self.projection is None else linear @ self.projection.T
         return np.mean(slope**2, axis=(0, 1))
 
-    def without_whitening(self) -> Self:
-        """Return a map that has only the raw features: the rest is four fifths of its numbers."""
-        return self._replace(whitening=np.zeros((0, 0)))
-
-    def _reaching(self, factor: Floats | float) -> Self:
-        landmarks = self.landmarks * factor
-        return self._replace(
-            reach=self.reach * factor,
-            landmarks=landmarks,
-            whitening=_whitening(landmarks),
-            squares=_squares(landmarks),
-        )
-
     @property
     def _linear_width(self) -> int:
         return len(self.scale) if self.projection is None else self.projection.shape[1]
@@ -238,11 +216,7 @@ class FeatureMap(NamedTuple):
 
 
 def new_map(
-    context: Floats,
-    weight: Floats,
-    most: int,
-    rng: np.random.Generator,
-    kernels: bool = True,
+    context: Floats, weight: Floats, most: int, rng: Generator, kernels: bool = True
 ) -> FeatureMap:
     """Return a map with about ``most`` features, made from the contexts ``[n, D]``.
 
@@ -264,11 +238,12 @@ def new_map(
     if not kernels or not scale.any():
         return plain
     kernels_left = max(most - 1 - linear, min(FEWEST_LANDMARKS, most // 2))
-    landmarks = chosen_landmarks(plain.standardized(context), kernels_left, rng)
+    points = standardized(context, shift, scale)
+    landmarks = chosen_landmarks(points, kernels_left, rng)
     return plain._replace(landmarks=landmarks * reach).of_length(1.0)
 
 
-def chosen_landmarks(points: Floats, most: int, rng: np.random.Generator) -> Floats:
+def chosen_landmarks(points: Floats, most: int, rng: Generator) -> Floats:
     """Return up to ``most`` landmarks for points ``[n, D]``.
 
     If there are at most ``most`` distinct points, the landmarks are these points. Otherwise they
@@ -282,34 +257,11 @@ def chosen_landmarks(points: Floats, most: int, rng: np.random.Generator) -> Flo
     centres = shuffled[np.sort(first)[:most]]
     if 0 < most < len(first):
         for _ in range(K_MEANS_STEPS):
-            centres = _moved_to_means(centres, points)
+            # Each centre becomes the mean of the points nearest to it, or stays if there is none.
+            distance = np.einsum("md,md->m", centres, centres) - 2 * points @ centres.T
+            nearest = distance.argmin(axis=1)
+            order = np.argsort(nearest, kind="stable")
+            cluster, begin, count = np.unique(nearest[order], return_index=True, return_counts=True)
+            centres = centres.copy()
+            centres[cluster] = np.add.reduceat(points[order], begin, axis=0) / count[:, None]
     return centres
-
-
-def _moved_to_means(centres: Floats, points: Floats) -> Floats:
-    """One step of k-means: each centre becomes the mean of the points nearest to it."""
-    distance = np.einsum("md,md->m", centres, centres) - 2 * points @ centres.T
-    nearest = distance.argmin(axis=1)
-    order = np.argsort(nearest, kind="stable")
-    cluster, first, count = np.unique(nearest[order], return_index=True, return_counts=True)
-    moved = centres.copy()
-    # A centre without points stays where it is.
-    moved[cluster] = np.add.reduceat(points[order], first, axis=0) / count[:, None]
-    return moved
-
-
-def _squares(landmarks: Floats) -> Floats:
-    return 0.5 * np.einsum("md,md->m", landmarks, landmarks)
-
-
-def _whitening(landmarks: Floats) -> Floats:
-    """Return W with Wᵀ W = (kernel matrix of the landmarks)⁻¹."""
-    square = _squares(landmarks)
-    nearness = landmarks @ landmarks.T - square[:, None] - square
-    kernel: Floats = np.exp(np.minimum(nearness, 0.0))
-    kernel.flat[:: len(kernel) + 1] += JITTER
-    if not len(kernel):
-        return kernel
-    root = np.linalg.cholesky(kernel)
-    # The transpose is what LAPACK reads without a copy: an upper triangular matrix.
-    return scipy.linalg.lapack.dtrtri(root.T, lower=0)[0].T

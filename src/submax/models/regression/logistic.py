@@ -4,6 +4,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import scipy
+from numpy.random import Generator
 
 from submax.core.arrays import Floats, Integers
 from submax.core.serialization import serializable
@@ -20,19 +21,15 @@ MOST_NUMBERS = 2_160_000
 """Numbers in the sums of all actions: 17 MB. Without room for them, a sample of rows is kept."""
 REFIT_SHARE, REFIT_ROWS = 0.05, 100
 """The regressions are fitted again when the rows have grown by this share, or by so many rows."""
-FITS, FITS_SHARE = 2, 0.2
-"""Times that prior and posterior are fitted in turns, if the rows have grown by this share."""
-SCALE_SHARE = 0.5
-"""Contexts are standardized anew when the rows have grown by this share."""
+FITS, FITS_SHARE, SCALE_SHARE = 2, 0.2, 0.5
+"""If the rows have grown by ``FITS_SHARE``, prior and posterior are fitted ``FITS`` times in turns;
+by ``SCALE_SHARE``, contexts are standardized anew."""
 FASTER, FARTHEST_STEP = 2.0, 8.0
-"""A step of the fixed point multiplies a prior variance. The factor is squared, which saves steps,
-and then is at most 8 and at least 1/8."""
-STEPS = 8
-"""Largest number of Newton steps of one fit; from the last mode, two or three are usual."""
-HALVINGS = 8
-"""Largest number of times that a Newton step is halved."""
-CLOSE = 0.03
-"""A fit ends when no score of a row moves by more than this."""
+"""A step of the fixed point multiplies a prior variance by a factor that is squared, which saves
+steps, and then is at most 8 and at least 1/8."""
+STEPS, HALVINGS, CLOSE = 8, 8, 0.03
+"""Most Newton steps of a fit, and most halvings of a step; a fit ends when no score of a row moves
+by more than ``CLOSE``. From the last mode, two or three steps are usual."""
 PRIOR_SQUARE = 0.05
 """Prior variances are fitted as if one coefficient with this square had been seen."""
 MEAN_RESPONSE = np.pi / 8
@@ -82,12 +79,7 @@ class LogisticRegressions(NamedTuple):
 
     @in_one_thread
     def learned(
-        self,
-        new: RegressionRows,
-        actions: int,
-        discount: float,
-        share: float,
-        rng: np.random.Generator,
+        self, new: RegressionRows, actions: int, discount: float, share: float, rng: Generator
     ) -> Self:
         """Return the regressions after more rows, whose rewards are between 0 and 1.
 
@@ -99,9 +91,8 @@ class LogisticRegressions(NamedTuple):
         belief = self._replace(sample=sample)
         if self.curvature is not None and self.response is not None and discount < 1:
             faded = discount ** len(new.reward)
-            belief = belief._replace(
-                curvature=self.curvature * faded, response=self.response * faded
-            )
+            curvature, response = self.curvature * faded, self.response * faded
+            belief = belief._replace(curvature=curvature, response=response)
         grown = sample.seen - self.fitted
         if grown < min(REFIT_ROWS, REFIT_SHARE * sample.seen):
             return belief
@@ -149,7 +140,7 @@ class LogisticRegressions(NamedTuple):
         standardized(context, known(self.shift), known(self.scale), out=features[:, 1:])
         return features
 
-    def _fitted(self, actions: int, rng: np.random.Generator) -> Self:
+    def _fitted(self, actions: int, rng: Generator) -> Self:
         rows, belief = self.sample.rows, self
         features = belief._features(rows.context)
         width = features.shape[1]
@@ -180,22 +171,23 @@ class LogisticRegressions(NamedTuple):
                 None if belief.response is None else belief.response[action],
             )
             means[action], draws[:, action] = regression.posterior(known(belief.mean)[action], rng)
-        belief = belief._replace(mean=means, draws=draws, fitted=self.sample.seen)
-        return belief._with_prior()
-
-    def _with_prior(self) -> Self:
-        """Take one step of the fixed point of the prior's parameters."""
-        away = known(self.mean).copy()
+        # One step of the fixed point of the prior's parameters.
+        away, spread = means.copy(), np.mean(draws**2, axis=0)
         centre = float(away[:, 0].mean())
         away[:, 0] -= centre
-        spread = np.mean(known(self.draws) ** 2, axis=0)
         fitted = []
-        for part, old in zip((slice(0, 1), slice(1, None)), self.variances, strict=True):
+        for part, old in zip((slice(0, 1), slice(1, None)), belief.variances, strict=True):
             square, count = float((away[:, part] ** 2).sum()), away[:, part].size
             determined = min(max(count - float(spread[:, part].sum()) / old, 0.0), float(count))
             step = ((square + PRIOR_SQUARE) / (determined + 1.0) / old) ** FASTER
             fitted.append(old * min(max(step, 1 / FARTHEST_STEP), FARTHEST_STEP))
-        return self._replace(centre=centre, variances=(fitted[0], fitted[1]))
+        return belief._replace(
+            mean=means,
+            draws=draws,
+            fitted=self.sample.seen,
+            centre=centre,
+            variances=(fitted[0], fitted[1]),
+        )
 
     def _with_few_rows(self) -> Self:
         rows = self.sample.rows
@@ -220,10 +212,7 @@ class LogisticRegressions(NamedTuple):
 
 
 class _Regression(NamedTuple):
-    """The regression of one action: rows ``x [n, F]``, their successes and weights, and a prior.
-
-    ``curvature`` and ``response`` stand for rows that are no longer here.
-    """
+    """Rows ``x [n, F]`` of one action, a prior, and sums that stand for rows no longer here."""
 
     x: Floats
     success: Floats
@@ -233,7 +222,7 @@ class _Regression(NamedTuple):
     curvature: Floats | None
     response: Floats | None
 
-    def posterior(self, start: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def posterior(self, start: Floats, rng: Generator) -> tuple[Floats, Floats]:
         """Return the mode ``[F]``, and draws of the deviation from it ``[P, F]``."""
         normal = rng.standard_normal((DRAWS, len(start)))
         if self.curvature is None and len(self.x) < len(start):
@@ -267,9 +256,7 @@ class _Regression(NamedTuple):
         draws, _ = checked(scipy.linalg.lapack.dtrtrs(root, normal.T, lower=1, trans=1))
         return point + step, draws.T
 
-    def _dual(
-        self, start: Floats, normal: Floats, rng: np.random.Generator
-    ) -> tuple[Floats, Floats]:
+    def _dual(self, start: Floats, normal: Floats, rng: Generator) -> tuple[Floats, Floats]:
         deviation = np.sqrt(self.prior_variance)
         prior_draws = normal * deviation
         count = len(self.x)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy
+from numpy.random import Generator
 
 from submax.core.arrays import Floats, Integers
 from submax.core.serialization import serializable
@@ -25,7 +26,6 @@ from submax.models.regression.features import standardization, standardized
 CONSTANT, CONTEXT, CHOICE, CHOICE_IN_CONTEXT, PAIR = range(5)
 """The groups of effects; each group has its own prior variance."""
 GROUPS = 5
-"""Number of groups."""
 
 
 @serializable("slot-map")
@@ -88,8 +88,9 @@ class SlotMap(NamedTuple):
     def restricted(self, choices: Choices) -> tuple[Self, Integers]:
         """Return the map with these choices alone, and which effects it keeps, ``[F']``."""
         numbers, starts = len(self.shift), np.cumsum([0, *self.sizes[:-1]])
-        places = [start + np.array(slot) for start, slot in zip(starts, choices, strict=True)]
-        chosen = np.concatenate(places)
+        chosen = np.concatenate(
+            [a + np.array(slot) for a, slot in zip(starts, choices, strict=True)]
+        )
         inside = self.first_in_context + chosen[:, None] * numbers + np.arange(numbers)
         kept = [np.arange(self.first_choice), self.first_choice + chosen, inside.ravel()]
         if self.pairs:
@@ -100,25 +101,18 @@ class SlotMap(NamedTuple):
                 kept.append(begin + pair.ravel())
         return self._replace(sizes=tuple(map(len, choices))), np.concatenate(kept)
 
-    def standardized(self, context: Floats) -> Floats:
-        """Return the standardized numbers z of contexts: ``[n, D] -> [n, D]``."""
-        return standardized(context, self.shift, self.scale)
-
     def rows(self, context: Floats, action: Integers) -> Any:
         """Return the features of joint actions ``[n, S]`` as a sparse matrix ``[n, F]``."""
-        z, count = self.standardized(context), len(action)
-        numbers = z.shape[1]
-        starts = np.cumsum([0, *self.sizes[:-1]])
-        choice = action + starts
-        columns = [
-            np.zeros((count, 1), dtype=np.int64),
-            np.tile(1 + np.arange(numbers), (count, 1)),
-        ]
-        columns.append(self.first_choice + choice)
+        z, count = standardized(context, self.shift, self.scale), len(action)
+        numbers, slots = z.shape[1], action.shape[1]
+        choice = action + np.cumsum([0, *self.sizes[:-1]])
         within = self.first_in_context + choice[:, :, None] * numbers + np.arange(numbers)
-        columns.append(within.reshape(count, -1))
-        ones = 1 + action.shape[1]
-        values = [np.ones((count, 1)), z, np.ones((count, ones - 1)), np.tile(z, action.shape[1])]
+        columns = [
+            np.tile(np.arange(1 + numbers), (count, 1)),
+            self.first_choice + choice,
+            within.reshape(count, -1),
+        ]
+        values = [np.ones((count, 1)), z, np.ones((count, slots)), np.tile(z, slots)]
         if self.pairs:
             begin = self.first_pair + np.cumsum([0, *self.pair_sizes[:-1]])
             one, other = np.array(self.pair_names).T
@@ -127,23 +121,18 @@ class SlotMap(NamedTuple):
             values.append(np.ones(place.shape))
         column = np.concatenate(columns, axis=1)
         pointer = np.arange(0, column.size + 1, column.shape[1])
-        data = np.concatenate(values, axis=1)
-        return scipy.sparse.csr_array(
-            (data.ravel(), column.ravel(), pointer), shape=(count, self.width)
-        )
+        parts = np.concatenate(values, axis=1).ravel(), column.ravel(), pointer
+        return scipy.sparse.csr_array(parts, shape=(count, self.width))
 
     def choice_effects(self, coefficients: Floats, context: Floats) -> list[Floats]:
-        """Return what each choice adds in each context, for every slot: ``[n, P, choices]``.
-
-        ``coefficients`` are ``[P, F]`` and ``context`` is ``[n, D]``.
-        """
+        """Return what choices add, for every slot: ``[P, F]``, ``[n, D] -> [n, P, choices]``."""
         draws, numbers = len(coefficients), len(self.shift)
         plain = coefficients[:, self.first_choice : self.first_in_context]
         effects = np.broadcast_to(plain, (len(context), *plain.shape))
         if numbers:
             inside = coefficients[:, self.first_in_context : self.first_pair]
             slopes = inside.reshape(draws * plain.shape[1], numbers)
-            in_context = self.standardized(context) @ slopes.T
+            in_context = standardized(context, self.shift, self.scale) @ slopes.T
             effects = plain + in_context.reshape(len(context), *plain.shape)
         return np.split(effects, np.cumsum(self.sizes[:-1]), axis=-1)
 
@@ -153,12 +142,10 @@ class SlotMap(NamedTuple):
             return {}
         ends = np.cumsum(self.pair_sizes)[:-1]
         parts = np.split(coefficients[:, self.first_pair :], ends, axis=1)
-        shapes = [
-            (len(coefficients), self.sizes[one], self.sizes[two]) for one, two in self.pair_names
-        ]
+        sizes = self.sizes
         return {
-            name: part.reshape(shape)
-            for name, part, shape in zip(self.pair_names, parts, shapes, strict=True)
+            (one, two): part.reshape(-1, sizes[one], sizes[two])
+            for (one, two), part in zip(self.pair_names, parts, strict=True)
         }
 
 
@@ -172,11 +159,9 @@ FIRST_STEPS, STEPS = 5, 1
 
 @dataclass(frozen=True)
 class SlotSettings:
-    """Settings of a belief about slots with these ``sizes`` (numbers of choices).
+    """Settings of a belief about slots with these ``sizes``; see `BeliefSettings`.
 
-    ``effects`` is the largest number of effects; beyond it the effects of ``pairs`` of choices are
-    left out.
-    The others are explained in `BeliefSettings`.
+    With more than ``effects`` effects, those of ``pairs`` of choices are left out.
     """
 
     sizes: tuple[int, ...]
@@ -219,9 +204,7 @@ class SlotBelief(NamedTuple):
         return cls(None, 0.0, None, None, None, None, None, None, kept, 0, 0.0)
 
     @in_one_thread
-    def learned(
-        self, new: RegressionRows, settings: SlotSettings, rng: np.random.Generator
-    ) -> Self:
+    def learned(self, new: RegressionRows, settings: SlotSettings, rng: Generator) -> Self:
         check_can_learn(self.slot_map, self.sums)
         if self.mapped >= settings.rows:
             return self._added(new, rng)._solved(settings)
@@ -238,21 +221,18 @@ class SlotBelief(NamedTuple):
         if belief.slot_map is None or belief.coefficients is None or belief.pool is None:
             return belief
         slot_map, kept = belief.slot_map.restricted(choices)
-        return belief._replace(
-            slot_map=slot_map, coefficients=belief.coefficients[kept], pool=belief.pool[:, kept]
-        )
+        coefficients, pool = belief.coefficients[kept], belief.pool[:, kept]
+        return belief._replace(slot_map=slot_map, coefficients=coefficients, pool=pool)
 
     def for_deciding(self) -> Self:
         """Return the belief without the fields that only further learning needs."""
-        return self._replace(
-            sums=None, noise=None, start=None, prior=None, kept=self.kept.taken(slice(0, 0))
-        )
+        nothing: Any = dict.fromkeys(("sums", "noise", "start", "prior"))
+        return self._replace(kept=self.kept.taken(slice(0, 0)), **nothing)
 
-    def _mapped(self, settings: SlotSettings, rng: np.random.Generator) -> Self:
+    def _mapped(self, settings: SlotSettings, rng: Generator) -> Self:
         kept = self.kept
-        slot_map = SlotMap.of(
-            settings.sizes, kept.context, kept.weight, settings.effects, settings.pairs
-        )
+        most, pairs = settings.effects, settings.pairs
+        slot_map = SlotMap.of(settings.sizes, kept.context, kept.weight, most, pairs)
         width = slot_map.width
         offset = float(np.average(kept.reward, weights=kept.weight))
         belief = self._replace(
@@ -264,14 +244,14 @@ class SlotBelief(NamedTuple):
             fitted=0.0,
         )
         if belief.mapped >= settings.rows:
-            belief = belief._replace(kept=kept.none())
+            belief = belief._replace(kept=kept.taken(slice(0, 0)))
         added = belief._added(kept, rng)
         # Rewards that are equal except for rounding carry no information.
         if known(added.sums).variance == 0:
             return self._replace(kept=_sampled(kept, settings.rows, rng))
         return added._solved(settings)
 
-    def _added(self, new: RegressionRows, rng: np.random.Generator) -> Self:
+    def _added(self, new: RegressionRows, rng: Generator) -> Self:
         sums, before = known(self.sums), known(self.noise)
         features = known(self.slot_map).rows(new.context, new.number)
         relative = new.reward - sums.offset
@@ -307,7 +287,7 @@ class SlotBelief(NamedTuple):
         )
 
 
-def _sampled(rows: RegressionRows, most: int, rng: np.random.Generator) -> RegressionRows:
+def _sampled(rows: RegressionRows, most: int, rng: Generator) -> RegressionRows:
     """Return at most ``most`` random rows, scaled to weigh as much as all of them."""
     count = len(rows.reward)
     if count <= most:
