@@ -16,65 +16,26 @@ ROOT = Path(__file__).parents[2]
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}{os.pathsep}/usr/sbin"
 
 
-@pytest.fixture
-def bash():
-    def run(folder, script):
-        """What a script prints, run where ``submax`` is on the path; it must not fail."""
-        here = Path(sys.executable).parent
-        done = subprocess.run(
-            ["bash", "-c", f"set -e\n{script}"],
-            cwd=folder,
-            env={**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}"},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
-
-
-@pytest.fixture
-def wait_until_ready():
-    def wait(address):
-        def is_ready():
-            with contextlib.suppress(OSError), urlopen(f"{address}/readyz") as answer:
-                return answer.status == 200
-
-        wait_until(is_ready, 120)
-
-    return wait
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
 class Reader:
-    """Somebody with two terminals: one for the server, and one for everything else.
+    """A user with two terminals: one for the server, and one for everything else.
 
     The server and the proxy have ports of their own. A block with ``submax serve`` stops the server
     before it, and starts the next. A block of JavaScript is saved under the name in its first line.
     """
 
-    def __init__(self, folder, wait_until_ready):
-        self.folder, self._wait = folder, wait_until_ready
-        self.port, self.proxy_port = free_port(), free_port()
-        self.server = None
+    def __init__(self, folder, port, proxy_port):
+        self.folder, self.port, self.proxy_port, self.server = folder, port, proxy_port, None
         shutil.copytree(ROOT / "deploy", folder / "deploy")
         proxy = folder / "deploy" / "nginx.conf"
         proxy.write_text(self.here(proxy.read_text()))
-        self._environment = {**os.environ, "PATH": PATH, "SUBMAX_PORT": str(self.port)}
+        self._environment = {**os.environ, "PATH": PATH, "SUBMAX_PORT": str(port)}
 
     def here(self, text):
         text = text.replace(":8000", f":{self.port}").replace("8443", str(self.proxy_port))
-        return text.replace("curl ", "curl -sS ")
+        return text.replace("curl ", "curl -sS -w '\\n' ")
 
     def follow(self, language, block):
+        """Do what a block says, and return what is printed; nothing may fail."""
         if language == "python":
             return self._run([sys.executable, "-c", self.here(block)])
         if language == "js":
@@ -105,7 +66,13 @@ class Reader:
             ["bash", "-c", script], cwd=self.folder, env=self._environment,
             stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        self._wait(f"http://127.0.0.1:{self.port}")
+
+        def is_ready():
+            address = f"http://127.0.0.1:{self.port}/readyz"
+            with contextlib.suppress(OSError), urlopen(address) as answer:
+                return answer.status == 200
+
+        wait_until(is_ready, 120)
 
     def stop(self):
         if self.server is not None:
@@ -113,16 +80,19 @@ class Reader:
             assert self.server.wait(300) == 0
             self.server = None
 
-    def close(self):
-        if self.server is not None:
-            self.server.kill()
-            self.server.wait()
-        with contextlib.suppress(OSError, ValueError):
-            os.kill(int((self.folder / "proxy.pid").read_text()), signal.SIGTERM)
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 @pytest.fixture
-def reader(tmp_path, wait_until_ready):
-    reader = Reader(tmp_path, wait_until_ready)
+def reader(tmp_path):
+    reader = Reader(tmp_path, free_port(), free_port())
     yield reader
-    reader.close()
+    if reader.server is not None:
+        reader.server.kill()
+        reader.server.wait()
+    with contextlib.suppress(OSError, ValueError):
+        os.kill(int((tmp_path / "proxy.pid").read_text()), signal.SIGTERM)

@@ -193,29 +193,6 @@ def test_the_numbers_of_a_chart_are_a_csv_file(http):
     assert len(rows) == ARMS
 
 
-def test_a_bandit_is_created_changed_and_erased_as_the_forms_do_it(http):
-    body = {
-        "name": "made", "actions": ["A", "B"], "rewards": "binary", "reward_wait": 60,
-        "context": {"device": ["phone", "desk"], "age": "number"},
-        "guard_rails": {"holdout": 0.1, "baseline": "A"},
-    }  # fmt: skip
-    assert http.post("/bandits", json=body).status_code == 201
-    page = http.page("/bandits/made/overview").text
-    assert "60 seconds" in page
-    changed = {"guard_rails": {"minimum": 0.05}, "refit_rows": 70}
-    assert http.request("PATCH", "/bandits/made", json=changed).status_code == 200
-    added = {"verb": "add", "choice": "C", "slot": ""}
-    assert http.post("/bandits/made/choices", json=added).status_code == 200
-    context = {"device": "desk", "age": 3.0}
-    http.post("/bandits/made/decide", json={"unit": "ann", "context": context})
-    erased = http.post("/bandits/made/erase", json={"unit": "ann", "anonymous": False})
-    assert erased.json() == {"decisions": 1}
-    text = http.page("/bandits/made/settings").text
-    assert all(word in text for word in ("refit_rows", "declare", "erase"))
-    assert http.request("DELETE", "/bandits/made").status_code == 200
-    assert http.page("/bandits/made/overview").status_code == 404
-
-
 def fields_of(page):
     """The text in every field of the form of settings, by name; None for a list of arms."""
     form = re.search(r"<form[^>]*data-changes.*?</form>", page, re.DOTALL)[0]
