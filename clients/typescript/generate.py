@@ -79,7 +79,8 @@ def _method(operation: Table) -> str:
 def _signature(operation: Table) -> str:
     given = [f"{one['name']}: {_type(one['schema'])}" for one in operation["in_path"]]
     if "requestBody" in operation:
-        given.append(f"body: {_type(_schema(operation['requestBody']))}")
+        optional = "" if operation["requestBody"]["required"] else "?"
+        given.append(f"body{optional}: {_type(_schema(operation['requestBody']))}")
     if operation["in_query"]:
         fields = "; ".join(
             f"{one['name']}{'' if one.get('required') else '?'}: {_type(one['schema'])}"

@@ -25,7 +25,6 @@ EXPECTED = {
     "/bandits/b/overview": {"span"},
     "/bandits/b/arms": {"slot", "first", "second"},
     "/bandits/b/decisions": {"id", "unit"},
-    "/bandits/b/numbers.csv": {"span"},
 }
 """The parameters that the pages themselves use, by address."""
 
@@ -182,15 +181,6 @@ def test_every_link_and_form_with_a_query_is_answered(http):
         given = dict(parse_qsl(query, keep_blank_values=True))
         used.setdefault(path, set()).update(given)
     assert {path: names for path, names in used.items() if names} == EXPECTED
-
-
-def test_the_numbers_of_a_chart_are_a_csv_file(http):
-    response = http.page("/bandits/b/numbers.csv?span=all")
-    assert response.headers["content-type"].startswith("text/csv")
-    assert response.headers["content-disposition"] == 'attachment; filename="b.csv"'
-    first, *rows = response.text.splitlines()
-    assert first.startswith("from,seconds,choice,group,decisions")
-    assert len(rows) == ARMS
 
 
 def fields_of(page):

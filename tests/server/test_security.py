@@ -83,6 +83,7 @@ def test_a_page_has_a_low_rate_and_its_site_only(page):
 
 
 def test_a_refused_site_is_in_the_log(page, caplog):
+    caplog.set_level("INFO")
     page.post(DECIDE, json={}, headers={**page.browser, "origin": "https://evil.example"})
     assert "https://evil.example" in caplog.text
 
@@ -237,23 +238,6 @@ def test_strangers_do_not_learn_where_the_store_is(http, store, monkeypatch):
 def test_without_keys_nothing_is_answered_through_a_proxy(http, header):
     assert http.get("/bandits", headers={header: "192.0.2.1"}).status_code == 403
     assert http.get("/bandits").status_code == 200
-
-
-def test_two_lines_of_forwarded_addresses_are_one(serving, store, key):
-    """Another line must not hide the one that the proxy has added."""
-    key("admin")
-    http = serving(store)
-
-    def statuses(spoofed):
-        headers = [
-            ("authorization", "Bearer submax.000000000000.wrong"),
-            ("x-forwarded-for", spoofed),
-            ("x-forwarded-for", "192.0.2.7"),
-        ]
-        return http.get("/bandits", headers=headers).status_code
-
-    found = [statuses(f"198.51.100.{number}") for number in range(20)]
-    assert found == [401] * 10 + [429] * 10
 
 
 # Headers of any kind

@@ -2,7 +2,7 @@
 
 import functools
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -224,40 +224,14 @@ def status(found: "Found") -> Answer:
     1 / propensity.
     """
     details = found.show()
-    return details, _status_lines(details)
-
-
-def _status_lines(details: Table) -> Iterator[str]:
-    import msgspec
-
-    from submax.bandit.arms import ArmStatus, arms_summary
-    from submax.core.decoding import known_type
-    from submax.policies.specification import PolicySpecification
-
-    counts = details["counts"]
-    policy = PolicySpecification(details["policy"]).title
-    held = f", held until submax publish {details['name']}" if details["held"] else ""
-    parts = [
-        counted(counts.get("decisions", 0), "decision"),
-        f"{counts.get('learned', 0):,} learned from",
-        f"{counts.get('held out', 0):,} held out",
-        counted(counts.get("late rewards", 0), "late reward"),
-    ]
-    if waiting := counts.get("in quarantine"):
-        parts.append(f"{waiting:,} in quarantine")
-    sentences = [
-        f"{details['name']}: {details['status']}, {policy}, version {details['version']}{held}",
-        ", ".join(parts),
-    ]
-    arms = msgspec.convert(details["arms"], known_type(list[ArmStatus]))
-    yield str(arms_summary(sentences, arms, binary=_is_binary(details)))
-    yield from (f"Notice: {notice}" for notice in details["notices"])
-    yield from (f"Alarm: {condition['sentence']}" for condition in details["conditions"])
-
-
-def _is_binary(details: Table) -> bool:
-    rewards = details["rewards"]
-    return isinstance(rewards, Mapping) and rewards.get("kind") == "binary"
+    lines = [details["summary"]]
+    if details["held"]:
+        lines.append(f"Version {details['version']} is held until submax publish {found.bandit}.")
+    if waiting := details["counts"]["in quarantine"]:
+        lines.append(f"In quarantine: {counted(waiting, 'reward')} of unknown decisions.")
+    lines += [f"Notice: {one}" for one in details["notices"] if one not in details["summary"]]
+    lines += [f"Alarm: {condition['sentence']}" for condition in details["conditions"]]
+    return details, lines
 
 
 def _ignored_context(details: Table) -> list[str]:
@@ -275,48 +249,19 @@ def lift(found: "Found") -> Answer:
 
     The 95 % confidence interval is valid however often you look.
     """
-    reports, binary = found.lift(), _is_binary(found.show())
-    return reports, [line for report in reports for line in _lift_lines(report, binary)]
+    from submax.server.pages.formats import lift_sentence
 
-
-def _lift_lines(report: Any, binary: bool) -> Iterator[str]:
-    """The lines about one comparison: rates in %, other rewards as numbers."""
-
-    def mean(value: float | None, sign: str = "") -> str:
-        if value is None:
-            return "unknown"
-        if not binary:
-            return f"{value:{sign}.4g}"
-        return f"{100 * value:{sign}.2f}" + ("" if sign else " %")
-
-    test = ", A/A test" if report.aa_test else ""
-    head = f"Lift over the {report.against} ({report.action}{test}): "
-    if not (report.decisions or report.decisions_of_group or report.alarm):
-        yield f"{head}no decisions counted yet"
-        return
-    points = " percentage points" if binary else ""
-    if report.estimate is None:
-        yield f"{head}not known yet"
-    else:
-        yield f"{head}{mean(report.estimate, '+')}{points} per decision"
-    if report.low is not None and report.high is not None:
-        ends = f"{mean(report.low, '+')} to {mean(report.high, '+')}"
-        yield f"  95 % confidence interval (always valid): {ends}"
-    for group, earned, count in (
-        ("bandit", report.mean, report.decisions),
-        (report.against, report.mean_of_group, report.decisions_of_group),
-    ):
-        known = f"{mean(earned)} in {counted(count, 'decision')}"
-        yield f"  {group} {known if count else 'no decisions counted yet'}"
-    ratio = report.sample_ratio
-    if ratio is not None:
-        yield (
-            f"  share of the {report.against} {100 * ratio.observed:.2f} %, expected "
-            f"{100 * ratio.expected:.2f} % (p-value, always valid: {ratio.p_value:.3g})"
-        )
-    for place, sentence in enumerate(report.cautions):
-        last = report.alarm and place == len(report.cautions) - 1
-        yield f"  {'ALARM' if last else 'Note'}: {sentence}"
+    reports, lines = found.lift(), []
+    unit = "percent" if found.show()["rewards"].get("kind") == "binary" else "number"
+    for report in reports:
+        lines.append(lift_sentence(report, unit))
+        if (ratio := report.sample_ratio) is not None and report.decisions:
+            lines.append(
+                f"  share of the {report.against} {100 * ratio.observed:.2f} %, expected "
+                f"{100 * ratio.expected:.2f} % (p-value, always valid: {ratio.p_value:.3g})"
+            )
+        lines += [f"  Note: {sentence}" for sentence in report.cautions]
+    return reports, lines
 
 
 @command_on(bandit, "set")
@@ -346,25 +291,26 @@ def add(
     return done, [f"{found.bandit}: {choice} is added."]
 
 
-def _verb(verb: str, state: str, metavar: str, about: str) -> None:
-    """Declare the command that pauses, resumes or retires a choice."""
+def _declare(verb: str, metavar: str, state: str, about: str) -> None:
+    """Declare the command that changes the state of a choice, or of the whole bandit."""
 
-    @command_on(bandit, verb, about=about)
     @click.argument("choice", metavar=metavar, required=metavar == "CHOICE")
     @SLOT
     def change(found: "Found", choice: str | None, slot: str) -> Answer:
         done = getattr(found, verb)(choice, slot=slot)
         return done, [f"{found.bandit}: {choice or 'the bandit'} is {state}."]
 
+    command_on(bandit, verb, about=about)(change)
+
 
 for _words in (
-    ("pause", "paused", "[CHOICE]", "Pause a choice; without one, the whole bandit.\n\n"
+    ("pause", "[CHOICE]", "paused", "Pause a choice; without one, the whole bandit.\n\n"
      "A paused bandit answers with its control, its baseline or at random, and does not learn."),
-    ("resume", "active", "[CHOICE]",
+    ("resume", "[CHOICE]", "active",
      "Resume a choice; without one, the whole bandit, paused or archived."),
-    ("retire", "retired", "CHOICE", "Make a choice ineligible forever."),
+    ("retire", "CHOICE", "retired", "Make a choice ineligible forever."),
 ):  # fmt: skip
-    _verb(*_words)
+    _declare(*_words)
 
 
 @command_on(bandit)

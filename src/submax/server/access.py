@@ -3,7 +3,6 @@
 import contextlib
 import hmac
 import ipaddress
-import logging
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     from submax.server.service import Service
 
-LOG = logging.getLogger("submax")
 COOKIE = "submax_session"  # holds the token of a session
 CSRF_HEADER = "x-csrf-token"  # by which a page proves that a change comes from itself
 KEY_PARAMETER = "key"  # of the query, for browser keys of beacons, which have no headers
@@ -32,10 +30,6 @@ BROWSER_RATE = 100.0
 """Requests a second for a browser key without a rate: anyone can copy the key from the page."""
 ADDRESS_RATE = 10.0
 """Requests a second of one address with a browser key: more than any visitor's page sends."""
-MAX_FAILURES = 10
-"""Requests with wrong keys that an address may send at once, and again after a minute."""
-REFUSED_ORIGINS_A_SECOND = 1.0
-"""Refused origins logged in a second: a page of another site must not fill the disk."""
 HOST = re.compile(r"(\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(:[0-9]{1,5})?")
 # A path of this server to which a browser may be sent after signing in.
 LOCAL_PATH = re.compile(r"/(?![/\\])[A-Za-z0-9/_.?=&%~,:+-]*")
@@ -44,6 +38,13 @@ FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-pr
 """Headers by which proxies say for whom they send a request."""
 CORS_EXPOSED = "x-request-id, retry-after"
 """Headers of an answer that a page may read, beside those that it may always read."""
+NO_KEY = (
+    "a key is needed: send it as the header 'Authorization: Bearer KEY'; commands take it from "
+    "SUBMAX_KEY or SUBMAX_KEY_FILE"
+)
+UNKNOWN_KEY = (
+    "this key has expired, is unknown or was revoked: use another, or make one with submax keys add"
+)
 PREFLIGHT_SECONDS = 7200
 """How long a browser remembers the answer to a preflight: at most two hours in Chromium."""
 
@@ -105,13 +106,10 @@ class Access:
         self,
         service: "Service",
         origins: Iterable[str] = (),
-        proxies: Iterable[str] = ("127.0.0.1",),
         rate: float = RATE,
     ) -> None:
-        self._service, self._rate = service, rate
+        self._service, self._rate, self._limit = service, rate, RateLimit()
         self._origins = frozenset(map(checked_origin, origins))
-        self._proxies = [ipaddress.ip_network(each) for each in proxies]
-        self._limit, self._failed, self._refused = RateLimit(), RateLimit(), RateLimit()
 
     async def caller(
         self,
@@ -126,7 +124,8 @@ class Access:
 
         With ``partial`` a key for some bandits is enough. Without a scope anyone is allowed.
         """
-        address, encrypted = self._client(scope, headers)
+        address = scope["client"][0] if scope.get("client") else ""
+        encrypted = scope.get("scheme") == "https"
         if not HOST.fullmatch(headers.get("host", "")):
             raise RefusedError(400, "the header Host is not valid: send the server's name")
         if needs is None:
@@ -147,7 +146,7 @@ class Access:
                     "again",
                 )
         if key is None:
-            raise self._unknown_key(address, sent=bool(text))
+            raise RefusedError(401, UNKNOWN_KEY if text else NO_KEY)
         if in_query and text and not key.browser:
             raise RefusedError(
                 401,
@@ -165,33 +164,6 @@ class Access:
         token = _session_token(headers)
         find = self._service.sessions.find
         return await self._service.in_thread(find, token) if token else None
-
-    def _client(self, scope: "Scope", headers: Mapping[str, str]) -> tuple[str, bool]:
-        """The address of the client behind trusted proxies, and whether it used HTTPS.
-
-        What stands in X-Forwarded-For before the last address that no trusted proxy has may have
-        been written by anybody.
-        """
-        address = scope["client"][0] if scope.get("client") else ""
-        encrypted = scope.get("scheme") == "https"
-        if "x-forwarded-for" not in headers and "x-forwarded-proto" not in headers:
-            return address, encrypted
-        if not self._trusts(address):
-            return address, encrypted
-        encrypted = headers.get("x-forwarded-proto", "").rpartition(",")[2].strip() == "https"
-        for each in reversed(headers.get("x-forwarded-for", "").split(",")):
-            if each.strip():
-                address = each.strip()
-                if not self._trusts(address):
-                    break
-        return address, encrypted
-
-    def _trusts(self, address: str) -> bool:
-        try:
-            parsed = ipaddress.ip_address(address)
-        except ValueError:
-            return False
-        return any(parsed in network for network in self._proxies)
 
     def room_of(self, caller: Caller) -> str:
         """Under which name the requests of a caller are counted; empty for all strangers."""
@@ -213,32 +185,6 @@ class Access:
                 seconds = {"Retry-After": str(math.ceil(max(1.0, 1 / most)))}
                 sentence = f"more than {most:g} requests a second: slow down"
                 raise RefusedError(429, sentence, seconds)
-
-    def _unknown_key(self, address: str, *, sent: bool) -> RefusedError:
-        """Why a request without a valid key is refused; too many wrong keys are refused longer.
-
-        A valid key is never refused for this: its secret cannot be guessed, and many clients may
-        share the address of a proxy.
-        """
-        if not sent:
-            return RefusedError(
-                401,
-                "a key is needed: send it as the header 'Authorization: Bearer KEY'; commands take "
-                "it from SUBMAX_KEY or SUBMAX_KEY_FILE",
-            )
-        # A bucket of tokens cannot hold more than its rate, so the costs are scaled.
-        if not self._failed.allows(network_of(address), 1.0 / 60.0, 1.0 / MAX_FAILURES):
-            return RefusedError(
-                429,
-                f"more than {MAX_FAILURES} requests with wrong keys came from this address within "
-                "a minute: wait, and send a valid key",
-                {"Retry-After": str(60 // MAX_FAILURES)},
-            )
-        return RefusedError(
-            401,
-            "this key has expired, is unknown or was revoked: use another, or make one with "
-            "submax keys add",
-        )
 
     def _check_local(self, scope: "Scope", headers: Mapping[str, str], needs: str) -> None:
         """Refuse what does not come from this machine itself, as long as there are no keys.
@@ -275,7 +221,7 @@ class Access:
         if origin is None or _same_site(origin, headers.get("host", "")):
             return
         if origin not in (self._origins if key.origins is None else key.origins):
-            raise self._origin_refused(origin)
+            raise _origin_refused(origin)
         if not key.browser:
             raise RefusedError(
                 403,
@@ -283,16 +229,6 @@ class Access:
                 "submax keys add --scope reward --browser",
                 code="origin-not-allowed",
             )
-
-    def _origin_refused(self, origin: str) -> RefusedError:
-        """Why a page of a site that was not declared is refused; this is logged for operators."""
-        sentence = (
-            f"pages of {origin!r:.80} may not call this server from a browser: start it with "
-            "--origin and the scheme and host of the site, or make a browser key with this origin"
-        )
-        if self._refused.allows("", REFUSED_ORIGINS_A_SECOND):
-            LOG.warning("%s", sentence)
-        return RefusedError(403, sentence, code="origin-not-allowed")
 
     def cors_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """The headers by which a browser lets a page of a declared origin read an answer."""
@@ -309,7 +245,7 @@ class Access:
         """The headers that let a page of a declared origin send a decision or a reward."""
         origin = headers.get("origin", "")
         if not self._is_declared(origin):
-            raise self._origin_refused(origin)
+            raise _origin_refused(origin)
         return {
             "Access-Control-Allow-Methods": "POST",
             "Access-Control-Allow-Headers": "authorization, content-type, x-request-id",
@@ -318,6 +254,14 @@ class Access:
 
     def _is_declared(self, origin: str) -> bool:
         return origin in self._origins or origin in self._service.keys.origins()
+
+
+def _origin_refused(origin: str) -> RefusedError:
+    sentence = (
+        f"pages of {origin!r:.80} may not call this server from a browser: start it with "
+        "--origin and the scheme and host of the site, or make a browser key with this origin"
+    )
+    return RefusedError(403, sentence, code="origin-not-allowed")
 
 
 def _same_site(origin: str, host: str) -> bool:

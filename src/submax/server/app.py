@@ -95,12 +95,11 @@ class App:
         service: Service,
         *,
         origins: Iterable[str] = (),
-        proxies: Iterable[str] = ("127.0.0.1",),
         rate: float = RATE,
         pages: Callable[[Service, Access], Pages] | None = None,
     ) -> None:
         self.service = service
-        self.access = Access(service, origins, proxies, rate)
+        self.access = Access(service, origins, rate)
         self.metrics = Metrics(service.opened)
         self.telemetry: Telemetry | None = None
         self._log = RequestLog()
@@ -289,8 +288,8 @@ def _as_error(context: RequestContext, raised: Exception) -> tuple[Error, int, d
     for kind, status in STATUS:
         if isinstance(raised, kind) and isinstance(raised, Error):
             return raised, status, {}
-    if isinstance(raised, MemoryError):
-        sentence = "the request needs more memory than the server has: ask for less"
+    if isinstance(raised, (MemoryError, RecursionError)):
+        sentence = "the request is too large or nested too deep: ask for less"
         return InputError(sentence), 400, {}
     LOG.error("%s failed", context.operation, exc_info=raised)
     sentence = "the server failed, which is a defect of submax: see the log of the server"

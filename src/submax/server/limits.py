@@ -1,14 +1,10 @@
 """Limits that keep one client from taking the server from others."""
 
 import asyncio
-import json
-import re
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from submax.core.errors import Error, InputError
 
@@ -21,7 +17,6 @@ SMALL_BODY = 100_000  # bytes of what is no list of requests: a context of a tho
 BODY_SECONDS = 10.0  # for which a body may take to arrive: a million bytes at a slow phone's speed
 UNFINISHED_BYTES = 64_000_000
 """Bytes of all bodies that are being received; beyond them, further bodies are refused."""
-DEEPEST = 20  # levels of nested lists and tables: no message needs more than six
 LONGEST_LENGTH = 12
 """Digits of a content length that are read as a number; more digits are too large in any case."""
 MOST_UNDER_WAY = 1000
@@ -30,9 +25,6 @@ CALLER_SHARE, KNOWN_SHARE = 0.5, 0.95
 """The shares of these for one key, or for all strangers together, and for all callers."""
 MAX_CALLERS = 20_000
 """Callers whose rates are remembered; beyond them the one that called longest ago is forgotten."""
-# A JSON text. Possessive quantifiers: a text without an end takes linear, not quadratic, time.
-TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-BRACKET = re.compile(rb"[][{}]")
 CODES = {
     400: "invalid-input",
     401: "unauthorized",
@@ -113,49 +105,6 @@ class Bodies:
         return b"".join(parts)
 
 
-def check_depth(body: bytes) -> None:
-    """Refuse JSON whose lists and tables are nested too deep.
-
-    >>> check_depth(b'{"a": [1]}')
-    """
-    if body.count(b"[") + body.count(b"{") <= DEEPEST:
-        return
-    depth = 0
-    for bracket in BRACKET.findall(TEXT.sub(b"", body)):
-        depth += 1 if bracket in b"[{" else -1
-        if depth > DEEPEST:
-            raise InputError(
-                f"the body is nested more than {DEEPEST} levels deep: send fewer levels"
-            )
-
-
-def check_unique_keys(body: bytes) -> None:
-    """Refuse JSON in which a table has the same key twice, because one value would be lost.
-
-    >>> check_unique_keys(b'{"a": {"b": 1}, "b": 2}')
-    """
-    # Every key is followed by a colon; texts may have more. If there are as many colons as keys
-    # that are left after decoding, none was lost, and the slow search is not needed.
-    colons = body.count(b":")
-    if colons > 1 and colons != _count_keys(msgspec.json.decode(body)):
-        json.loads(
-            body.decode(), object_pairs_hook=_refuse_repeated, parse_int=str, parse_float=str
-        )
-
-
-def _count_keys(value: Any) -> int:
-    """The number of keys of all tables in a decoded value."""
-    if isinstance(value, dict):
-        return len(value) + sum(map(_count_keys, value.values()))
-    return sum(map(_count_keys, value)) if isinstance(value, list) else 0
-
-
-def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
-    if len(dict(pairs)) < len(pairs):
-        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise InputError(f"the body has the key {twice!r:.60} twice: give it once")
-
-
 class RateLimit:
     """A token bucket for each caller.
 
@@ -225,10 +174,10 @@ LIMITS: dict[str, float] = {
     name: limit
     for limit, names in {
         # Shares.
-        1.0: "discount distribution dropout epsilon failure leader quantile quantiles",
+        1.0: "discount distribution dropout epsilon failure leader quantiles",
         # Repetitions, each of which takes time in every decision or update, and sizes.
         64.0: "components",
-        100.0: "alternatives asked bin_edges climbs depth levels noise_steps restarts sweeps",
+        100.0: "asked bin_edges climbs depth levels restarts sweeps",
         128.0: "latent",
         1e3: "candidates masks points",
         1024.0: "hidden",
@@ -239,9 +188,9 @@ LIMITS: dict[str, float] = {
         2.0**17: "max_enumerated_actions",
         1e7: "reservoir window",
         # Weights and scales, which cost neither time nor memory.
-        1e6: "alpha beta confidence_scale context_length exploration guidance kl_weight "
-        "largest_weight learning_rate length prior_deviation prior_variance prior_weight "
-        "regularization ridge scale sharpness smoothing spread step strength temperature weight "
+        1e6: "alpha beta confidence_scale context_length exploration kl_weight "
+        "largest_weight learning_rate length prior_variance "
+        "regularization ridge scale sharpness smoothing step strength temperature weight "
         "weight_decay width",
         # Numbers that are compared with counts.
         1e9: "horizon minimum_rows",

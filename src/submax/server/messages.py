@@ -28,7 +28,6 @@ from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.schema.context import Number
 from submax.server.keys import MAX_NAME_LENGTH, Key, Scope, time_text
-from submax.server.limits import check_depth, check_unique_keys
 
 Identifier = Annotated[str, Meta(pattern="^[!-~]{1,128}$", min_length=1, max_length=128)]
 BanditName = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9_-]{0,63}$", max_length=64)]
@@ -223,6 +222,7 @@ BanditDetails = _answer(
 
     ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
     something failed since the server was started, and the bandit went on, by kind of failure.
+    ``summary`` is the bandit as a text for people.
     ``arms`` are the choices with their decisions, reward rates and probabilities, ``notices`` are
     sentences about what should be looked at, and ``conditions`` deserve an alarm.
     """,
@@ -234,6 +234,7 @@ BanditDetails = _answer(
     version=int,
     held=bool,
     counts=dict[str, int],
+    summary=str,
     failures=dict[str, int],
     arms=list[ArmStatus],
     notices=list[str],
@@ -244,6 +245,8 @@ BanditDetails = _answer(
 def bandit_details(bandit: DurableBandit) -> Any:
     """The message that describes a bandit."""
     settings, menu = bandit.settings, bandit.menu
+    sql = "select count(*) from early_reward where bandit = :bandit"
+    ((waiting,),) = bandit.read.select(sql)
     actions: dict[str, list[ChoiceDetails | float]] = {
         slot.name: [ChoiceDetails(one.name, one.status, one.features) for one in slot.choices]
         for slot in menu.slots
@@ -262,7 +265,8 @@ def bandit_details(bandit: DurableBandit) -> Any:
         context_ignored=bool(settings.context.width) and not bandit.policy.traits.uses_context,
         version=bandit.version,
         held=bandit.held,
-        counts=bandit.counts(),
+        counts=bandit.counts() | {"in quarantine": waiting},
+        summary=str(bandit),
         failures=bandit.failures,
         arms=bandit.arms(),
         notices=bandit.notices(),
@@ -330,8 +334,7 @@ class Decoder:
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(known_type(kind))
 
     def decode(self, body: bytes) -> Any:
-        """The message; unknown fields, wrong types and repeated keys are refused."""
-        check_depth(body)
+        """The message; unknown fields and wrong types are refused."""
         try:
             message = self._decoder.decode(body)
         except msgspec.ValidationError as error:
@@ -344,5 +347,4 @@ class Decoder:
             raise InputError(f"{what} {problem}; see /openapi.json") from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InputError(f"the body is not JSON ({error}): send a JSON object") from error
-        check_unique_keys(body)
         return message

@@ -9,7 +9,6 @@ from collections import Counter as Counts
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -39,8 +38,6 @@ BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5
 ALWAYS_COUNTED = ("decisions", "rewards", "late rewards", "matured", "orphans",
                   "dropped from quarantine")  # fmt: skip
 """Kinds of events with a number even if it is 0: Prometheus sees no increase from nothing to 1."""
-CONDITION_SECONDS = 60.0
-"""How long the conditions of a bandit are used again: finding them reads many sums."""
 
 
 class RequestContext:
@@ -121,11 +118,8 @@ def set_up_log(form: str, level: str) -> None:
 class TextFormatter(logging.Formatter):
     """A line with time, level, message and fields; a traceback follows on its own lines."""
 
-    @staticmethod
-    def time(record: logging.LogRecord) -> str:
-        """When a message was written, in UTC to the millisecond, in the form of ISO 8601."""
-        text = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        return text.replace("+00:00", "Z")
+    converter = staticmethod(time.gmtime)
+    default_time_format, default_msec_format = "%Y-%m-%dT%H:%M:%S", "%s.%03dZ"
 
     @staticmethod
     def fields(record: logging.LogRecord) -> dict[str, Any]:
@@ -137,14 +131,12 @@ class TextFormatter(logging.Formatter):
                 fields["bandit"] = current.bandit
         return fields | getattr(record, "fields", {})
 
-    def format(self, record: logging.LogRecord) -> str:
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - a method of logging
         # A text of a request must not look like another line of the log.
-        message = record.getMessage().replace("\r", "\\r").replace("\n", "\\n")
-        parts = [self.time(record), record.levelname, message]
+        message = record.message.replace("\r", "\\r").replace("\n", "\\n")
         named = self.fields(record).items()
-        parts += [f"{name}={value}" for name, value in named if str(value) not in message]
-        line = " ".join(parts)
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        parts = [f"{name}={value}" for name, value in named if str(value) not in message]
+        return " ".join([self.formatTime(record), record.levelname, message, *parts])
 
 
 class JsonFormatter(TextFormatter):
@@ -156,7 +148,7 @@ class JsonFormatter(TextFormatter):
 
     def format(self, record: logging.LogRecord) -> str:
         table = {
-            "time": self.time(record),
+            "time": self.formatTime(record),
             "level": record.levelname.lower(),
             "logger": record.name,
             "event": getattr(record, "event", "message"),
@@ -208,7 +200,6 @@ class BanditCounts(Collector):
 
     def __init__(self, opened: Callable[[], list[DurableBandit]]) -> None:
         self._opened = opened
-        self._conditions: dict[str, tuple[float, dict[str, int]]] = {}
 
     def describe(self) -> list[Metric]:
         """Nothing: which metrics there are does not depend on a first look at the store."""
@@ -219,37 +210,26 @@ class BanditCounts(Collector):
             return kind(f"submax_{name}", about, None, ["bandit", *more])
 
         gauge, counter = GaugeMetricFamily, CounterMetricFamily
-        about = "Events and outcomes of decisions in the store, by kind."
-        events = family(counter, "events", about, "kind")
-        version = family(gauge, "version", "The version that decides.")
-        about = "Failures after which the bandit went on."
-        failures = family(counter, "failures", about, "kind")
-        about = "What is wrong now and deserves an alarm, by kind."
-        conditions = family(gauge, "conditions", about, "kind")
-        about = "The smallest probability with which an action was drawn."
-        propensity = family(gauge, "smallest_propensity", about)
+        events, version, failures, conditions, propensity = families = (
+            family(counter, "events", "Events and outcomes of decisions in the store.", "kind"),
+            family(gauge, "version", "The version that decides."),
+            family(counter, "failures", "Failures after which the bandit went on.", "kind"),
+            family(gauge, "conditions", "What is wrong now and deserves an alarm.", "kind"),
+            family(gauge, "smallest_propensity", "The smallest probability of a drawn action."),
+        )
         for bandit in self._opened():
             name, smallest = bandit.name, bandit.read.smallest_propensity()
             if smallest is not None:
                 propensity.add_metric([name], smallest)
             version.add_metric([name], bandit.version)
             for metric, counts in (
-                (conditions, self._conditions_of(bandit)),
+                (conditions, Counts(one.kind for one in bandit.conditions())),
                 (events, dict.fromkeys(ALWAYS_COUNTED, 0) | bandit.counts()),
                 (failures, bandit.failures),
             ):
                 for kind, count in counts.items():
                     metric.add_metric([name, kind.replace(" ", "_")], count)
-        yield from (events, version, failures, conditions, propensity)
-
-    def _conditions_of(self, bandit: DurableBandit) -> dict[str, int]:
-        """How many conditions of each kind the bandit has; 0 for kinds that it had before."""
-        at, known = self._conditions.get(bandit.name, (-CONDITION_SECONDS, {}))
-        now = time.monotonic()
-        if now - at >= CONDITION_SECONDS:
-            known = dict.fromkeys(known, 0) | Counts(one.kind for one in bandit.conditions())
-            self._conditions[bandit.name] = now, known
-        return known
+        yield from families
 
 
 # Traces

@@ -22,6 +22,7 @@ from typing import Any
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
+from granian.utils.proxies import wrap_asgi_with_proxy_headers
 
 from submax.bandit import declaring
 from submax.bandit.durable import default_name, is_new_file
@@ -85,9 +86,7 @@ def serve(options: ServeOptions) -> None:
     policy = None if learned is None else TrainedPolicy.read(learned, trust=options.trust)
     service, port = _opened(options, policy)
     set_up_log(options.log_format, options.log_level)
-    app = App(
-        service, origins=options.origin, proxies=options.proxy, rate=options.rate, pages=Pages
-    )
+    app = App(service, origins=options.origin, rate=options.rate, pages=Pages)
     if options.telemetry:
         app.telemetry = Telemetry.of_environment()
     # What exists now stays until the end. Looking at all of it would stop all threads for 40
@@ -99,7 +98,7 @@ def serve(options: ServeOptions) -> None:
     try:
         announce(options, port, service.names())
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(_serve(app, options.host, port))
+            runner.run(_serve(app, options, port))
     except KeyboardInterrupt:
         LOG.info("stopped before the start was over")
     finally:
@@ -108,7 +107,7 @@ def serve(options: ServeOptions) -> None:
             app.telemetry.close()
 
 
-async def _serve(app: App, host: str, port: int) -> None:
+async def _serve(app: App, options: ServeOptions, port: int) -> None:
     """Serve until a signal asks to stop."""
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
 
@@ -122,10 +121,11 @@ async def _serve(app: App, host: str, port: int) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
-    await serve_until(app, host, port, stopping.wait())
+    behind = wrap_asgi_with_proxy_headers(app, list(options.proxy))
+    await serve_until(behind, options.host, port, stopping.wait())
 
 
-async def serve_until(app: App, host: str, port: int, end: Coroutine[Any, Any, object]) -> None:
+async def serve_until(app: Any, host: str, port: int, end: Coroutine[Any, Any, object]) -> None:
     """Serve until ``end`` is over, and then finish what is under way."""
     server = Server(
         app,

@@ -64,6 +64,7 @@ export interface AuditedChange {
  *
  * ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
  * something failed since the server was started, and the bandit went on, by kind of failure.
+ * ``summary`` is the bandit as a text for people.
  * ``arms`` are the choices with their decisions, reward rates and probabilities, ``notices`` are
  * sentences about what should be looked at, and ``conditions`` deserve an alarm.
  */
@@ -115,6 +116,7 @@ export interface BanditDetails {
   version: number;
   held: boolean;
   counts: Record<string, number>;
+  summary: string;
   failures: Record<string, number>;
   arms: ArmStatus[];
   notices: string[];
@@ -172,13 +174,11 @@ export interface Condition {
 /**
  * A field of a context: a category if it has ``values``, else a number.
  *
- * ``default`` is used if the field is missing, or if its category is unknown. Without a default an
- * ``unknown`` category counts as "other", or "refuse" makes it an error.
+ * ``default`` is used if the field is missing, or if its category is unknown.
  */
 export interface ContextField {
   values?: string[] | null;
   default?: string | number | null;
-  unknown?: "other" | "refuse" | null;
 }
 
 /** A bandit to be declared. All but name and actions may be left out. */
@@ -514,7 +514,8 @@ export interface Set {
  * ``rows`` is the number of decisions that it learned from, those that matured up to the time
  * ``cursor``. ``active`` are the indices of the choices that were active, and ``ahead`` is how
  * many decisions were expected before the next version. ``base`` is the version that this one is
- * an update of; 0 if it was fitted from scratch. ``kept``: its model is still in the store.
+ * an update of; 0 if it was fitted from scratch. ``reason`` says why it was made. ``kept``: its
+ * model is still in the store.
  */
 export interface StoredVersion {
   version: number;
@@ -526,6 +527,7 @@ export interface StoredVersion {
   active: number[][];
   ahead: number;
   base: number;
+  reason: string;
   model: string;
   kept?: boolean;
 }
@@ -541,7 +543,7 @@ export interface Versions {
 export declare class Api {
   constructor(address: string, options?: TransportOptions);
   /** Choose an action; the same id again gives the same decision. */
-  decide(name: string, body: Decide, options?: CallOptions): Promise<Decision>;
+  decide(name: string, body?: Decide, options?: CallOptions): Promise<Decision>;
   /** Choose several actions, all or none. */
   decideMany(name: string, body: DecideMany, options?: CallOptions): Promise<Decisions>;
   /** Record the reward of a decision; the same again changes nothing. */
@@ -557,7 +559,7 @@ export declare class Api {
   /** A bandit as it stands. */
   show(name: string, options?: CallOptions): Promise<BanditDetails>;
   /** Change settings, the policy or guard rails, all or none; null stands for a default. */
-  set(name: string, body: Set, options?: CallOptions): Promise<BanditDetails>;
+  set(name: string, body?: Set, options?: CallOptions): Promise<BanditDetails>;
   /** Delete a bandit with its decisions and versions forever; the answer lists the others. */
   delete(name: string, options?: CallOptions): Promise<Bandits>;
   /** Answer with the control, the baseline or uniformly, and do not learn from it. */
@@ -581,7 +583,7 @@ export declare class Api {
   /** All versions. */
   versions(name: string, options?: CallOptions): Promise<Versions>;
   /** Let a version decide and hold it; without one, the newest and later ones decide. */
-  publish(name: string, body: Publish, options?: CallOptions): Promise<Deciding>;
+  publish(name: string, body?: Publish, options?: CallOptions): Promise<Deciding>;
   /** Let the version before the current one decide. */
   rollBack(name: string, options?: CallOptions): Promise<Deciding>;
   /** All keys, without secrets. */

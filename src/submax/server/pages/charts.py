@@ -1,10 +1,11 @@
-"""Numbers over time: shares of the arms, rewards and lift, as charts, tables and CSV show them."""
+"""Numbers over time: shares of the arms, rewards and lift, as charts and tables show them."""
 
-import csv
-import io
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+from markupsafe import Markup
 
 from submax.bandit.arms import Tally
 from submax.bandit.durable import DurableBandit
@@ -12,7 +13,7 @@ from submax.bandit.reading import HOLDOUT, HOUR, PAUSED, SEGMENT_DECISIONS, Cell
 from submax.core.checks import one_of
 from submax.core.errors import NotFoundError
 from submax.server.keys import time_text
-from submax.server.pages.formats import Shown
+from submax.server.pages.formats import Shown, reward
 
 DAY = 24 * HOUR
 SPANS: dict[str, tuple[str, float, int]] = {
@@ -161,22 +162,20 @@ def marks(bandit: DurableBandit, at: Sequence[float]) -> list[Shown]:
     ]
 
 
-def numbers_csv(bandit: DurableBandit, span: str | None = None, slot: str | None = None) -> str:
-    """The cells of a range: interval, choice, group, decisions, and what their rewards were."""
-    slot = slot_of(bandit, slot)
-    times, text = cells_of(bandit, span, slot), io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ["from", "seconds", "choice", "group", "decisions", "matured", "rewarded", "reward",
-         "mean_reward", "standard_error"]
-    )  # fmt: skip
-    for at, choice, part, sums in times.cells:
-        name = choice or slot
-        # A spreadsheet must not take a name for a formula.
-        name = f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
-        counts = map(round, (sums.decisions, sums.known, sums.rewarded))
-        means = ("" if one is None else f"{one:.6g}" for one in (sums.mean, sums.standard_error))
-        reward = f"{sums.reward:.10g}"
-        row = [time_text(at), times.seconds, name, part or "bandit", *counts, reward, *means]
-        writer.writerow(row)
-    return text.getvalue()
+def chart_rows(at: Sequence[float], lines: Sequence[Any], unit: str) -> Markup:
+    """The rows of the table under a chart: the time, and the values and bands of each line.
+
+    A macro of a template would take ten times as long for thousands of cells. There are only
+    numbers, so nothing has to be escaped.
+    """
+    columns = [one for line in lines for one in (line.values, line.low, line.high) if one]
+    rows = []
+    for time, *values in zip(at, *columns, strict=True):
+        cells = (
+            f'<td data-value="{"" if one is None else f"{one:.6g}"}">{reward(one, unit)}</td>'
+            for one in values
+        )
+        shown = f'<time datetime="{time_text(time)}">{time_text(time)}</time>'
+        head = f'<th scope="row" data-value="{time:.10g}">{shown}</th>'
+        rows.append(f"<tr>{head}{''.join(cells)}</tr>")
+    return Markup("\n".join(rows))

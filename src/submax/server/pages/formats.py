@@ -1,13 +1,12 @@
 """Numbers and times as people read them; every template uses these."""
 
 import math
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import msgspec
-from markupsafe import Markup
 
+from submax.bandit.decision import LiftReport
 from submax.schema.names import Action
 from submax.server.keys import time_text
 
@@ -141,27 +140,25 @@ def field_text(value: Any) -> str:
     return msgspec.json.encode(int(value) if whole else value).decode()
 
 
-def chart_rows(at: Sequence[float], lines: Sequence[Any], unit: str) -> Markup:
-    """The rows of the table under a chart: the time, and the values and bands of each line.
-
-    A macro of a template would take ten times as long for thousands of cells. There are only
-    numbers, so nothing has to be escaped.
-    """
-    columns = [one for line in lines for one in (line.values, line.low, line.high) if one]
-    rows = []
-    for time, *values in zip(at, *columns, strict=True):
-        cells = (
-            f'<td data-value="{"" if one is None else f"{one:.6g}"}">{reward(one, unit)}</td>'
-            for one in values
-        )
-        shown = f'<time datetime="{time_text(time)}">{time_text(time)}</time>'
-        head = f'<th scope="row" data-value="{time:.10g}">{shown}</th>'
-        rows.append(f"<tr>{head}{''.join(cells)}</tr>")
-    return Markup("\n".join(rows))
+def lift_sentence(report: LiftReport, unit: str) -> str:
+    """How much more the bandit earns than the holdout or the control."""
+    group, certainty = f"{report.against} ({action_text(report.action)})", "valid at any time"
+    if report.aa_test:
+        group += " of an A/A test"
+    if not (report.decisions or report.decisions_of_group):
+        return f"Gain over the {group}: no decisions counted yet."
+    if report.low is None or report.high is None:
+        return f"Gain over the {group}: no interval yet."
+    gain = interval(report.low, report.high, unit, difference=True)
+    means = f"{reward(report.mean, unit)} against {reward(report.mean_of_group, unit)}"
+    sentence = f"Gain over the {group}: {gain} (95 % interval, {certainty}), {means}"
+    if report.low <= 0 <= report.high:
+        sentence += ", so there is no clear difference yet"
+    return f"{sentence}."
 
 
 FILTERS = {
     "number": number, "percent": percent, "reward": reward, "duration": duration,
     "machine_time": time_text, "sentence": sentence, "field_text": field_text,
 }  # fmt: skip
-FUNCTIONS = {"interval": interval, "uncertain": uncertain, "chart_rows": chart_rows}
+FUNCTIONS = {"interval": interval, "uncertain": uncertain}

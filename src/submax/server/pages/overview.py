@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from submax.bandit.arms import Tally
-from submax.bandit.decision import LiftReport
 from submax.bandit.durable import DurableBandit
 from submax.bandit.reading import HOLDOUT, HOUR
 from submax.server.pages.charts import (
@@ -25,7 +24,7 @@ from submax.server.pages.comparing import (
     own_totals,
     unit_of,
 )
-from submax.server.pages.formats import Shown, interval, percent, reward
+from submax.server.pages.formats import Shown, interval, lift_sentence, percent, reward
 from submax.server.pages.segments import crossed, most_different
 
 SMALLEST_WINDOW, LARGEST_WINDOW, PART = 1_000, 20_000, 20
@@ -73,7 +72,7 @@ def overview(bandit: DurableBandit, span: str | None = None, slot: str | None = 
         personalised=is_personalised(bandit),
         sentences=[
             *_arm_sentences(bandit, arms, tallies, window),
-            *(_lift_sentence(one, unit) for one in reports),
+            *(lift_sentence(one, unit) for one in reports),
         ],
         waiting=reader.waiting(),
         alerts=alerts(bandit),
@@ -183,24 +182,3 @@ def _personalised(bandit: DurableBandit, window: int) -> str:
     by, alike = " and ".join(filter(None, fields)), len(by_arm) == 1
     begin = "Most visitors get the same arm" if alike else "Different visitors get different arms"
     return f"{begin}: by {by}, {shown}{more}."
-
-
-def _lift_sentence(report: LiftReport, unit: str) -> str:
-    """How much more the bandit earns than the holdout or the control."""
-    low, high = report.low, report.high
-    if low is None or high is None:
-        return f"There is no interval yet for the gain over the {report.against}."
-    means = ""
-    if report.mean is not None and report.mean_of_group is not None:
-        means = f": {reward(report.mean, unit)} against {reward(report.mean_of_group, unit)}"
-    scale, word = (100, " percentage points") if unit == "percent" else (1, "")
-    certainty = "(95 % interval, valid at any time)"
-    if low <= 0 <= high:
-        amount = interval(scale * low, scale * high)
-        return (
-            f"No clear difference from the {report.against} yet{means}, a difference of {amount}"
-            f"{word} {certainty}."
-        )
-    verb, ends = ("more", (low, high)) if low > 0 else ("less", (-high, -low))
-    amount = interval(scale * ends[0], scale * ends[1])
-    return f"The bandit earns {amount}{word} {verb} than the {report.against} {certainty}{means}."

@@ -19,7 +19,7 @@ from submax.core.checks import one_of
 from submax.core.errors import Error
 from submax.server.access import Caller, local_path, read_headers
 from submax.server.limits import RefusedError
-from submax.server.pages.charts import SPANS, numbers_csv
+from submax.server.pages.charts import SPANS, chart_rows
 from submax.server.pages.formats import FILTERS, FUNCTIONS, Shown
 from submax.server.pages.operating import decisions_page, health, settings_page
 from submax.server.pages.overview import bandit_row, overview
@@ -122,6 +122,7 @@ def template_environment() -> Environment:
     made.filters.update(FILTERS)
     made.globals.update(
         **FUNCTIONS,
+        chart_rows=chart_rows,
         assets="/assets",
         tabs={end: page.title for end, page in PAGES.items()},
         spans={name: text for name, (text, _, _) in SPANS.items()},
@@ -144,7 +145,6 @@ class Pages:
         return {
             **{path: partial(self._page, page) for path, page in pages.items()},
             bandit: self._to_overview,
-            f"{bandit}/numbers.csv": self._csv,
             "/assets/{file}": self._file,
             "/assets/{folder}/{file}": self._file,
         }
@@ -160,15 +160,6 @@ class Pages:
             return page.build(self._service, caller, *values)
 
         return await self._shown(request, page, caller, await self._service.in_thread(built))
-
-    async def _csv(self, request: Request) -> Response:
-        name = request.path_params["name"]
-        await self._caller(request, "read", name)
-        values = _parameters(request, ("span", "slot"))
-        text = await self._service.in_thread(lambda: numbers_csv(self._service.find(name), *values))
-        disposition = f'attachment; filename="{quote(name, safe="")}.csv"'
-        headers = {**HEADERS, "Content-Disposition": disposition}
-        return Response(text, headers=headers, media_type="text/csv")
 
     async def _to_overview(self, request: Request) -> Response:
         path = f"/bandits/{quote(request.path_params['name'], safe='')}/overview"
