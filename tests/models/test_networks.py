@@ -210,7 +210,7 @@ def test_values_are_two_hidden_layers_and_a_head(masked, width, seed):
     context, masks = rng.normal(size=(2, 3, width)), rng.choice([0.0, 1.25], size=(2, 2, 3, 4))
     own = rng.permuted(np.tile(LISTING, (2, 3, 1, 1)), axis=2)
     for choices, every in ((LISTING, np.tile(LISTING, (2, 3, 1, 1))), (own, own)):
-        hidden = network.hidden(context, choices, tuple(masks) if masked else None)
+        hidden = network.hidden(context, choices, *(masks if masked else ()))
         found = (*hidden, network.logits(hidden))
         for replica, row, one in np.ndindex(2, 3, 6):
             kept = masks[:, replica, row] if masked else (1.0, 1.0)

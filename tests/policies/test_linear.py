@@ -225,7 +225,7 @@ def test_no_single_change_improves_where_the_climb_ends(seed):
     weights = rng.normal(size=(60, effects.count - 1)).astype(np.float32)
     hills = Hills(effects, weights)
     starts = rng.integers(space.sizes, size=(60, 8, 3))
-    end = climbed(hills, starts, 50)
+    end = climbed(hills.scores, hills.heights, starts, 50)
     best, heights = enumerated(effects, weights, space)
     reached = heights[np.arange(60), space.index(end)]
     for slot, size in enumerate(space.sizes):
@@ -234,7 +234,7 @@ def test_no_single_change_improves_where_the_climb_ends(seed):
             changed[:, slot] = choice
             assert np.all(heights[np.arange(60), space.index(changed)] <= reached + 1e-5)
     assert np.mean(np.all(end == best, axis=-1)) > 0.8
-    first = climbed(hills, starts[:, :1], 50)
+    first = climbed(hills.scores, hills.heights, starts[:, :1], 50)
     assert np.all(heights[np.arange(60), space.index(first)] <= reached + 1e-5)
 
 

@@ -22,7 +22,8 @@ from submax.policies import (
     SampleAverageUCB,
     VarianceNetworkUCB,
 )
-from submax.research.rivals.neural import climbed_actions, largest_normal
+from submax.research.rivals.climbing import climbed_actions
+from submax.research.rivals.neural import largest_normal
 from submax.research.rivals.value_networks import ValueBelief, ValueNetwork
 from submax.strategies import SubMax, Tilted
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
@@ -46,7 +47,7 @@ def test_the_probability_is_that_of_drawn_values(learned, training, problem, tab
     policy = NeuralThompson(2.0, hidden=8, training=training)
     state, context = learned(policy), some_contexts(problem, 4, 1, seed)
     probabilities = table(policy, state, context)
-    logit, deviation = state.scores(context)
+    logit, deviation = policy.scores(state, context)
     noise = np.random.default_rng((seed, 10)).normal(size=(4, 3000, 3))
     drawn = (logit + 2.0 * deviation * noise).argmax(axis=-1)
     for replica in range(4):
@@ -70,18 +71,18 @@ def squares(networks, contexts, arms):
 def test_scores_are_those_of_gradients_written_out(learned, training, problem, value, seed):
     policy = NeuralUCB(ridge=0.7, hidden=8, training=training)
     fresh = policy.init(problem, 4, np.random.default_rng(seed))
-    found, deviation = fresh.scores(some_contexts(problem, 4, 5, seed))
+    found, deviation = policy.scores(fresh, some_contexts(problem, 4, 5, seed))
     assert np.all(found == 0)
     # All slopes are 0 but that of the last bias, which is 1.
     assert np.allclose(deviation, np.sqrt(1 / 0.7))
     state = learned(policy)
-    network, buffer = state.belief.network, state.belief.buffer
+    network, buffer = state.network, state.buffer
     # As many rows as were observed, so that one program serves both.
     context = some_contexts(problem, 4, buffer.reward.shape[1], seed).astype(np.float32)
-    found, deviation = state.scores(context)
+    found, deviation = policy.scores(state, context)
     seen = squares(list(network), buffer.context, buffer.action[..., 0])
     diagonal = [0.7 + np.asarray(one).sum(axis=1) for one in seen]
-    for kept, expected in zip(state.precision, diagonal, strict=True):
+    for kept, expected in zip(state.extra, diagonal, strict=True):
         assert np.allclose(kept, expected, rtol=1e-3)
     for arm in range(3):
         new = squares(list(network), context, np.full(buffer.action.shape[:2], arm, dtype=np.int32))
@@ -99,15 +100,16 @@ def test_the_probability_is_the_share_of_masks(learned, training, problem, table
     policy = DropoutThompson(0.3, masks=40, hidden=8, training=training)
     state, context = learned(policy), some_contexts(problem, 4, 3, seed)
     # 4 × 40 × 8 units, each kept with chance 0.7.
-    assert abs(np.mean(state.first > 0) - 0.7) < 6 * np.sqrt(0.21 / state.first.size)
+    first, second = state.extra
+    assert abs(np.mean(first > 0) - 0.7) < 6 * np.sqrt(0.21 / first.size)
     found = table(policy, state, context)
     for replica, row in np.ndindex(4, 3):
         expected = np.zeros(3)
         for mask in range(40):
-            masks = state.first[replica, mask], state.second[replica, mask]
+            masks = first[replica, mask], second[replica, mask]
             values = np.array(
                 [
-                    value(state.belief.network, replica, context[replica, row], arm, *masks)
+                    value(state.network, replica, context[replica, row], arm, *masks)
                     for arm in range(3)
                 ]
             )
@@ -132,9 +134,9 @@ def random_belief(seed):
     return ValueBelief.unlisted(PROBLEM, REPLICAS, HIDDEN)._replace(network=network)
 
 
-def better_neighbours(belief, context, action, masks=None):
+def better_neighbours(belief, context, action, *masks):
     """How many actions that differ in one slot have a higher value."""
-    listed = belief.logits(context, masks)
+    listed = belief.logits(context, *masks)
     count = 0
     for replica, row in np.ndindex(action.shape[:2]):
         own = listed[replica, row, PROBLEM.space.index(action[replica, row])]
@@ -151,9 +153,9 @@ def test_no_change_of_one_slot_improves_the_end_of_a_climb(seed):
     context = rng.normal(size=(REPLICAS, 30, 2))
     starts = PROBLEM.space.uniform((REPLICAS, 3), rng)
     masks = tuple((rng.random((2, REPLICAS, 30, HIDDEN)) < 0.8).astype(np.float32) / 0.8)
-    for mask in (None, masks):
-        end = climbed_actions(belief, context, starts, 50, mask)
-        assert better_neighbours(belief, context, end, mask) == 0
+    for mask in ((), masks):
+        end = climbed_actions(belief, context, starts, 50, *mask)
+        assert better_neighbours(belief, context, end, *mask) == 0
 
 
 def feedback_of(rng, rows=60):
@@ -199,16 +201,16 @@ def state(before, problem, training, seed):
 def test_squares_are_those_of_the_network_before_the_update(before, state, problem, value, seed):
     """Recompute S_a and n_a row by row, with the network from before the rows were learned."""
     feedback = some_feedback(problem, 4, 9, seed)
-    squares, counts = before.squares.copy(), before.counts.copy()
+    squares, counts = before.extra.squares.copy(), before.extra.counts.copy()
     for replica, row in np.ndindex(4, 4):
         arm = feedback.action[replica, row, 0]
         context = feedback.context[replica, row]
-        predicted = 1 / (1 + np.exp(-value(before.belief.network, replica, context, arm)))
+        predicted = 1 / (1 + np.exp(-value(before.network, replica, context, arm)))
         squares[replica, arm] += (feedback.reward[replica, row] - predicted) ** 2
         counts[replica, arm] += 1
-    np.testing.assert_allclose(state.counts[2], counts[2])
-    np.testing.assert_allclose(state.squares[2], squares[2], rtol=1e-5)
-    assert np.all(state.counts.sum(axis=1) == np.where(np.arange(4) == 2, 404, 409))
+    np.testing.assert_allclose(state.extra.counts[2], counts[2])
+    np.testing.assert_allclose(state.extra.squares[2], squares[2], rtol=1e-5)
+    assert np.all(state.extra.counts.sum(axis=1) == np.where(np.arange(4) == 2, 404, 409))
 
 
 @pytest.mark.parametrize("width", [0.0, 1.0, 50.0])
@@ -218,10 +220,10 @@ def test_the_highest_bound_of_sample_averages_is_taken(width, state, problem, va
     for replica, row in np.ndindex(4, 20):
         bounds = []
         for arm in range(3):
-            logit = value(state.belief.network, replica, context[replica, row], arm)
-            count = state.counts[replica, arm]
-            variance = state.squares[replica, arm] / count
-            total = state.counts[replica].sum()
+            logit = value(state.network, replica, context[replica, row], arm)
+            count = state.extra.counts[replica, arm]
+            variance = state.extra.squares[replica, arm] / count
+            total = state.extra.counts[replica].sum()
             bounds.append(
                 1 / (1 + np.exp(-logit)) + width * np.sqrt(variance * np.log(total) / count)
             )
@@ -231,7 +233,7 @@ def test_the_highest_bound_of_sample_averages_is_taken(width, state, problem, va
 def test_sampling_is_the_chance_that_a_normal_draw_is_the_largest(state, problem, seed):
     context = some_contexts(problem, 4, 2, seed)
     found = SampleAverageSampling(hidden=8, scale=3.0).probabilities(state, context)
-    mean, deviation = state.belief.values(context), 3.0 * np.sqrt(state.squares) / state.counts
+    mean, deviation = state.values(context), 3.0 * np.sqrt(state.extra.squares) / state.extra.counts
     expected = largest_normal(mean, np.broadcast_to(deviation[:, None], mean.shape))
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
@@ -254,7 +256,7 @@ def noisy(problem, training, seed):
 def test_the_second_network_predicts_the_variance(noisy):
     """The variance of a coin is 1/4, that of a constant is 0."""
     context = np.array([[[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]]).repeat(4, axis=0)
-    deviation = noisy.scores(context)[1]
+    deviation = VarianceNetworkUCB().scores(noisy, context)[1]
     # About 50 rows in each of 12 cells have a standard error of the variance below 0.01, and the
     # last steps of training add as much; 0.5 and 0 are the truth.
     assert np.abs(deviation[:, :2] - 0.5).max() < 0.15
@@ -273,8 +275,7 @@ def test_the_highest_bound_with_a_predicted_variance_is_taken(width, noisy, prob
     for replica, row in np.ndindex(4, 20):
         place = (replica, row)
         bounds = [
-            predicted(noisy.mean, *place, arm)
-            + width * np.sqrt(predicted(noisy.variance, *place, arm))
+            predicted(noisy, *place, arm) + width * np.sqrt(predicted(noisy.extra, *place, arm))
             for arm in range(3)
         ]
         # Bounds that differ by rounding may be ordered either way.

@@ -15,6 +15,3 @@ class IndependentPositions(RankingPolicy):
 
     def conditional(self, item):
         return np.broadcast_to(self.table, (len(item), *self.table.shape[-2:]))
-
-    def marginal(self, slates, positions):
-        return self.table if self.table.ndim == 3 else self.table[None]

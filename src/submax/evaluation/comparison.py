@@ -352,7 +352,7 @@ ORDER = (
 """Estimators in the order of preference. ``dr`` is first because it needs only the propensities or
 the model of rewards to be right, and both reduce its error. Estimators with parameters of their
 own come after those by name."""
-RANKING_ORDER = ("cascade-dr", "rips", "sips", "pbm", "iips")
+RANKING_ORDER = ("cascade-dr", "rips", "sips")
 """The same for estimators of rankings."""
 MODEL_ONLY = "dm"
 """The estimator that is recommended only if there is no other, because nothing corrects the error

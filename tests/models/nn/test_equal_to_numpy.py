@@ -18,7 +18,7 @@ from submax.models.nn.designs import (
 from submax.models.nn.training import restored, unpacked
 from submax.models.training_settings import Training
 from submax.research.rivals.designs import ValueDesign
-from submax.research.rivals.neural import GradientBelief
+from submax.research.rivals.neural import NeuralUCB
 from submax.research.rivals.value_networks import ValueBelief, ValueNetwork
 from submax.testing.problems import some_feedback
 
@@ -132,12 +132,12 @@ def test_a_value_network(values, problem, own, seed):
     axes = [(0, 0, 0), (None, 0, 0), (None, 0, None)]
     ask = over(axes, lambda model, x, masks: model(x, masks))
     model, choices = restored(design, parameters), listing + first_choices(SIZES)
-    for given in (None, (masks[0], masks[1])):
-        scale = np.broadcast_to(1.0 if given is None else masks, (2, REPLICAS, ROWS, HIDDEN))
+    for given in ((), (masks[0], masks[1])):
+        scale = np.broadcast_to(masks if given else 1.0, (2, REPLICAS, ROWS, HIDDEN))
         expected = ask(model, inputs(context, listing), np.moveaxis(scale, 0, 2))
         for one in (network, read_back(network)):
             for asked in (choices, np.tile(choices, (REPLICAS, ROWS, 1, 1))):
-                found = one.logits(one.hidden(context, asked, given))
+                found = one.logits(one.hidden(context, asked, *given))
                 np.testing.assert_allclose(found, expected, **PRECISION)
 
 
@@ -169,8 +169,9 @@ def test_the_variance_is_the_quadratic_form_of_the_gradient(values, problem, gra
     precision = ValueNetwork(
         *(rng.uniform(0.5, 3.0, size=array.shape).astype(np.float32) for array in network)
     )
-    belief = ValueBelief.empty(problem, REPLICAS, HIDDEN)._replace(network=network)
-    _, deviation = GradientBelief(belief, precision).scores(some_context(seed))
+    belief = ValueBelief.empty(problem, REPLICAS, HIDDEN)
+    state = belief._replace(network=network, extra=precision)
+    _, deviation = NeuralUCB().scores(state, some_context(seed))
     gradient, diagonal = flattened(gradients, 3), flattened(precision, 1)
     expected = (gradient**2 / diagonal[:, None, None]).sum(axis=-1)
     np.testing.assert_allclose(deviation**2, expected, rtol=1e-4)
@@ -183,19 +184,22 @@ def test_the_precision_is_the_sum_of_squared_gradients(problem, seed):
     feedback.weight[1, 2:] = 0.0
     feedback.weight[2] = 0.0
     training = Training(steps=20, batch=8, learning_rate=0.05)
-    empty = GradientBelief.empty(problem, REPLICAS, HIDDEN, 0.25)
-    found = empty.trained(feedback, training, 0.25, np.random.default_rng(seed))
-    network, context = found.belief.network, some_context(seed)
+    policy, rng = (
+        NeuralUCB(ridge=0.25, hidden=HIDDEN, training=training),
+        np.random.default_rng(seed),
+    )
+    found = policy.update(policy.init(problem, REPLICAS, rng), feedback, rng)
+    network, context = found.network, some_context(seed)
     rows = inputs(feedback.context, problem.space.listing())
     taken = problem.space.index(feedback.action)[..., None, None]
     rows = np.take_along_axis(rows, taken, axis=2)[:, :, 0]
     gradient = over([(0, 0), (None, 0)], jax.grad(plain_logit))(network, rows)
     assert np.asarray(gradient.second_weight)[0].any()
-    for precision, one in zip(found.precision, gradient, strict=True):
+    for precision, one in zip(found.extra, gradient, strict=True):
         there = feedback.weight.reshape(*feedback.weight.shape, *[1] * (one.ndim - 2)) > 0
         expected = 0.25 + (np.asarray(one) ** 2 * there).sum(axis=1)
         np.testing.assert_allclose(precision, expected, rtol=1e-4, atol=1e-6)
-    scores, _ = found.scores(context)
+    scores, _ = policy.scores(found, context)
     hidden = network.hidden(context, problem.space.listing() + first_choices(SIZES))
     np.testing.assert_allclose(scores, network.logits(hidden), rtol=1e-6)
 

@@ -1,11 +1,9 @@
 """Rankings: what another policy would have earned with lists of items, position by position."""
 
 import hashlib
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -33,10 +31,8 @@ from submax.evaluation.sums import Terms, TermSums, Units, mean
 
 EMPTY = -1
 """The item at a position that a slate does not have."""
-ROLES = ("slate", "position", "action", "reward", "propensity", "marginal", "cluster")
-"""The roles that a column can have; a log needs no marginal and no cluster."""
-MARGINAL = "_marginal"
-"""Ending of the column that has a policy's probability of an item whatever is above it."""
+ROLES = ("slate", "position", "action", "reward", "propensity", "cluster")
+"""The roles that a column can have; a log needs no cluster."""
 MOST_POSITIONS = 1000
 """The longest slate: longer ones are more likely a column that does not hold positions."""
 
@@ -47,19 +43,16 @@ class Slates:
 
     ``item`` is the index, in ``items``, of the item at each position (``EMPTY`` if a slate is
     shorter), and ``reward`` its reward, such as a click. ``propensity`` is the logging policy's
-    probability of the item at its position, given the items above it. ``marginal`` is the
-    probability of the item at its position whatever is above, if it is known. ``given`` are the
-    probabilities of other policies by name, given the items above; ``given_marginal`` without
-    them. ``cluster [n]`` is the number of the cluster (such as a user) of each slate.
+    probability of the item at its position, given the items above it, and ``given`` are those of
+    other policies, by name. ``cluster [n]`` is the number of the cluster (such as a user) of each
+    slate.
     """
 
     items: tuple[str, ...]
     item: Integers
     reward: Floats
     propensity: Floats
-    marginal: Floats | None = None
     given: Mapping[str, Floats] = field(default_factory=dict)
-    given_marginal: Mapping[str, Floats] = field(default_factory=dict)
     cluster: Integers | None = None
 
     def __len__(self) -> int:
@@ -96,12 +89,9 @@ class Slates:
 
         ``columns`` maps roles to names of columns, which by default have the names of their roles:
         slate (the id of a list), position (a whole number, from the top), action (the item),
-        reward, propensity (given the items above), marginal (the propensity whatever is above)
-        and cluster; the last two may be absent.
-
-        ``policies`` maps names of other policies to the column that has their probability of the
-        item, given the items above. The probability whatever is above is in a column with the same
-        name and the ending ``_marginal``, if there is one.
+        reward, propensity (given the items above) and cluster, which may be absent. ``policies``
+        maps names of other policies to the column that has their probability of the item, given
+        the items above.
 
         >>> table = {"slate": [1, 1, 2, 2], "position": [1, 2, 1, 2],
         ...          "action": ["A", "B", "B", "A"], "reward": [1, 0, 0, 1],
@@ -111,15 +101,9 @@ class Slates:
         """
         opened = open_source(source)
         names = _role_columns(opened.columns, columns or {})
-        # Of the logging policy, and of others as (name, whether whatever is above).
-        probabilities: dict[Any, str] = {
-            role: names[role] for role in ("propensity", "marginal") if role in names
-        }
-        for name, column in (policies or {}).items():
+        policies = policies or {}
+        for name, column in policies.items():
             one_of(f"column of the policy {name!r}:", column, opened.columns)
-            probabilities[name, False] = column
-            if f"{column}{MARGINAL}" in opened.columns:
-                probabilities[name, True] = f"{column}{MARGINAL}"
         sql = CheckedColumns(opened)
         wanted = {"position": sql.number(names["position"]), "reward": sql.number(names["reward"])}
         fraction = f"{wanted['position']} <> round({wanted['position']})"
@@ -128,22 +112,20 @@ class Slates:
         for role in ("slate", "cluster"):
             if role in names:
                 wanted[role] = sql.identifier(names[role])
-        for key, column in probabilities.items():
-            wanted[str(key)] = value = sql.number(column)
-            low = "<=" if isinstance(key, str) else "<"
+        for column in {names["propensity"], *policies.values()}:
+            wanted[f"of {column}"] = value = sql.number(column)
+            low = "<=" if column == names["propensity"] else "<"
             outside = f"{value} {low} 0 or {value} > {1 + PROBABILITY_TOLERANCE!r}"
             sql.check(column, "is not a probability that is possible here", outside)
         facts = sql.facts({"items": sql.names_fact(item, "good")})
         items = sql.names(names["action"], item, facts["items"] or ())
         wanted["item"] = sql.code(item, items)
-        parts = list[dict[str, NDArray[Any]]]()
-        for rows in sql.batches(wanted):
-            parts.append(rows.columns)
+        parts = [rows.columns for rows in sql.batches(wanted)]
         sql.refuse()
         if not parts:
             raise InputError(f"{opened.name} has no rows: give a row for each position of a slate")
         read = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        return cls(tuple(items), **_arranged(read, names, probabilities))
+        return cls(tuple(items), **_arranged(read, names, policies))
 
 
 def _role_columns(columns: list[str], named: Mapping[str, str]) -> dict[str, str]:
@@ -163,7 +145,7 @@ def _role_columns(columns: list[str], named: Mapping[str, str]) -> dict[str, str
 
 
 def _arranged(
-    read: dict[str, NDArray[Any]], names: Mapping[str, str], probabilities: Mapping[Any, str]
+    read: dict[str, NDArray[Any]], names: Mapping[str, str], policies: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the fields of `Slates` as arrays ``[n, K]``, a row for each slate."""
     slate = numbered(read["slate"].view(np.int64))
@@ -188,8 +170,6 @@ def _arranged(
         table.ravel()[place] = values
         return table
 
-    listed = {key: arranged(read[str(key)], 1.0) for key in probabilities}
-    others = [key for key in listed if not isinstance(key, str)]
     cluster: Integers | None = None
     if "cluster" in read:
         cluster = np.empty(shape[0], dtype=np.int64)
@@ -197,10 +177,8 @@ def _arranged(
     return {
         "item": arranged(read["item"], EMPTY),
         "reward": arranged(read["reward"], 0.0),
-        "propensity": listed["propensity"],
-        "marginal": listed.get("marginal"),
-        "given": {name: listed[name, False] for name, whatever in others if not whatever},
-        "given_marginal": {name: listed[name, True] for name, whatever in others if whatever},
+        "propensity": arranged(read[f"of {names['propensity']}"], 1.0),
+        "given": {name: arranged(read[f"of {one}"], 1.0) for name, one in policies.items()},
         "cluster": cluster,
     }
 
@@ -221,18 +199,6 @@ class RankingPolicy(ABC):
         The probabilities at a position are conditional on the items above it, which are taken from
         the slates ``item [n, K]``.
         """
-
-    @abstractmethod
-    def marginal(self, slates: int, positions: int) -> Floats | None:
-        """Return the marginal probability of every item at every position.
-
-        ``[n, K, M]``, or ``[1, K, M]`` if it is the same for all slates. None if this would take
-        too long to compute.
-        """
-
-
-MOST_SETS = 5000
-"""Sets of items above a position over which marginal probabilities are added up; more take long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,13 +223,10 @@ class PlackettLuce(RankingPolicy):
             )
         object.__setattr__(self, "scores", scores)
 
-    @property
-    def _strength(self) -> Floats:
-        return np.exp(self.scores - self.scores.max(axis=1, keepdims=True))
-
     def conditional(self, item: Integers) -> Floats:
         slates, positions = item.shape
-        left = np.broadcast_to(self._strength, (slates, self.scores.shape[1])).copy()
+        strength = np.exp(self.scores - self.scores.max(axis=1, keepdims=True))
+        left = np.broadcast_to(strength, (slates, self.scores.shape[1])).copy()
         found = np.zeros((slates, positions, left.shape[1]))
         row = np.arange(slates)
         for position in range(positions):
@@ -271,28 +234,6 @@ class PlackettLuce(RankingPolicy):
             np.divide(left, total, out=found[:, position], where=total > 0)
             present = item[:, position] != EMPTY
             left[row[present], item[present, position]] = 0.0
-        return found
-
-    def marginal(self, slates: int, positions: int) -> Floats | None:
-        strength = self._strength
-        count = strength.shape[1]
-        sizes = range(min(positions, count))
-        if sum(math.comb(count, size) for size in sizes) > MOST_SETS:
-            return None
-        found = np.zeros((len(strength), positions, count))
-        # The probability that the items above a position are this set.
-        above: dict[tuple[int, ...], Floats] = {(): np.ones(len(strength))}
-        for position in sizes:
-            below: dict[tuple[int, ...], Floats] = {}
-            for chosen in combinations(range(count), position):
-                rest = [item for item in range(count) if item not in chosen]
-                share = above[chosen][:, None] * strength[:, rest]
-                share /= strength[:, rest].sum(axis=1, keepdims=True)
-                found[:, position, rest] += share
-                for item, probability in zip(rest, share.T, strict=True):
-                    key = tuple(sorted((*chosen, item)))
-                    below[key] = below.get(key, np.zeros(len(strength))) + probability
-            above = below
         return found
 
 
@@ -303,20 +244,15 @@ class RankingEvidence(NamedTuple):
     """The evidence of n slates of K positions about a policy π; arrays are ``[n, K]``.
 
     ``weight`` is π(a_k | a_1 … a_k−1) / p(a_k | a_1 … a_k−1), 1 at positions that a slate does not
-    have (``filled`` is False). ``marginal_weight`` is π(a at k) / p(a at k) of the item a at
-    position k. ``placed [n, K, K]`` is π(a at j) for the item at position k and every position j,
-    and ``logged_placed`` the same of the logging policy. ``predicted`` is q̂_k(a_k), a prediction of
-    Σ_j≥k r_j under π that was fitted to other slates, and ``expected`` its expectation under π
-    given the items above. What is not known is None. ``bounds`` are those of one reward, and
-    ``counts [n]`` is the number of equal slates, if it is not one.
+    have (``filled`` is False). ``predicted`` is q̂_k(a_k), a prediction of Σ_j≥k r_j under π that
+    was fitted to other slates, and ``expected`` its expectation under π given the items above; both
+    are None if only the probabilities of the logged items are known. ``bounds`` are those of one
+    reward, and ``counts [n]`` is the number of equal slates, if it is not one.
     """
 
     reward: Floats
     filled: Booleans
     weight: Floats
-    marginal_weight: Floats | None = None
-    placed: Floats | None = None
-    logged_placed: Floats | None = None
     predicted: Floats | None = None
     expected: Floats | None = None
     bounds: tuple[float, float] | None = None
@@ -330,52 +266,35 @@ PRIOR_SLATES = 10.0
 
 
 class SlateEvidence:
-    """A log of slates on which ranking policies are evaluated.
+    """A log of slates on which ranking policies are evaluated; ``seed`` draws the folds."""
 
-    ``logging`` is the policy that wrote the log, if it is known as an object: its probabilities of
-    items at other positions cannot be logged in a row.
-    """
-
-    def __init__(self, slates: Slates, logging: RankingPolicy | None, seed: int) -> None:
+    def __init__(self, slates: Slates, seed: int) -> None:
         self.slates = slates
         self._bounds = (0.0, 1.0) if np.isin(slates.reward, (0, 1)).all() else None
-        self._logged = self._placed(logging)
         self._fold = np.random.default_rng(seed).integers(FOLDS, size=len(slates))
         self._tables = np.stack([self._fitted(self._fold != fold) for fold in range(FOLDS)])
 
     def about_logging_policy(self) -> RankingEvidence:
         """Return the evidence about the policy that wrote the log: all weights are 1."""
-        ones = np.ones(self.slates.reward.shape)
-        slates = self.slates
-        return RankingEvidence(slates.reward, slates.filled, ones, ones, bounds=self._bounds)
+        slates, ones = self.slates, np.ones(self.slates.reward.shape)
+        return RankingEvidence(slates.reward, slates.filled, ones, bounds=self._bounds)
 
     def about(self, policy: RankingPolicy | str) -> RankingEvidence:
         """Return the evidence about a policy: an object, or the name of one given by columns."""
         slates = self.slates
-        placed = predicted = expected = None
+        predicted = expected = None
         if isinstance(policy, str):
             one_of("policy given by a column:", policy, slates.given)
-            found, marginal = slates.given[policy], slates.given_marginal.get(policy)
+            found = slates.given[policy]
         else:
             table = self._conditional(policy)
             item, q = np.maximum(slates.item, 0)[..., None], self._tables[self._fold]
             found = np.take_along_axis(table, item, axis=2)[..., 0]
             predicted = np.take_along_axis(q, item, axis=2)[..., 0]
             expected = (table * q).sum(axis=2)
-            placed = self._placed(policy)
-            marginal = None if placed is None else _at_own_position(placed)
-        logged = slates.marginal if self._logged is None else _at_own_position(self._logged)
         weight = np.where(slates.filled, found / slates.propensity, 1.0)
         return RankingEvidence(
-            slates.reward,
-            slates.filled,
-            weight,
-            None if marginal is None or logged is None else _ratio(marginal, logged),
-            placed,
-            self._logged,
-            predicted,
-            expected,
-            self._bounds,
+            slates.reward, slates.filled, weight, predicted, expected, self._bounds
         )
 
     def _conditional(self, policy: RankingPolicy) -> Floats:
@@ -396,17 +315,6 @@ class SlateEvidence:
             )
         return table
 
-    def _placed(self, policy: RankingPolicy | None) -> Floats | None:
-        """Return the probability of the item at position k at every position j, ``[n, K, K]``."""
-        slates = self.slates
-        marginal = None if policy is None else policy.marginal(len(slates), slates.positions)
-        if marginal is None:
-            return None
-        item = np.maximum(slates.item, 0)
-        if len(marginal) == 1:
-            return marginal[0].T[item]
-        return np.take_along_axis(marginal.swapaxes(1, 2), item[..., None], axis=1)
-
     def _fitted(self, which: Booleans) -> Floats:
         """Return q̂, the mean of the rewards from a position on, by position and item, ``[K, M]``.
 
@@ -426,15 +334,6 @@ class SlateEvidence:
         return table
 
 
-def _at_own_position(placed: Floats) -> Floats:
-    """Return the probability of every item at its own position, ``[n, K]``."""
-    return np.diagonal(placed, axis1=1, axis2=2)
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    return np.divide(above, below, out=np.zeros(above.shape), where=below > 0)
-
-
 # Estimators -----------------------------------------------------------------------------
 
 
@@ -447,8 +346,8 @@ class SlateInversePropensity:
     """
 
     short = "sips"
-    needs: tuple[str, ...] = ()
-    """The fields of the evidence that must be known."""
+    needs_model = False
+    """Whether predictions must be known, for which the policy must be an object."""
 
     def weights(self, evidence: RankingEvidence) -> Floats:
         """Return the factor of the reward at every position, ``[n, K]``."""
@@ -466,25 +365,6 @@ class SlateInversePropensity:
             reach=(float(ends.min()), float(ends.max())),
             counts=evidence.counts,
         )
-
-
-@dataclass(frozen=True)
-class IndependentInversePropensity(SlateInversePropensity):
-    """V = (1/n) Σ_i Σ_k π(a_ik at k) / p(a_ik at k) r_ik.
-
-    Unbiased if the reward at a position depends only on the item there and on the position: this is
-    the item-position model.
-
-    Reference: Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen (2018), Offline evaluation
-    of ranking policies with click models.
-    """
-
-    short = "iips"
-    needs: tuple[str, ...] = ("marginal_weight",)
-
-    def weights(self, evidence: RankingEvidence) -> Floats:
-        assert evidence.marginal_weight is not None
-        return evidence.marginal_weight
 
 
 @dataclass(frozen=True)
@@ -528,7 +408,7 @@ class CascadeDoublyRobust(SlateInversePropensity):
     """
 
     short = "cascade-dr"
-    needs: tuple[str, ...] = ("predicted",)
+    needs_model = True
 
     def weights(self, evidence: RankingEvidence) -> Floats:
         return np.cumprod(evidence.weight, axis=1, dtype=np.float64)
@@ -548,67 +428,11 @@ class CascadeDoublyRobust(SlateInversePropensity):
         )
 
 
-@dataclass(frozen=True)
-class PositionBased(SlateInversePropensity):
-    """V = (1/n) Σ_i Σ_k r_ik Σ_j θ_j π(a_ik at j) / Σ_j θ_j p(a_ik at j).
-
-    Unbiased if E[r_k] = θ_k γ(a_k): a user examines position k with probability θ_k and, if so, is
-    attracted by the item with probability γ(a). An item then tells about all positions, so its
-    weight is at most the largest of its weights in ``iips``. Only ratios of the examination θ
-    matter, which are estimated by θ_k ∝ (1/n) Σ_i r_ik / p(a_ik at k); this needs a log that can
-    place every item at every position.
-
-    Reference: Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen (2018), Offline evaluation
-    of ranking policies with click models. *Departs from the paper:* weights are not clipped, and
-    the examination is estimated.
-    """
-
-    short = "pbm"
-    needs: tuple[str, ...] = ("placed", "logged_placed")
-
-    def weights(self, evidence: RankingEvidence) -> Floats:
-        assert evidence.placed is not None
-        assert evidence.logged_placed is not None
-        theta = self.examined(evidence)
-        return _ratio(evidence.placed @ theta, evidence.logged_placed @ theta)
-
-    def examined(self, evidence: RankingEvidence) -> Floats:
-        """Return the examination of every position, that of the first is 1, ``[K]``."""
-        assert evidence.logged_placed is not None
-        own = _at_own_position(evidence.logged_placed)
-        found = np.where(evidence.filled, _ratio(evidence.reward, own), 0.0)
-        averages = np.array([mean(column, evidence.counts) for column in found.T])
-        if not averages[0] > 0:
-            # Nothing was earned at the top: positions are then taken to be examined alike.
-            return np.ones(len(averages))
-        return np.maximum(averages / averages[0], 0.0)
-
-
 RANKING_ESTIMATORS: dict[str, SlateInversePropensity] = {
-    one.short: one
-    for one in (
-        CascadeDoublyRobust(),
-        RewardInteraction(),
-        SlateInversePropensity(),
-        PositionBased(),
-        IndependentInversePropensity(),
-    )
+    one.short: one for one in (CascadeDoublyRobust(), RewardInteraction(), SlateInversePropensity())
 }
 """Estimators by name, in the order in which they are recommended: fewer assumptions and a smaller
 variance come first."""
-LACKING = {
-    "marginal_weight": "marginal probabilities",
-    "predicted": "the probabilities of all items at each position (policies as objects)",
-    "placed": "the probabilities of items at all positions (policies as objects)",
-    "logged_placed": "the probabilities of items at all positions (logging as an object)",
-}
-"""What has to be given if a field of the evidence is not known."""
-ASSUMED = {
-    "pbm": "a click needs a position that is examined and an item that attracts",
-    "iips": "the reward at a position depends only on its item and the position",
-}
-"""What estimators assume about users that cannot be tested, in words."""
-
 # Comparison -----------------------------------------------------------------------------
 
 FEWEST_EFFECTIVE = 100.0
@@ -621,7 +445,6 @@ def compare_rankings(
     slates: Slates,
     policies: Mapping[str, RankingPolicy] | None = None,
     *,
-    logging: RankingPolicy | None = None,
     estimators: Sequence[str] = (),
     interval: str = "gamma",
     level: float = 0.95,
@@ -630,12 +453,8 @@ def compare_rankings(
     """Return the expected reward per slate of ranking policies, with that of the logging policy.
 
     ``policies`` are objects such as ``PlackettLuce``; those that the log has as columns are
-    evaluated, too. ``logging`` is the policy that wrote the log, if it is known as an object: then
-    ``iips`` and ``pbm`` know where else an item could have been. An estimator that needs what is
-    not known is left out, and a note says so. Intervals are by slate, or by cluster.
-
-    The estimators are ``cascade-dr``, ``rips``, ``sips``, ``pbm`` and ``iips``; ``seed`` draws
-    the folds of the cross-fitting.
+    evaluated, too. Intervals are by slate, or by cluster. The estimators are ``cascade-dr``, which
+    needs an object, ``rips`` and ``sips``; ``seed`` draws the folds of the cross-fitting.
 
     >>> from submax.research.beyond.rankings import PlackettLuce
     >>> table = {"slate": [1, 1, 2, 2], "position": [1, 2, 1, 2],
@@ -650,7 +469,7 @@ def compare_rankings(
     for name in estimators:
         one_of("ranking estimator", name, RANKING_ESTIMATORS)
     targets = _targets(slates, policies or {})
-    logged = SlateEvidence(slates, logging, seed)
+    logged = SlateEvidence(slates, seed)
     units = Units.of_rows(len(slates))
     if slates.cluster is not None:
         units = Units.of_clusters(slates.cluster)
@@ -665,17 +484,18 @@ def compare_rankings(
         evidence, found = logged.about(target), list[Estimate]()
         for short in dict.fromkeys(estimators) or RANKING_ESTIMATORS:
             estimator = RANKING_ESTIMATORS[short]
-            lacking = [LACKING[need] for need in estimator.needs if getattr(evidence, need) is None]
-            if lacking and estimators:
+            known = evidence.predicted is not None or not estimator.needs_model
+            if not known and estimators:
                 raise InputError(
-                    f"the estimator {short} needs {lacking[0]}, which are not known for {name!r}: "
-                    "give policies and logging as objects, or leave the estimator out",
+                    f"the estimator {short} needs the probabilities of all items at each position, "
+                    f"which are not known for {name!r}: give the policy as an object, or leave the "
+                    "estimator out",
                     parameter="estimators",
                 )
-            if lacking:
-                notes.append(f"{short} is left out: it needs {lacking[0]}")
-            else:
+            if known:
                 found.append(_estimate(name, estimator, evidence, units, settings))
+            else:
+                notes.append(f"{short} is left out: it needs policies as objects")
         best = min(found, key=lambda one: len(one.cautions))
         for one in found:
             marked = one._replace(recommended=one is best)
@@ -729,7 +549,7 @@ def _estimate(
     weight = _slate_weight(estimator, evidence)
     diagnostics = Diagnostics.of_weights(weight, evidence.reward.sum(axis=1))
     value = float(np.clip(terms.value, around.low, around.high))
-    cautions = tuple(_cautions(estimator, diagnostics))
+    cautions = tuple(_cautions(diagnostics))
     return Estimate(name, estimator.short, value, around, None, diagnostics, cautions)
 
 
@@ -740,7 +560,7 @@ def _slate_weight(estimator: SlateInversePropensity, evidence: RankingEvidence) 
     return sums / filled.sum(axis=1)
 
 
-def _cautions(estimator: SlateInversePropensity, found: Diagnostics) -> Iterator[str]:
+def _cautions(found: Diagnostics) -> Iterator[str]:
     """Yield sentences about reasons not to trust an estimate."""
     if found.effective < FEWEST_EFFECTIVE:
         yield (
@@ -753,14 +573,12 @@ def _cautions(estimator: SlateInversePropensity, found: Diagnostics) -> Iterator
             f"{found.largest:.3g}): intervals are too short"
         )
     z = errors_from_one(found.mean_weight, found.mean_error, found.rows, found.largest)
-    if estimator.short != "pbm" and abs(z) > SIGNIFICANT_ERRORS:
+    if abs(z) > SIGNIFICANT_ERRORS:
         yield (
             f"the weights average {found.mean_weight:.2f} and should average 1, and chance "
             "does not explain the difference: the propensities are wrong, or the log could not "
             "make some of the slates"
         )
-    if assumed := ASSUMED.get(estimator.short):
-        yield f"{estimator.short} assumes that {assumed}, which is not tested"
 
 
 def _overview(slates: Slates, settings: Mapping[str, Any]) -> Overview:

@@ -1,24 +1,33 @@
-"""Thompson sampling for joint choices, with hill climbing instead of listing them."""
+"""Policies for joint choices that climb to the best one instead of listing them."""
 
 import hashlib
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self, TypeAlias
+from typing import NamedTuple, Self
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import Count, Positive
+from submax.core.checks import BelowOne, Count, Positive, Probability
 from submax.core.errors import InputError
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
+from submax.models.networks.choices import first_choices, where_chosen
+from submax.research.rivals.neural import dropout_masks, picked_masks
+from submax.research.rivals.value_networks import (
+    Numbers,
+    ValueBelief,
+    ValueNetwork,
+    ValueNetworkPolicy,
+    Weights,
+)
 
 INTERCEPT_VARIANCE = 4.0
 """Prior variance of the intercept: with a deviation of 2, mean rewards of 5 % and 1 %, where the
@@ -167,19 +176,49 @@ def high_reward_threshold(scale: Scale) -> float:
     return float(second + highest) / 2
 
 
-Weights: TypeAlias = NDArray[np.float32]
+def climbed(
+    scores: Callable[[int, Integers, Integers], Numbers],
+    heights: Callable[[Integers, Integers], Numbers],
+    starts: Integers,
+    sweeps: int,
+) -> Integers:
+    """The best action that a climb from any start finds: ``[N, restarts, S] -> [N, S]``.
+
+    A sweep sets one slot after the other to its best choice, given all others. The climb ends
+    after a sweep that changes nothing, or after ``sweeps`` sweeps. There are N functions to climb:
+    ``heights(n, actions)`` returns the values ``[m]`` of ``actions [m, S]`` by the functions ``n
+    [m]``, and ``scores(slot, n, actions)`` those of every choice of a slot, up to a constant.
+    """
+    number, restarts, slots = starts.shape
+    action = starts.reshape(-1, slots).copy()
+    climb = np.repeat(np.arange(number, dtype=np.int64), restarts)
+    moving = np.arange(len(action), dtype=np.int64)
+    for _ in range(sweeps):
+        before = action[moving]
+        after = before.copy()
+        for slot in range(slots):
+            after[:, slot] = scores(slot, climb[moving], after).argmax(axis=-1)
+        action[moving] = after
+        moving = moving[(after != before).any(axis=-1)]
+        if not len(moving):
+            break
+    best = heights(climb, action).reshape(number, restarts).argmax(axis=-1)
+    return action.reshape(starts.shape)[np.arange(number), best]
+
+
+# Hill climbing on a linear model ----------------------------------------------------------
 
 
 class Hills(NamedTuple):
     """The functions that N climbs maximize: f(a) = Σ_s w[a_s] + Σ_{s<t} w[a_s, a_t].
 
-    ``weights [N, count - 1]`` has a row for each climb: all effects except the intercept.
+    ``weights [N, count - 1]`` has a row for each function: all effects except the intercept.
     """
 
     effects: SlotEffects
     weights: Weights
 
-    def choice_scores(self, slot: int, climb: Integers, action: Integers) -> Weights:
+    def scores(self, slot: int, climb: Integers, action: Integers) -> Weights:
         """f, up to a constant, for every choice of a slot with the others as in ``action``."""
         part = self.effects.choices[slot]
         scores = self.weights[climb, part.start - 1 : part.stop - 1]
@@ -200,29 +239,6 @@ class Hills(NamedTuple):
         part, sizes = self.effects.pairs[first, second], self.effects.sizes
         table = self.weights[:, part.start - 1 : part.stop - 1]
         return table.reshape(len(table), sizes[first], sizes[second])
-
-
-def climbed(hills: Hills, starts: Integers, sweeps: int) -> Integers:
-    """The best action that a climb from any start finds: ``[N, restarts, S] -> [N, S]``.
-
-    A sweep sets one slot after the other to its best choice, given all others. The climb ends
-    after a sweep that changes nothing, or after ``sweeps`` sweeps.
-    """
-    number, restarts, slots = starts.shape
-    action = starts.reshape(-1, slots).copy()
-    climb = np.repeat(np.arange(number, dtype=np.int64), restarts)
-    moving = np.arange(len(action), dtype=np.int64)
-    for _ in range(sweeps):
-        before = action[moving]
-        after = before.copy()
-        for slot in range(slots):
-            after[:, slot] = hills.choice_scores(slot, climb[moving], after).argmax(axis=-1)
-        action[moving] = after
-        moving = moving[(after != before).any(axis=-1)]
-        if not len(moving):
-            break
-    best = hills.heights(climb, action).reshape(number, restarts).argmax(axis=-1)
-    return action.reshape(starts.shape)[np.arange(number), best]
 
 
 def shares(end: Integers, action: Integers, sizes: tuple[int, ...]) -> Floats:
@@ -386,6 +402,217 @@ class HillClimbingThompson(Policy[HillClimbingState]):
             drawn *= deviation
             drawn += mean
             hills = Hills(effects, drawn.reshape(-1, drawn.shape[-1]))
-            found = climbed(hills, block.reshape(-1, self.restarts, slots), self.sweeps)
+            block = block.reshape(-1, self.restarts, slots)
+            found = climbed(hills.scores, hills.heights, block, self.sweeps)
             end[:, begin : begin + step] = found.reshape(replicas, -1, slots)
         return end, np.log(shares(end, end, effects.sizes))
+
+
+# Climbing on a value network --------------------------------------------------------------
+
+CANDIDATE_ACTIVATIONS = 2**18
+"""About how many activations one step of a climb holds: 1 MB of float32, so they stay in the
+cache of one core."""
+
+
+def climbed_actions(
+    belief: ValueBelief, context: Floats, starts: Integers, sweeps: int, *masks: Weights
+) -> Integers:
+    """Return the action of the highest value that a climb finds in each context: ``[R, n, S]``.
+
+    ``starts [R, T, S]`` are the actions at which T climbs begin in every context. ``masks`` are
+    dropout masks of the two layers, ``[R, n, H]``.
+    """
+    belief.problem.check_context(context)
+    network, sizes = belief.network, belief.problem.space.choices
+    replicas, climbs, slots = starts.shape
+    given = network.from_context(belief.inputs(context))
+    step = max(1, CANDIDATE_ACTIVATIONS // (climbs * max(sizes) * given.shape[-1]))
+    found = np.empty((replicas, context.shape[1], slots), dtype=np.int64)
+    for replica in range(replicas):
+        for begin in range(0, context.shape[1], step):
+            part = (replica, slice(begin, begin + step))
+            own = ValueNetwork(*(array[replica] for array in network))
+            hills = NetworkHills(own, sizes, given[part], *(mask[part] for mask in masks))
+            begins = np.broadcast_to(starts[replica], (len(given[part]), climbs, slots))
+            found[part] = climbed(hills.scores, hills.heights, begins, sweeps)
+    return found
+
+
+class NetworkHills:
+    """Logits of a network of one replica in n contexts, whose part of layer 1 is ``given``."""
+
+    def __init__(
+        self, network: ValueNetwork, sizes: tuple[int, ...], given: Weights, *masks: Weights
+    ) -> None:
+        self.network, self.given, self.masks = network, given, masks
+        self.rows_of_slot = np.split(network.choice_weight, first_choices(sizes)[1:])
+
+    def scores(self, slot: int, context: Integers, action: Integers) -> Numbers:
+        """The logit of every choice of a slot: ``[m]`` and ``[m, S] -> [m, K]``."""
+        rows = self.rows_of_slot[slot]
+        others = self._first(context, action) - rows[action[:, slot]]
+        return self._logits(others[:, None] + rows, context)
+
+    def heights(self, context: Integers, action: Integers) -> Numbers:
+        """The logits of actions: ``[m]`` and ``[m, S] -> [m]``."""
+        return self._logits(self._first(context, action)[:, None], context)[:, 0]
+
+    def _first(self, context: Integers, action: Integers) -> Weights:
+        """The inputs of the first layer, ``[m, H]``."""
+        first = self.given[context]
+        for slot, rows in enumerate(self.rows_of_slot):
+            first += rows[action[:, slot]]
+        return first
+
+    def _logits(self, first: Weights, context: Integers) -> Numbers:
+        """Logits, less the head's bias, from the first layer's inputs: ``[m, K, H] -> [m, K]``."""
+        np.maximum(first, 0, out=first)
+        head = self.network.head_weight[None]
+        if self.masks:
+            first *= self.masks[0][context][:, None]
+            head = head * self.masks[1][context]
+        second = first.reshape(-1, first.shape[-1]) @ self.network.second_weight
+        second += self.network.second_bias
+        np.maximum(second, 0, out=second)
+        return (second.reshape(first.shape) @ head[:, :, None])[:, :, 0]
+
+
+@serializable("climbs")
+class Climbs(NamedTuple):
+    """The actions ``starts [R, T, S]`` at which climbs begin, and masks of both layers, if any."""
+
+    starts: Integers
+    masks: tuple[Weights, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClimbingPolicy(ValueNetworkPolicy):
+    """A policy on a value network that climbs from ``climbs`` random joint actions.
+
+    They are drawn at every update. From each of them coordinate ascent sets one slot after the
+    other to its best choice, at most ``sweeps`` times. No joint action is listed. Before the first
+    feedback the policy is uniform.
+    """
+
+    dropout: BelowOne = 0.1
+    climbs: Count = 4
+    sweeps: Count = 4
+
+    def drawn_masks(self, replicas: int, rng: np.random.Generator) -> tuple[Weights, ...]:
+        """Draw the dropout masks of decisions until the next update; none by default."""
+        return ()
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ValueBelief:
+        if problem.space.reals:
+            raise InputError(
+                f"the {type(self).__name__} policy climbs over choices, and {problem.space} has "
+                "real-valued parts: take fourier-thompson or rcp-cvae-submax"
+            )
+        belief = ValueBelief.unlisted(problem, replicas, self.hidden)
+        return belief._replace(extra=self.first_extra(belief, rng))
+
+    def first_extra(self, belief: ValueBelief, rng: np.random.Generator) -> Climbs:
+        replicas = len(belief.buffer.filled)
+        masks = self.drawn_masks(replicas, rng)
+        return Climbs(belief.problem.space.uniform((replicas, self.climbs), rng), masks)
+
+    def next_extra(
+        self,
+        before: ValueBelief,
+        trained: ValueBelief,
+        feedback: Feedback,
+        rng: np.random.Generator,
+    ) -> Climbs:
+        new, drawn = np.any(feedback.weight > 0, axis=1), self.first_extra(trained, rng)
+        starts = np.where(new[:, None, None], drawn.starts, before.extra.starts)
+        return Climbs(starts, tuple(where_chosen(new, drawn.masks, before.extra.masks)))
+
+    def restricted_extra(self, state: ValueBelief, choices: Choices) -> Climbs:
+        """Let climbs begin at choices among these."""
+        climbs: Climbs = state.extra
+        sizes = np.array([len(slot) for slot in choices])
+        return climbs._replace(starts=climbs.starts % sizes)
+
+    def climbed(self, state: ValueBelief, context: Floats, *masks: Weights) -> Integers:
+        """Return the best action that climbing finds, ``[R, n, S]``."""
+        return climbed_actions(state, context, state.extra.starts, self.sweeps, *masks)
+
+    def mixed(self, state: ValueBelief, share: Floats) -> Floats:
+        """Return the log-probability; that of uniform choice in replicas without any rows."""
+        uniform = np.exp(-state.problem.space.log_measure)
+        with np.errstate(divide="ignore"):
+            log_prob: Floats = np.log(np.where(learned_replicas(state), share, uniform))
+        return log_prob
+
+
+def learned_replicas(state: ValueBelief) -> Booleans:
+    """Which replicas have rows to learn from, ``[R, 1]``."""
+    return (state.buffer.filled > 0)[:, None]
+
+
+@dataclass(frozen=True)
+class ClimbingDropoutThompson(ClimbingPolicy):
+    """Apply a random dropout mask to a value network and take the best action that climbing finds.
+
+    π(a | c) = Σ_m 1[a = climb(c; mask m)] / P. P = ``masks`` masks are drawn at each update, and a
+    decision uses one of them, picked at random, for all its actions. From each of ``climbs`` random
+    joint actions, coordinate ascent sets one slot after the other to its best choice, at most
+    ``sweeps`` times. No joint action is listed. Before the first feedback the policy is uniform.
+    The network has two layers of ``hidden`` units, and ``dropout`` is the probability of leaving
+    out a unit.
+
+    Reference: Gal and Ghahramani (2016); Hill et al. (2017) on climbing over slots.
+    """
+
+    dropout: BelowOne = 0.1
+    masks: Count = 20
+
+    def drawn_masks(self, replicas: int, rng: np.random.Generator) -> tuple[Weights, ...]:
+        return dropout_masks((replicas, self.masks, self.hidden), self.dropout, rng)
+
+    def act(self, state: ValueBelief, context: Floats, rng: np.random.Generator) -> ChosenActions:
+        picked = rng.integers(self.masks, size=context.shape[:2])
+        action = self.climbed(state, context, *picked_masks(state.extra.masks, picked))
+        uniform = state.problem.space.uniform(context.shape[:2], rng)
+        return ChosenActions(np.where(learned_replicas(state)[..., None], action, uniform), None)
+
+    def log_prob(self, state: ValueBelief, context: Floats, action: Integers) -> Floats:
+        state.problem.check_action(action)
+        share = np.zeros(context.shape[:2])
+        for mask in range(self.masks):
+            masks = picked_masks(state.extra.masks, np.full(context.shape[:2], mask))
+            share += (self.climbed(state, context, *masks) == action).all(axis=-1) / self.masks
+        return self.mixed(state, share)
+
+
+@dataclass(frozen=True)
+class ClimbingEpsilonGreedy(ClimbingPolicy):
+    """Explore uniformly with probability ε, else take the best action that climbing finds.
+
+    π(a | c) = ε / M + (1 − ε) 1[a = climb(c)], with M joint actions. The value of (action ⊕
+    context) is learned by a network with two layers of ``hidden`` units and ``dropout`` in
+    training. From each of ``climbs`` random joint actions, which are drawn at every update,
+    coordinate ascent sets one slot after the other to its best choice, at most ``sweeps`` times.
+    No joint action is listed. Before the first feedback the policy is uniform.
+
+    Reference: Sutton and Barto (2018), section 2.2; Hill et al. (2017) on climbing over slots.
+    """
+
+    epsilon: Probability = 0.1
+
+    def act(self, state: ValueBelief, context: Floats, rng: np.random.Generator) -> ChosenActions:
+        greedy = self.climbed(state, context)
+        explores = (rng.random(greedy.shape[:2]) < self.epsilon) | ~learned_replicas(state)
+        uniform = state.problem.space.uniform(greedy.shape[:2], rng)
+        action = np.where(explores[..., None], uniform, greedy)
+        return ChosenActions(action, self._log_prob(state, greedy, action))
+
+    def log_prob(self, state: ValueBelief, context: Floats, action: Integers) -> Floats:
+        state.problem.check_action(action)
+        return self._log_prob(state, self.climbed(state, context), action)
+
+    def _log_prob(self, state: ValueBelief, greedy: Integers, action: Integers) -> Floats:
+        same = (greedy == action).all(axis=-1)
+        uniform = np.exp(-state.problem.space.log_measure)
+        return self.mixed(state, self.epsilon * uniform + (1 - self.epsilon) * same)

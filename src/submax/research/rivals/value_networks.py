@@ -1,7 +1,7 @@
 """Value networks: trained with JAX, evaluated in numpy."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy
@@ -11,7 +11,7 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import BelowOne, Count
 from submax.core.errors import InputError, warn_of_divergence
 from submax.core.optional import require_extra
-from submax.core.policy import Policy, PolicyTraits, State
+from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Scale
 from submax.core.serialization import serializable
@@ -73,9 +73,7 @@ class ValueNetwork(NamedTuple):
         """Return this network in the replicas ``chosen [R]``, and the other one elsewhere."""
         return type(self)(*where_chosen(chosen, self, other))
 
-    def hidden(
-        self, context: Numbers, choices: Integers, masks: tuple[Weights, Weights] | None = None
-    ) -> Hidden:
+    def hidden(self, context: Numbers, choices: Integers, *masks: Weights) -> Hidden:
         """Return the activations for contexts ``[R, n, D]`` and M actions.
 
         ``choices`` are the indices of the actions' choices among all C: ``[M, S]`` if all rows have
@@ -90,13 +88,13 @@ class ValueNetwork(NamedTuple):
             gathered = self.choice_weight[replicas, rows].sum(axis=2)
             chosen = gathered.reshape(*choices.shape[:3], gathered.shape[-1])
         first = np.maximum(self.from_context(context)[:, :, None, :] + chosen, 0)
-        if masks is not None:
+        if masks:
             first *= masks[0][:, :, None, :]
         flat = first.reshape(first.shape[0], -1, first.shape[-1])
         second = (flat @ self.second_weight).reshape(first.shape)
         second += self.second_bias[:, None, None]
         np.maximum(second, 0, out=second)
-        if masks is not None:
+        if masks:
             second *= masks[1][:, :, None, :]
         return Hidden(first, second)
 
@@ -105,10 +103,6 @@ class ValueNetwork(NamedTuple):
         inputs: Weights = context.astype(np.float32) @ self.context_weight
         inputs += self.first_bias[:, None]
         return inputs
-
-    def of_replica(self, replica: int) -> Self:
-        """Return the arrays of one replica, without the axis R."""
-        return type(self)(*(array[replica] for array in self))
 
     def logits(self, hidden: Hidden) -> Floats:
         """Return the logit of the reward for these activations: ``[R, n, M]``."""
@@ -134,17 +128,19 @@ MOST_ACTIVATIONS = 2**28
 class ValueBelief(NamedTuple):
     """All feedback in a ``buffer``, the trained ``parameters``, and the network as plain arrays.
 
-    ``scaling`` standardizes contexts for the network; None if they are not standardized.
+    ``scaling`` standardizes contexts for the network; None if they are not standardized. ``extra``
+    is what a policy has learned or drawn beside the network.
     """
 
     problem: Problem
     buffer: Buffer
-    parameters: dict[str, NDArray[np.float32]]
+    parameters: dict[str, Weights]
     network: ValueNetwork
     scaling: ContextScaling | None = None
+    extra: Any = ()
 
     @classmethod
-    def empty(cls, problem: Problem, replicas: int, hidden: int) -> "ValueBelief":
+    def empty(cls, problem: Problem, replicas: int, hidden: int) -> Self:
         """The belief before any feedback, for policies that list the joint actions."""
         problem.space.check_listable("this policy")
         numbers = replicas * problem.space.size * hidden
@@ -158,14 +154,14 @@ class ValueBelief(NamedTuple):
         return cls.unlisted(problem, replicas, hidden)
 
     @classmethod
-    def unlisted(cls, problem: Problem, replicas: int, hidden: int) -> "ValueBelief":
+    def unlisted(cls, problem: Problem, replicas: int, hidden: int) -> Self:
         """The belief before any feedback: all actions have the same value."""
         require_extra("neural", "a value network", "jax", "equinox", "optax")
         choices, width = sum(problem.space.choices), problem.context_width
         network = ValueNetwork.silent(replicas, choices, width, hidden)
         return cls(problem, Buffer.empty(problem, replicas), {}, network)
 
-    def restricted(self, choices: Choices) -> "ValueBelief":
+    def restricted(self, choices: Choices) -> Self:
         """Return the belief about these choices alone, for deciding."""
         kept = self.problem.space.kept_choices(choices)
         return self._replace(
@@ -174,7 +170,7 @@ class ValueBelief(NamedTuple):
 
     def trained(
         self, feedback: Feedback, training: Training, dropout: float, rng: np.random.Generator
-    ) -> "ValueBelief":
+    ) -> Self:
         """The belief after more feedback; the same object if the feedback has no rows."""
         from submax.models.nn.training import restored, train
         from submax.research.rivals.designs import ValueDesign
@@ -183,13 +179,12 @@ class ValueBelief(NamedTuple):
         has_rows = np.any(feedback.weight > 0, axis=1)
         if not has_rows.any():
             return self
-        buffer = self.buffer.add(feedback, EVERYTHING, rng)
-        design = ValueDesign(
-            self.problem.space.choices,
-            self.problem.context_width,
+        buffer, hidden = (
+            self.buffer.add(feedback, EVERYTHING, rng),
             self.network.head_weight.shape[1],
-            dropout,
         )
+        space, width = self.problem.space, self.problem.context_width
+        design = ValueDesign(space.choices, width, hidden, dropout)
         scaling = ContextScaling.of(buffer) if training.standardizes else None
         targets = reward_shares(self.problem.scale, buffer, buffer.reward)[..., None]
         rows = Minibatches.of(buffer, buffer.action, targets, scaling)
@@ -201,12 +196,11 @@ class ValueBelief(NamedTuple):
         warn_of_divergence(trained.diverged)
         # A replica without new rows, or whose training diverged, keeps its network.
         learned = has_rows & ((trained.diverged < 0) | (self.buffer.filled == 0))
-        return ValueBelief(
-            self.problem,
-            buffer,
-            parameters_where(learned, trained.parameters, self.parameters),
-            network.where(learned, self.network),
-            scaling if scaling is None else scaling.where(learned, self.scaling),
+        return self._replace(
+            buffer=buffer,
+            parameters=parameters_where(learned, trained.parameters, self.parameters),
+            network=network.where(learned, self.network),
+            scaling=scaling if scaling is None else scaling.where(learned, self.scaling),
         )
 
     def choices(self) -> Integers:
@@ -214,20 +208,19 @@ class ValueBelief(NamedTuple):
         space = self.problem.space
         return space.listing() + first_choices(space.choices)
 
-    def logits(
-        self, context: Floats, masks: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
-    ) -> Floats:
+    def logits(self, context: Floats, *masks: Weights) -> Floats:
         """The network's output for every joint action in each context: ``[R, n, M]``.
 
         ``masks`` are dropout masks of the two layers, ``[R, n, H]``, or ``[R, 1, H]`` for all rows.
         """
         self.problem.check_context(context)
-        choices, network, inputs = self.choices(), self.network, self.inputs(context)
-        result = []
-        for part in self.parts(context.shape[1]):
-            chosen = None if masks is None else (_rows_of(masks[0], part), _rows_of(masks[1], part))
-            result.append(network.logits(network.hidden(inputs[:, part], choices, chosen)))
-        return np.concatenate(result, axis=1)
+        choices, network = self.choices(), self.network
+
+        def of(part: Numbers, *masks: Weights) -> Floats:
+            return network.logits(network.hidden(part, choices, *masks))
+
+        of_rows = (np.broadcast_to(one, (*context.shape[:2], one.shape[2])) for one in masks)
+        return by_rows(of, self.rows_at_once, self.inputs(context), *of_rows)
 
     def values(self, context: Floats) -> Floats:
         """The expected reward of every joint action on the scale from 0 to 1: ``[R, n, M]``."""
@@ -251,40 +244,62 @@ class ValueBelief(NamedTuple):
         """Contexts as inputs of the network, standardized if ``scaling`` is set: ``[R, n, D]``."""
         return context if self.scaling is None else self.scaling.scaled(context)
 
-    def parts(self, rows: int) -> list[slice]:
-        """Split rows into parts, at least one, whose activations are held in memory together."""
-        one_row = self.network.first_bias.size * self.problem.space.size
-        step = max(1, ACTIVATIONS_AT_ONCE // one_row)
-        return [slice(begin, begin + step) for begin in range(0, rows or 1, step)]
-
-
-def _rows_of(mask: NDArray[np.float32], part: slice) -> NDArray[np.float32]:
-    """The masks of some rows; a single mask for all rows is returned as it is."""
-    return mask if mask.shape[1] == 1 else mask[:, part]
+    @property
+    def rows_at_once(self) -> int:
+        """The number of contexts whose activations are held in memory together."""
+        return max(
+            1, ACTIVATIONS_AT_ONCE // (self.network.first_bias.size * self.problem.space.size)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class ValueNetworkPolicy(Policy[State]):
+class ValueNetworkPolicy(Policy[ValueBelief]):
     """A policy on a value network with two layers of ``hidden`` units.
 
     ``training`` says how the network is trained at each update, and ``dropout`` is the probability
-    of leaving out a unit in training.
+    of leaving out a unit in training. A subclass that needs more than the network keeps it as
+    ``extra`` of the belief.
     """
 
     hidden: Count = 32
     dropout: BelowOne = 0.0
     training: Training = field(default_factory=Training)
 
-    belief: ClassVar[Any] = ValueBelief
-    """What is learned: its ``empty`` begins, and its ``trained`` goes on."""
     traits = PolicyTraits(trains_models=True)
 
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> State:
-        return self.belief.empty(problem, replicas, self.hidden)
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ValueBelief:
+        belief = ValueBelief.empty(problem, replicas, self.hidden)
+        return belief._replace(extra=self.first_extra(belief, rng))
 
-    def update(self, state: State, feedback: Feedback, rng: np.random.Generator) -> State:
-        trained: Any = state
-        return trained.trained(feedback, self.training, self.dropout, rng)
+    def update(
+        self, state: ValueBelief, feedback: Feedback, rng: np.random.Generator
+    ) -> ValueBelief:
+        belief = state.trained(feedback, self.training, self.dropout, rng)
+        if belief is state:
+            return state
+        return belief._replace(extra=self.next_extra(state, belief, feedback, rng))
+
+    def restricted(self, state: ValueBelief, choices: Choices) -> ValueBelief:
+        """Return the belief about these choices alone."""
+        return state.restricted(choices)._replace(extra=self.restricted_extra(state, choices))
+
+    def first_extra(self, belief: ValueBelief, rng: np.random.Generator) -> Any:
+        """Return what is kept beside an untrained network."""
+        return ()
+
+    def next_extra(
+        self,
+        before: ValueBelief,
+        trained: ValueBelief,
+        feedback: Feedback,
+        rng: np.random.Generator,
+    ) -> Any:
+        """Return what is kept beside a network that was just trained on more feedback."""
+        return before.extra
+
+    def restricted_extra(self, state: ValueBelief, choices: Choices) -> Any:
+        """Return what is kept if only these choices are eligible."""
+        return state.extra
 
 
 def highest_at_random(score: Floats, rng: np.random.Generator) -> Integers:
