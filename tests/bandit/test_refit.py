@@ -11,14 +11,15 @@ from refusals import raises_code
 from submax.bandit import refit
 from submax.bandit.declaring import change_choice, declare, find_bandit, publish
 from submax.bandit.jobs import JobRunner
-from submax.bandit.refit import BanditLearner, FitRequest, Refitter
+from submax.bandit.refit import FitRequest, Refitter, fit_version
 from submax.bandit.store import open_store, result_of
 from submax.bandit.tables import DecisionRow, RewardRow
-from submax.policies import LinUCB, make_policy
+from submax.policies import LinUCB
 from submax.schema.actions import Change
 from submax.schema.model import Model
 
 DECLARED = {"actions": ["A", "B"], "context": {"x": float, "y": ["u", "v"]}, "reward_wait": 0}
+ANEW, NEW = "fitted anew to all rows", "new rewards"
 BOTH = ["sqlite", pytest.param("postgres", marks=pytest.mark.needs("postgresql"))]
 
 
@@ -59,7 +60,12 @@ def refitted(store, jobs, refitter=None):
 
 
 def versions(store):
-    return store.select("select number, hash, base, rows from version order by number")
+    return store.select("select number, hash, reason, rows from version order by number")
+
+
+def fitted_here(store, here):
+    request = FitRequest(here.n, here.settings, here.menu, store.tick(here.n))
+    return fit_version(store, request, here.settings.build_policy(None))
 
 
 def published(store):
@@ -69,12 +75,12 @@ def published(store):
 
 @pytest.mark.parametrize("policy", ["rcp-adaptive", "linucb", "neural-thompson"])
 def test_a_restart_at_any_time_gives_the_same_versions(tmp_path, clock, jobs, policy):
-    """In one process that keeps what it learned, from the stored state, and from rows alone."""
+    """In one process that keeps what it learned, and from the stored state."""
     found = []
-    for way in ("kept", "state", "rows"):
+    for way in ("kept", "state"):
         with open_store(tmp_path / f"{way}.db", clock=clock) as store:
             here = declared(store, policy=policy)
-            refitter, learner = Refitter(store, here, jobs), None
+            refitter = Refitter(store, here, jobs)
             ends = (12, 20, 50, 55, 60) if policy != "neural-thompson" else (20, 30)
             for first, end in zip((0, *ends), ends, strict=False):
                 # Numbers move, and are standardized again when rows have doubled.
@@ -82,16 +88,12 @@ def test_a_restart_at_any_time_gives_the_same_versions(tmp_path, clock, jobs, po
                 if way == "kept":
                     assert refitted(store, jobs, refitter)
                     continue
-                if way == "rows":
-                    store.execute([("delete from learner", {})])
-                learner = BanditLearner(make_policy(policy))
-                until = store.tick(here.n)
-                request = FitRequest(here.n, here.settings, here.menu, until)
-                assert refitter._publish(learner.fit(store, request))
+                refit.MODELS.clear()
+                assert refitter._publish(fitted_here(store, here))
             found.append(versions(store))
-    assert found[0] == found[1] == found[2]
-    expected = [0, 1, 2, 0, 4] if policy != "neural-thompson" else [0, 0]
-    assert [base for _, _, base, _ in found[0]] == expected
+    assert found[0] == found[1]
+    expected = [ANEW, NEW, NEW, ANEW, NEW] if policy != "neural-thompson" else [ANEW, ANEW]
+    assert [reason for *_, reason, _ in found[0]] == ["first version", *expected[1:]]
     assert [rows for *_, rows in found[0]] == list(ends)
 
 
@@ -133,7 +135,8 @@ def test_changed_choices_and_policies_are_fitted_to_all_rows(store, jobs):
     assert refitted(store, jobs, refitter)
     declare(store, "b", {"policy": "linucb"})
     assert refitted(store, jobs, refitter)
-    assert [row[2:] for row in versions(store)] == [(0, 30)] * 3
+    reasons = ["first version", "other choices", "another policy"]
+    assert [row[2:] for row in versions(store)] == [(reason, 30) for reason in reasons]
 
 
 def test_a_bandit_that_is_deleted_during_a_fit_stays_deleted(store, jobs):
@@ -148,9 +151,7 @@ def test_a_bandit_that_is_deleted_during_a_fit_stays_deleted(store, jobs):
 def test_a_second_process_cannot_write_the_same_version(store, jobs):
     here = declared(store)
     lived(store, 0, 30)
-    learner = BanditLearner(here.settings.build_policy(None))
-    request = FitRequest(here.n, here.settings, here.menu, store.tick(here.n))
-    version = learner.fit(store, request)
+    version = fitted_here(store, here)
     assert Refitter(store, here, jobs)._publish(version)
     with raises_code("conflict"):
         Refitter(store, here, jobs)._publish(version)
@@ -220,12 +221,12 @@ def test_damaged_rows_and_states(store, jobs):
     declared(store)
     lived(store, 0, 12)
     refitted(store, jobs)
-    # A damaged state is computed again.
+    # With a damaged state the next version is fitted to all rows.
     store.execute([("update learner set state = :state", {"state": b"no state"})])
     lived(store, 12, 14)
     fresh = JobRunner()
     assert refitted(store, fresh).version == 2
-    assert versions(store)[1][2] == 1
+    assert versions(store)[1][2:] == (ANEW, 14)
     fresh.close()
     # A damaged row is named, and the earlier version goes on to decide.
     lived(store, 14, 20)

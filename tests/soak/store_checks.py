@@ -82,7 +82,7 @@ def _numbers(batch):
 
 
 def check_the_same_version(place, name, now, folder):
-    """A copy gives the next version byte by byte, and without the learner's state from all rows."""
+    """A copy gives the next version byte by byte, and without its state one from all rows."""
     (folder / "copies").mkdir()
     same, without_state = folder / "copies" / "same.db", folder / "copies" / "without.db"
     for copy in (same, without_state):
@@ -99,5 +99,8 @@ def check_the_same_version(place, name, now, folder):
             fitted.append(bandit.versions()[-1])
     first, repeated, from_all_rows = fitted
     assert repeated == first
-    assert structs.replace(from_all_rows, model=first.model) == first
+    reason = "fitted anew to all rows"
+    assert structs.replace(from_all_rows, model=first.model) == structs.replace(
+        first, reason=reason
+    )
     shutil.rmtree(folder / "copies")

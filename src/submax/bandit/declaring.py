@@ -1,8 +1,8 @@
 """Declare bandits in a store and change them: settings, choices, published versions, deletion."""
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -43,6 +43,7 @@ ATTEMPTS = 20
 """How often a change is tried if other processes change the same bandit at the same moment."""
 ROWS_IN_PART = 65_536
 """Rows of a trained policy in one row of the table ``history``."""
+Record = TypeVar("Record")
 Changes = tuple[dict[str, Any], list[Statement]]
 """New values of columns of a bandit, and further statements of the same transaction."""
 
@@ -103,6 +104,20 @@ class DeclaredBandit(msgspec.Struct, frozen=True):
         return self.settings.build_policy(custom)
 
 
+def _record(kind: type[Record], names: Iterable[str], row: Sequence[Any], *encoded: str) -> Record:
+    """A row of a query whose columns have these names; those that are ``encoded`` are JSON."""
+    values = dict(zip(names, row, strict=True))
+    for name in encoded:
+        values[name] = msgspec.json.decode(values[name] or "null")
+    return msgspec.convert(values, known_type(kind), strict=False)
+
+
+def _insert(table: str, **values: Any) -> Statement:
+    names = ", ".join(values)
+    marks = ", ".join(f":{name}" for name in values)
+    return Statement(f"insert into {table} ({names}) values ({marks})", values)
+
+
 def bandit_names(store: Store) -> list[str]:
     """The names of all bandits of a store, sorted."""
     return [name for (name,) in store.select("select name from bandit order by name")]
@@ -113,13 +128,11 @@ def find_bandit(store: Store, name: str) -> DeclaredBandit | None:
     found = store.select(f"select {COLUMNS['bandit']} from bandit where name = :name", name=name)
     if not found:
         return None
-    row = dict(zip(COLUMNS["bandit"].split(", "), found[0], strict=True))
-    row |= {"held": bool(row["held"]), "deleted": bool(row["deleted"])}
-    row["ramps"] = row["ramps"] or "[]"
+    names = COLUMNS["bandit"].split(", ")
     try:
-        for column in ("settings", "actions", "ramps", "started_from"):
-            row[column] = msgspec.json.decode(row[column] or "null")
-        return msgspec.convert(row, known_type(DeclaredBandit))
+        return _record(
+            DeclaredBandit, names, found[0], "settings", "actions", "ramps", "started_from"
+        )
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise InputError(
             f"the declaration of the bandit {name!r} is damaged or from a newer submax ({error}): "
@@ -196,16 +209,12 @@ def _inserted(
 ) -> bool:
     """Write a new bandit, unless another process was first; whether it was written here."""
     menu = settings.menu if trained is None else trained.schema.menu
-    row = {"name": name, "at": store.now(0), "settings": _json(settings), "actions": _json(menu)}
-    insert = Statement(
-        "insert into bandit (name, created, settings, actions, groups_since) "
-        "values (:name, :at, :settings, :actions, 1) on conflict (name) do nothing",
-        row,
-        required=True,
-    )
+    values = {"name": name, "settings": _json(settings), "actions": _json(menu)}
+    row = _insert("bandit", created=store.now(0), groups_since=1, **values)
+    row = row._replace(sql=f"{row.sql} on conflict (name) do nothing", required=True)
     then = [] if trained is None else _start_statements(store, name, trained)
     try:
-        store.execute([insert, *then, audit_statement(store, name, who, "declare", detail)])
+        store.execute([row, *then, audit_statement(store, name, who, "declare", detail)])
     except ConflictError:
         return False
     return True
@@ -284,7 +293,7 @@ def _new_settings(store: Store, here: DeclaredBandit, settings: Settings) -> Cha
     # Rewards of decisions that have matured are late, also within a longer time. A cursor of 0 is
     # the beginning, before anything was read.
     settled = store.now(here.n) - wait_of(here.settings)
-    moved = (("version", "cursor"), ("learner", "cursor"), ("progress", "matured"))
+    moved = (("version", "cursor"), ("progress", "matured"))
     return columns, [
         Statement(
             "update counts set settled = :change where bandit = :bandit and settled < :change",
@@ -385,9 +394,8 @@ class StoredVersion(msgspec.Struct, frozen=True):
 
     ``rows`` is the number of decisions that it learned from, those that matured up to the time
     ``cursor``. ``active`` are the indices of the choices that were active, and ``ahead`` is how
-    many decisions were expected before the next version. ``base`` is the version that this one is
-    an update of; 0 if it was fitted from scratch. ``reason`` says why it was made. ``kept``: its
-    model is still in the store.
+    many decisions were expected before the next version. ``reason`` says why it was made.
+    ``kept``: its model is still in the store.
     """
 
     version: int
@@ -398,7 +406,6 @@ class StoredVersion(msgspec.Struct, frozen=True):
     seed: int
     active: ChoiceIndices
     ahead: int
-    base: int
     reason: str
     model: str
     kept: bool = True
@@ -407,20 +414,13 @@ class StoredVersion(msgspec.Struct, frozen=True):
 def versions(store: Store, bandit: int, last: str = "") -> list[StoredVersion]:
     """All versions of a bandit, oldest first."""
     rows = store.select(
-        "select number, at, policy, rows, cursor, seed, active, ahead, base, reason, hash, "
+        "select number, at, policy, rows, cursor, seed, active, ahead, reason, hash, "
         "case when model is null then 0 else 1 end from version where bandit = :bandit "
         f"order by number{last}",
         bandit=bandit,
     )
-    decode = msgspec.json.decode
-    return [
-        StoredVersion(
-            number, at, decode(policy), count, cursor, seed,
-            decode(active, type=known_type(ChoiceIndices)), ahead, base, reason, model, bool(kept),
-        )
-        for number, at, policy, count, cursor, seed, active, ahead, base, reason, model, kept
-        in rows
-    ]  # fmt: skip
+    names = StoredVersion.__struct_fields__
+    return [_record(StoredVersion, names, row, "policy", "active") for row in rows]
 
 
 def newest_version(store: Store, bandit: int) -> StoredVersion | None:
@@ -430,30 +430,20 @@ def newest_version(store: Store, bandit: int) -> StoredVersion | None:
 
 def version_statement(bandit: int, version: StoredVersion, model: bytes) -> Statement:
     """The statement that writes a version, unless there is one with its number."""
-    sql = f"""insert into version ({COLUMNS["version"]}) values (:bandit, :version, :at, :policy,
-    :rows, :cursor, :seed, :active, :ahead, :base, :reason, :hash, :model)
-    on conflict (bandit, number) do nothing"""
-    values = {
-        **msgspec.structs.asdict(version),
-        "bandit": bandit,
-        "policy": _json(version.policy),
-        "active": _json(version.active),
-        "hash": version.model,
-        "model": model,
-    }
-    del values["kept"]
-    return Statement(sql, values, required=True)
+    sql, values, _ = _insert(
+        "version", bandit=bandit, number=version.version, at=version.at,
+        policy=_json(version.policy), rows=version.rows, cursor=version.cursor, seed=version.seed,
+        active=_json(version.active), ahead=version.ahead, reason=version.reason,
+        hash=version.model, model=model,
+    )  # fmt: skip
+    return Statement(f"{sql} on conflict (bandit, number) do nothing", values, required=True)
 
 
 def publication_statement(
     store: Store, bandit: int, version: int, *, held: bool = False
 ) -> Statement:
     """The statement that records that a version decides from now on."""
-    return Statement(
-        "insert into publication (bandit, at, version, held) "
-        "values (:bandit, :at, :version, :held)",
-        {"bandit": bandit, "at": store.now(0), "version": version, "held": int(held)},
-    )
+    return _insert("publication", bandit=bandit, at=store.now(0), version=version, held=int(held))
 
 
 def publications(store: Store, bandit: int) -> list[tuple[float, int]]:
@@ -533,16 +523,13 @@ def _start_statements(store: Store, name: str, trained: TrainedPolicy) -> list[S
     started = _started_from(trained)
     version = StoredVersion(
         1, store.now(0), started.policy, started.rows, 0.0, trained.origin.seed,
-        trained.model.active, EXPECTED, 0, "learned from a log", started.model,
+        trained.model.active, EXPECTED, "learned from a log", started.model,
     )  # fmt: skip
     statements = [
         version_statement(0, version, trained.model.to_bytes()),
         publication_statement(store, 0, 1),
         *(
-            Statement(
-                f"insert into history ({COLUMNS['history']}) values (:bandit, :part, :rows, :hash)",
-                {"part": place, "rows": state_bytes(part, {}), "hash": part.hash},
-            )
+            _insert("history", bandit=0, part=place, rows=state_bytes(part, {}), hash=part.hash)
             for place, part in enumerate(_parts(trained))
         ),
         Statement(
@@ -599,12 +586,10 @@ def audit_statement(
 ) -> Statement:
     """The statement that records a change."""
     name, key = (who, "") if isinstance(who, str) else who
-    line = AuditLine(store.now(0), action, subject, key, name, detail[:MAX_DETAIL_LENGTH])
-    return Statement(
-        "insert into audit (at, action, subject, who, name, detail) "
-        "values (:at, :action, :subject, :key, :name, :detail)",
-        msgspec.structs.asdict(line),
-    )
+    return _insert(
+        "audit", at=store.now(0), action=action, subject=subject, who=key, name=name,
+        detail=detail[:MAX_DETAIL_LENGTH],
+    )  # fmt: skip
 
 
 def write_audit(store: Store, subject: str, who: Who, action: str, detail: str = "") -> None:

@@ -1,19 +1,15 @@
 """When a bandit with a store fits its next version, how, and how the version is published.
 
-A version is fitted in another process (``jobs``), which reads the store by itself and keeps what it
-has learned between two fits. The process that decides only asks whether it is time, and writes the
-version. A policy that was given as an object cannot be made again elsewhere, so it is fitted here.
+A version is fitted in another process (``jobs``), which reads the store by itself. The process that
+decides only asks whether it is time, and writes the version. A policy that was given as an object
+cannot be made again elsewhere, so it is fitted here.
 """
 
 import logging
-import pickle
-import tempfile
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import closing
-from itertools import pairwise
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -24,7 +20,6 @@ from submax.bandit.declaring import (
     StoredVersion,
     newest_version,
     version_statement,
-    versions,
 )
 from submax.bandit.jobs import JobError, JobRunner, NoProcessError
 from submax.bandit.learning import RefitResult, why_nothing_matured
@@ -55,13 +50,13 @@ FIT_SECONDS = 3600.0
 """A fit that takes longer is broken off: its process may be frozen."""
 PART_ROWS = 8192
 """Rows by which a policy is updated at once. Other parts would give other rounding errors."""
-SPOOLED_BYTES = 2**26
-"""Bytes of rows that are kept in memory during a fit; more are kept in a temporary file."""
-SMALL_STATE_BYTES, MAX_STATE_BYTES = 2**20, 2**26
-"""A learner's state of up to the first size is written with every version, a larger one when there
-are a quarter more rows, and one above the second size never: it is then computed from the rows."""
-MAX_LEARNERS = 256
-"""The most bandits whose learners a process keeps."""
+MAX_STATE_BYTES = 2**22
+"""The largest learner's state that is written with a version. After a restart, the version after
+one with a larger state is fitted to all rows."""
+MODELS: OrderedDict[tuple[str, int, str], Model] = OrderedDict()
+"""The models of the newest versions that this process fitted, with all that learning needs, by the
+address of the store, the bandit and the hash; those that were used last are at the end."""
+MAX_MODELS = 256
 
 
 class TrainingError(JobError):
@@ -99,152 +94,95 @@ def is_outdated(newest: StoredVersion | None, settings: Settings, menu: ActionSp
 # Fitting, in whatever process
 
 
-class SpooledRows:
-    """Parts of rows that can be iterated over several times; many are in a temporary file."""
-
-    def __init__(self, parts: Iterable[Columns]) -> None:
-        self._file = tempfile.SpooledTemporaryFile(SPOOLED_BYTES)  # noqa: SIM115 - closed below
-        self.count = 0
-        try:
-            for part in in_parts(parts, PART_ROWS):
-                self.count += len(part.reward)
-                pickle.dump(part, self._file, protocol=5)
-        except BaseException:
-            self.close()
-            raise
-        self._end = self._file.tell()
-
-    def __iter__(self) -> Iterator[Columns]:
-        place = 0
-        while place < self._end:
-            self._file.seek(place)
-            part: Columns = pickle.load(self._file)
-            place = self._file.tell()
-            yield part
-
-    def close(self) -> None:
-        self._file.close()
-
-
-class BanditLearner:
-    """Learns from the rows of one bandit, and keeps the newest model for the next version.
+def fit_version(store: Store, request: FitRequest, policy: Policy[Any]) -> FittedVersion | None:
+    """Fit the next version of a bandit; None if there is nothing new to learn from.
 
     A version is usually an update of the one before it, with the rows in between. It is fitted
-    from scratch, to all rows, if choices or the policy changed, or if ``Model.must_fit`` says so;
-    a policy that trains a model on all rows is given those of the last decisions. After a restart
-    the model is read from the store with all that learning needs, or computed again from the rows:
-    a version records from which one it was made, so the same rows always give the same models.
+    from scratch, to all rows, if choices or the policy changed, if ``Model.must_fit`` says so, or
+    if the state of the version before was neither kept nor written; a policy that trains a model
+    on all rows is given those of the last decisions.
+    """
+    bandit, settings, menu, until = request
+    schema, seed, newest = settings.schema(menu), settings.seed, newest_version(store, bandit)
+    outdated = is_outdated(newest, settings, menu)
+    rows = TrainingRows(store, bandit, settings, menu)
+    new = [*in_parts(rows.learned(newest.cursor if newest else 0.0, until), PART_ROWS)]
+    count = sum(len(part.reward) for part in new)
+    if not count and not outdated:
+        return None
+    ahead = max(1, count) + rows.pending(until)
+    if outdated and newest is not None:
+        ahead = max(ahead, newest.ahead)
+    before, reason = None, "fitted anew to all rows"
+    if policy.traits.trains_models:
+        last = AllRows(
+            store, request, _time_before(store, bandit, most_rows(settings.context.width))
+        )
+        total = count + (newest.rows if newest else 0)
+        model = Model.fitted(schema, policy, last, seed, ahead, total)
+    else:
+        if newest is not None and not outdated:
+            before = _learned_model(store, bandit, newest, policy)
+        if before is None or before.must_fit(schema, before.rows + count):
+            model = Model.fitted(schema, policy, AllRows(store, request), seed, ahead)
+        else:
+            model, reason = before.updated(schema, policy, new, seed, ahead), "new rewards"
+    if newest is None:
+        reason = "first version"
+    elif outdated:
+        reason = "other choices" if newest.active != model.active else "another policy"
+    data, number = model.to_bytes(), 1 + (newest.version if newest else 0)
+    version = StoredVersion(
+        number, 0.0, settings.policy, model.rows, until, seed, model.active, ahead, reason,
+        hash_of(data),
+    )  # fmt: skip
+    # A model that cannot be read back must not be published.
+    Model.from_bytes(data, version.model, policy)
+    if policy.traits.trains_models:
+        return FittedVersion(version, data, count, None)
+    MODELS[store.address, bandit, version.model] = model
+    if len(MODELS) > MAX_MODELS:
+        MODELS.popitem(last=False)
+    state = state_bytes(model, {}, for_learning=True)
+    return FittedVersion(version, data, count, state if len(state) <= MAX_STATE_BYTES else None)
+
+
+def _learned_model(
+    store: Store, bandit: int, newest: StoredVersion, policy: Policy[Any]
+) -> Model | None:
+    """The model of the newest version with all that learning needs; None if that is not known."""
+    kept = MODELS.pop((store.address, bandit, newest.model), None)
+    if kept is not None:
+        return kept
+    sql = "select state, hash from learner where bandit = :bandit and version = :version"
+    found = store.select(sql, bandit=bandit, version=newest.version)
+    if not found or hash_of(bytes(found[0][0])) != found[0][1]:
+        return None
+    try:
+        model: Model = read_state(bytes(found[0][0]), modules_of(policy))[0]
+    except InputError:
+        return None
+    return model
+
+
+class AllRows:
+    """The rows of a bandit from a time on, in parts of PART_ROWS; each iteration reads them again.
+
+    From the beginning, the rows of a trained policy come first.
     """
 
-    def __init__(self, policy: Policy[Any]) -> None:
-        self.policy = policy
-        self._model: Model | None = None
-        # The hash of that model, and the rows of the last one that was written for a restart.
-        self._known, self._written_rows = "", 0
+    def __init__(self, store: Store, request: FitRequest, after: float = 0.0) -> None:
+        self._store, self._request, self._after = store, request, after
 
-    def fit(self, store: Store, request: FitRequest) -> FittedVersion | None:
-        bandit, settings, menu, until = request
-        newest = newest_version(store, bandit)
-        outdated = is_outdated(newest, settings, menu)
-        rows = TrainingRows(store, bandit, settings, menu)
-        with closing(SpooledRows(rows.learned(newest.cursor if newest else 0.0, until))) as new:
-            if not new.count and not outdated:
-                return None
-            ahead = max(1, new.count) + rows.pending(until)
-            if outdated and newest is not None:
-                ahead = max(ahead, newest.ahead)
-            model = self._learned(store, request, newest, new, ahead)
-        data, last = model.to_bytes(), newest.version if newest else 0
-        base = last if model.fitted_rows < model.rows else 0
-        reason = "new rewards" if base else "fitted anew to all rows"
-        if newest is None:
-            reason = "first version"
-        elif outdated:
-            reason = "other choices" if newest.active != model.active else "another policy"
-        version = StoredVersion(
-            last + 1, 0.0, settings.policy, model.rows, until, settings.seed, model.active, ahead,
-            base, reason, hash_of(data),
-        )  # fmt: skip
-        # A model that cannot be read back must not be published.
-        Model.from_bytes(data, version.model, self.policy)
-        return FittedVersion(version, data, new.count, self._for_restart(model, version))
+    def __iter__(self) -> Iterator[Columns]:
+        return in_parts(self._read(), PART_ROWS)
 
-    def _for_restart(self, model: Model, version: StoredVersion) -> bytes | None:
-        """Keep the model for the next version; what is to be written of it for a restart."""
-        if self.policy.traits.trains_models:
-            return None
-        self._model, self._known = model, version.model
-        written = state_bytes(model, {"version": version.version}, for_learning=True)
-        small = len(written) <= SMALL_STATE_BYTES or 4 * model.rows >= 5 * self._written_rows
-        if len(written) > MAX_STATE_BYTES or not small:
-            return None
-        self._written_rows = model.rows
-        return written
-
-    def _learned(
-        self,
-        store: Store,
-        request: FitRequest,
-        newest: StoredVersion | None,
-        new: SpooledRows,
-        ahead: int,
-    ) -> Model:
-        """Update the model of the newest version with the new rows, or fit one to all rows."""
-        settings, until = request.settings, request.until
-        schema, seed = settings.schema(request.menu), settings.seed
-        after, rows, model = 0.0, None, None
-        if self.policy.traits.trains_models:
-            rows = new.count + (newest.rows if newest else 0)
-            after = _time_before(store, request.bandit, most_rows(settings.context.width))
-        elif newest is not None and not is_outdated(newest, settings, request.menu):
-            if self._known != newest.model:
-                self._model, self._known = self._restored(store, request, newest), newest.model
-            model = self._model
-        if model is not None and not model.must_fit(schema, model.rows + new.count):
-            return model.updated(schema, self.policy, new, seed, ahead)
-        with closing(SpooledRows(_all_rows(store, request, after, until))) as parts:
-            return Model.fitted(schema, self.policy, parts, seed, ahead, rows)
-
-    def _restored(self, store: Store, request: FitRequest, newest: StoredVersion) -> Model | None:
-        """The model of the newest version, stored or computed from the rows; None if unknown."""
-        bandit, settings, menu, _ = request
-        known = {one.version: one for one in versions(store, bandit)}
-        chain = [newest]
-        while chain[-1].base in known:
-            chain.append(known[chain[-1].base])
-        schema, number, model = settings.schema(menu), *self._stored(store, bandit)
-        place = next((at for at, one in enumerate(chain) if one.version == number), None)
-        if model is None or place is None or hash_of(model.to_bytes()) != chain[place].model:
-            place, first = len(chain) - 1, chain[-1]
-            if first.base or not first.cursor:
-                # It was learned elsewhere.
-                return None
-            with closing(SpooledRows(_all_rows(store, request, 0.0, first.cursor))) as parts:
-                model = Model.fitted(schema, self.policy, parts, first.seed, first.ahead)
-        rows = TrainingRows(store, bandit, settings, menu)
-        for before, link in pairwise(chain[place::-1]):
-            with closing(SpooledRows(rows.learned(before.cursor, link.cursor))) as parts:
-                model = model.updated(schema, self.policy, parts, link.seed, link.ahead)
-        if hash_of(model.to_bytes()) == newest.model:
-            return model
-        LOG.warning(
-            "version %d cannot be computed again from its rows, so the next one is fitted to all "
-            "rows: rows were deleted, or libraries have other versions",
-            newest.version,
-        )
-        return None
-
-    def _stored(self, store: Store, bandit: int) -> tuple[int, Model | None]:
-        """What was written for a restart, and the version that it belongs to."""
-        found = store.select("select state, hash from learner where bandit = :n", n=bandit)
-        try:
-            if not found or hash_of(bytes(found[0][0])) != found[0][1]:
-                return 0, None
-            model, facts = read_state(bytes(found[0][0]), modules_of(self.policy))
-        except InputError:
-            return 0, None
-        self._written_rows = model.rows
-        return facts["version"], model
+    def _read(self) -> Iterator[Columns]:
+        bandit, settings, menu, until = self._request
+        if not self._after:
+            for part in history_of(self._store, bandit):
+                yield part._replace(context=settings.context.widened(part.context))
+        yield from TrainingRows(self._store, bandit, settings, menu).learned(self._after, until)
 
 
 def _time_before(store: Store, bandit: int, decisions: int) -> float:
@@ -252,15 +190,6 @@ def _time_before(store: Store, bandit: int, decisions: int) -> float:
     sql = "select at from decision where bandit = :n order by at desc limit 1 offset :most"
     found = store.select(sql, n=bandit, most=decisions)
     return float(found[0][0]) if found else 0.0
-
-
-def _all_rows(store: Store, request: FitRequest, after: float, until: float) -> Iterator[Columns]:
-    """The rows between two ticks; from the beginning, those of a trained policy come first."""
-    bandit, settings, menu, _ = request
-    if not after:
-        for part in history_of(store, bandit):
-            yield part._replace(context=settings.context.widened(part.context))
-    yield from TrainingRows(store, bandit, settings, menu).learned(after, until)
 
 
 def history_of(store: Store, bandit: int) -> Iterator[Columns]:
@@ -284,35 +213,10 @@ def history_of(store: Store, bandit: int) -> Iterator[Columns]:
         yield columns
 
 
-# Fitting in the process for jobs
-
-
-LEARNERS: OrderedDict[tuple[str, int, bytes], BanditLearner] = OrderedDict()
-"""The learners that this process keeps, those that were used last at the end."""
-STORES: dict[str, Store] = {}
-"""The stores that this process has opened to read them."""
-
-
 def fit_in_job(address: str, request: FitRequest) -> FittedVersion | None:
     """Fit the next version of a bandit; run by a ``JobRunner``."""
-    key = address, request.bandit, msgspec.msgpack.encode(request.settings.policy)
-    learner, store = LEARNERS.pop(key, None), STORES.pop(address, None)
-    if store is not None and not store.is_there:
-        # Another file has its place, such as a backup.
-        store.close()
-        learner = store = None
-    if learner is None:
-        learner = BanditLearner(PolicySpecification(request.settings.policy).build())
-    store = store or open_store(address, read_only=True)
-    try:
-        fitted = learner.fit(store, request)
-    except BaseException:
-        store.close()
-        raise
-    STORES[address], LEARNERS[key] = store, learner
-    if len(LEARNERS) > MAX_LEARNERS:
-        LEARNERS.popitem(last=False)
-    return fitted
+    with open_store(address, read_only=True) as store:
+        return fit_version(store, request, PolicySpecification(request.settings.policy).build())
 
 
 # When to fit, and publishing, in the process that decides
@@ -334,7 +238,6 @@ class Refitter:
     ) -> None:
         self._store, self._jobs, self._custom = store, jobs, policy
         self._declared = declared
-        self._here: BanditLearner | None = None
         self._lock = Lock()
         self._job: Future[FittedVersion | None] | None = None
         self._begun = 0.0
@@ -390,8 +293,7 @@ class Refitter:
 
     @property
     def _fits_here(self) -> bool:
-        policy = PolicySpecification(self._declared.settings.policy)
-        return self._here is not None or policy.is_object
+        return PolicySpecification(self._declared.settings.policy).is_object
 
     def _request(self) -> FitRequest:
         here = self._declared
@@ -429,12 +331,10 @@ class Refitter:
                     self._declared.name,
                     error,
                 )
-        policy = self._custom or self._declared.settings.build_policy(None)
-        if self._here is None or policy != self._here.policy:
-            self._here = BanditLearner(policy)
+        policy = self._declared.settings.build_policy(self._custom)
         here: Future[FittedVersion | None] = Future()
         try:
-            here.set_result(self._here.fit(self._store, self._request()))
+            here.set_result(fit_version(self._store, self._request(), policy))
         except Exception as error:
             here.set_exception(error)
         return self._published(here)
@@ -498,7 +398,7 @@ class Refitter:
         ]
         if fitted.state is not None:
             state = {"state": fitted.state, "hash": hash_of(fitted.state)}
-            kept = {"bandit": bandit, "cursor": version.cursor, **state}
+            kept = {"bandit": bandit, "version": version.version, **state}
             statements.append(Statement(KEEP_STATE, kept))
         try:
             self._store.execute(statements)
@@ -541,7 +441,7 @@ FORGET_OLD = (
     "and model is not null and number <> (select published from bandit where n = :bandit)"
 )
 KEEP_STATE = (
-    "insert into learner (bandit, cursor, state, hash) values (:bandit, :cursor, :state, :hash) "
-    "on conflict (bandit) do update set cursor = excluded.cursor, state = excluded.state, "
+    "insert into learner (bandit, version, state, hash) values (:bandit, :version, :state, :hash) "
+    "on conflict (bandit) do update set version = excluded.version, state = excluded.state, "
     "hash = excluded.hash"
 )

@@ -44,10 +44,10 @@ create table setting (name text primary key, value text not null);
 -- hashes of the trained policy whose rows are in history.
 create table bandit (
     n {number}, name text not null unique, created {real} not null, settings {json} not null,
-    actions {json} not null, ramps {json}, published {whole} not null default 0,
-    held {whole} not null default 0, revision {whole} not null default 1,
-    groups_since {whole} not null default 0, deleted {whole} not null default 0,
-    started_from {json}
+    actions {json} not null, ramps {json} not null default '[]',
+    published {whole} not null default 0, held {whole} not null default 0,
+    revision {whole} not null default 1, groups_since {whole} not null default 0,
+    deleted {whole} not null default 0, started_from {json}
 );
 
 -- at: the time of the last write, at which the clock showed clock. n: all rows that were written
@@ -105,19 +105,17 @@ create table unit (
 ) {clustered};
 
 -- cursor: up to which time decisions that matured were learned. active: the choices that were
--- active. ahead: how many decisions were expected before the next version. base: the version that
--- this one updates, 0 if it was fitted from scratch. model: null if it was deleted because many
--- versions followed.
+-- active. ahead: how many decisions were expected before the next version. model: null if it was
+-- deleted because many versions followed.
 create table version (
     bandit {whole} not null, number {whole} not null, at {real} not null, policy {json} not null,
     rows {whole} not null, cursor {real} not null, seed {whole} not null, active {json} not null,
-    ahead {whole} not null, base {whole} not null, reason text not null, hash text not null,
-    model {blob},
+    ahead {whole} not null, reason text not null, hash text not null, model {blob},
     primary key (bandit, number)
 );
--- What a restart continues to learn from.
+-- What a restart continues to learn from, if this is the newest version.
 create table learner (
-    bandit {whole} primary key, cursor {real} not null, state {blob} not null, hash text not null
+    bandit {whole} primary key, version {whole} not null, state {blob} not null, hash text not null
 );
 create table publication (
     n {number}, bandit {whole} not null, at {real} not null, version {whole} not null,

@@ -513,9 +513,8 @@ export interface Set {
  *
  * ``rows`` is the number of decisions that it learned from, those that matured up to the time
  * ``cursor``. ``active`` are the indices of the choices that were active, and ``ahead`` is how
- * many decisions were expected before the next version. ``base`` is the version that this one is
- * an update of; 0 if it was fitted from scratch. ``reason`` says why it was made. ``kept``: its
- * model is still in the store.
+ * many decisions were expected before the next version. ``reason`` says why it was made.
+ * ``kept``: its model is still in the store.
  */
 export interface StoredVersion {
   version: number;
@@ -526,7 +525,6 @@ export interface StoredVersion {
   seed: number;
   active: number[][];
   ahead: number;
-  base: number;
   reason: string;
   model: string;
   kept?: boolean;
