@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal
 
 import msgspec
 
@@ -11,7 +11,7 @@ from submax.core.errors import ConflictError, InputError
 from submax.core.problem import ActionFeatures
 from submax.core.spaces import Arms, Box, Mixed, Slots, Space
 from submax.schema.context import LARGEST, as_number
-from submax.schema.names import Action, check_name, short_repr
+from submax.schema.names import Action, check_name, check_names, short_repr
 
 ARMS = ""
 """The name of the only slot if the actions are plain arms."""
@@ -26,7 +26,6 @@ MOST_FEATURES = 100
 MOST_COLUMNS = 256
 """Largest number of columns that encode the features of a choice: every stored policy holds all
 columns of all choices."""
-EXAMPLE = "{'A': {'price': 3.0, 'genre': 'rock'}, 'B': {'price': 2.5, 'genre': 'jazz'}}"
 STATUS = {"add": "active", "pause": "paused", "resume": "active", "retire": "retired"}
 """The status of a choice after each verb."""
 Features = dict[str, float | str]
@@ -67,17 +66,9 @@ class Slot(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, name: str, names: object) -> "Slot":
         """A slot with these names of choices."""
-        if not _is_list(names) or not 0 < len(names) <= MOST_CHOICES:
-            raise InputError(
-                f"the choices{of_slot(name)} must be a list of 1 to {MOST_CHOICES} names, or of "
-                f"two numbers (low, high), not {names!r:.60}"
-            )
-        for one in names:
-            check_name(f"a choice{of_slot(name)}", one)
-        if len(set(names)) < len(names):
-            twice, _ = Counter(names).most_common(1)[0]
-            raise InputError(f"the choice {twice!r}{of_slot(name)} is repeated")
-        return cls(name, tuple(Choice(one) for one in names))
+        what = f"the choices{of_slot(name)}"
+        checked = check_names(what, names, MOST_CHOICES, ", or of two numbers (low, high)")
+        return cls(name, tuple(map(Choice, checked)))
 
     @property
     def names(self) -> list[str]:
@@ -98,56 +89,49 @@ class Slot(msgspec.Struct, frozen=True):
         """The active choices among these names, or all if they are None, as indices."""
         if names is None:
             return self.active
-        if not _is_list(names):
+        if not isinstance(names, (list, tuple)):
             raise InputError(
                 f"eligible{of_slot(self.name)} must be a list of names, not {names!r:.60}",
                 parameter="eligible",
             )
-        active = [self.choices[index].name for index in self.active]
-        known = {choice.name: index for index, choice in enumerate(self.choices)}
-        for name in names:
-            if not isinstance(name, str) or name not in known:
-                one_of(f"choice{of_slot(self.name)}", str(name)[:80], active)
-                raise InputError(f"the name of a choice must be a text, not {name!r:.60}")
-        asked = {known[name] for name in names}
-        kept = tuple(index for index in self.active if index in asked)
-        if not kept:
+        active = {self.choices[index].name: index for index in self.active}
+        asked = {str(name) for name in names}
+        for name in asked.difference(active):
+            one_of(f"choice{of_slot(self.name)}", name[:80], self.names)
+        if not asked.intersection(active):
             raise InputError(
                 f"no choice is eligible{of_slot(self.name)}; active: {', '.join(active) or 'none'}",
                 parameter="eligible",
             )
-        return kept
+        return tuple(index for name, index in active.items() if name in asked)
 
     def changed(self, change: Change) -> "Slot":
-        name, choices, verb = change.choice, list(self.choices), change.verb
-        status = next((choice.status for choice in choices if choice.name == name), None)
+        name, verb, of = change.choice, change.verb, of_slot(self.name)
+        status = next((choice.status for choice in self.choices if choice.name == name), None)
         if verb == "add":
             if status is not None:
                 status_text = "retired" if status == "retired" else "there already"
-                raise ConflictError(
-                    f"{name!r} is {status_text}{of_slot(self.name)}: choose a new name"
-                )
-            if len(choices) >= MOST_CHOICES:
+                raise ConflictError(f"{name!r} is {status_text}{of}: choose a new name")
+            if len(self.choices) >= MOST_CHOICES:
                 raise InputError(
                     f"a slot has at most {MOST_CHOICES} choices, retired ones included"
                 )
-            choices.append(Choice(name, features=clean_features(name, change.features)))
-            return Slot(self.name, _alike(self.name, choices))
+            new = Choice(name, features=clean_features(name, change.features))
+            return _with_features(self, (*self.choices, new))
         index = self.index(name)
         if status == "retired":
             raise ConflictError(
                 f"{name!r} is retired and cannot return: add a choice with another name"
             )
         if verb != "resume" and not set(self.active) - {index}:
-            raise ConflictError(
-                f"{name!r} is the last active choice{of_slot(self.name)}: add another first"
-            )
+            raise ConflictError(f"{name!r} is the last active choice{of}: add another first")
         if change.features or change.ramp is not None:
             word = "features" if change.features else "ramp"
             raise InputError(
                 f"{word} can be set when a choice is added, not to {verb} it: leave {word} out",
                 parameter=word,
             )
+        choices = list(self.choices)
         choices[index] = msgspec.structs.replace(choices[index], status=STATUS[verb])
         return Slot(self.name, tuple(choices))
 
@@ -165,14 +149,6 @@ def of_slot(slot: str) -> str:
     return f" of {slot!r}" if slot else ""
 
 
-def _is_list(given: object) -> TypeGuard[list[Any]]:
-    return isinstance(given, (list, tuple))
-
-
-def _is_number(given: object) -> bool:
-    return isinstance(given, (int, float)) and not isinstance(given, bool)
-
-
 # Features of choices
 
 
@@ -182,38 +158,35 @@ def described(slots: Sequence[Slot], given: object) -> tuple[Slot, ...]:
     ``given`` maps choices to their features; with named slots, it maps slots to such tables. All
     choices of a slot in ``given`` must have the same features.
     """
-    known = [slot.name for slot in slots]
-    tables = {ARMS: given} if known == [ARMS] else given
+    tables: Any = {ARMS: given} if [slot.name for slot in slots] == [ARMS] else given
     if not isinstance(tables, Mapping) or not all(
         isinstance(table, Mapping) for table in tables.values()
     ):
         raise InputError(
-            f"action_features must be a table such as {EXAMPLE}; with slots, a table of slots "
-            f"with such tables, not {short_repr(given)}",
+            "action_features must be a table such as {'A': {'price': 3.0, 'genre': 'rock'}, 'B': "
+            "{'price': 2.5, 'genre': 'jazz'}}; with slots, a table of slots with such tables, not "
+            f"{short_repr(given)}",
             parameter="action_features",
         )
-    for name in tables:
-        one_of("slot in action_features:", str(name), known)
-    return tuple(
-        _described(slot, tables[slot.name]) if slot.name in tables else slot for slot in slots
-    )
-
-
-def _described(slot: Slot, table: Mapping[Any, Any]) -> Slot:
-    for name in table:
-        one_of(f"choice{of_slot(slot.name)} in action_features:", str(name)[:80], slot.names)
-    missing = [name for name in slot.names if name not in table]
-    if missing:
-        raise InputError(
-            f"the choice {missing[0]!r}{of_slot(slot.name)} is missing in action_features: give "
-            "its features too, since every choice must have the same ones",
-            parameter="action_features",
+    by_name = {slot.name: slot for slot in slots}
+    for name, table in tables.items():
+        one_of("slot in action_features:", str(name), by_name)
+        slot = by_name[name]
+        for choice in table:
+            one_of(f"choice{of_slot(name)} in action_features:", str(choice)[:80], slot.names)
+        missing = [choice for choice in slot.names if choice not in table]
+        if missing:
+            raise InputError(
+                f"the choice {missing[0]!r}{of_slot(name)} is missing in action_features: give "
+                "its features too, since every choice must have the same ones",
+                parameter="action_features",
+            )
+        choices = (
+            msgspec.structs.replace(one, features=clean_features(one.name, table[one.name]))
+            for one in slot.choices
         )
-    choices = [
-        msgspec.structs.replace(one, features=clean_features(one.name, table[one.name]))
-        for one in slot.choices
-    ]
-    return Slot(slot.name, _alike(slot.name, choices))
+        by_name[name] = _with_features(slot, tuple(choices))
+    return tuple(by_name.values())
 
 
 def clean_features(choice: str, given: object) -> Features:
@@ -240,8 +213,8 @@ def clean_features(choice: str, given: object) -> Features:
     return clean
 
 
-def _alike(slot: str, choices: list[Choice]) -> tuple[Choice, ...]:
-    """The choices, if all have the same features, each a number or a text for all of them."""
+def _with_features(slot: Slot, choices: tuple[Choice, ...]) -> Slot:
+    """The slot with these choices, which must have the same features of the same types."""
     width = 0
     for name in dict.fromkeys(name for choice in choices for name in choice.features):
         values = [choice.features.get(name) for choice in choices]
@@ -251,20 +224,20 @@ def _alike(slot: str, choices: list[Choice]) -> tuple[Choice, ...]:
         }
         if len(kinds) > 1:
             raise InputError(
-                f"the feature {name!r} must be a number for all choices{of_slot(slot)}, or a text "
-                f"for all, not {' and '.join(kinds.values())}: give every choice every feature, "
-                f"or leave {name!r} out",
+                f"the feature {name!r} must be a number for all choices{of_slot(slot.name)}, or a "
+                f"text for all, not {' and '.join(kinds.values())}: give every choice every "
+                f"feature, or leave {name!r} out",
                 parameter=name,
             )
         width += len(_shared(values)) if isinstance(values[0], str) else 1
     if width > MOST_COLUMNS:
         raise InputError(
-            f"the features of the choices{of_slot(slot)} take {width} numbers, one for each number "
-            f"and for each text that several choices have, and at most {MOST_COLUMNS} are "
+            f"the features of the choices{of_slot(slot.name)} take {width} numbers, one for each "
+            f"number and for each text that several choices have, and at most {MOST_COLUMNS} are "
             "possible: leave features out, or use fewer different texts",
             parameter="features",
         )
-    return tuple(choices)
+    return Slot(slot.name, choices)
 
 
 def encoded_features(slot: Slot, indices: Sequence[int]) -> tuple[tuple[float, ...], ...]:
@@ -314,26 +287,28 @@ class ActionSpec(msgspec.Struct, frozen=True):
         A slot is a list of names, or a pair (low, high) for a range of numbers. ``features`` maps
         choices to their features; with named slots, it maps slots to such tables.
         """
-        slots: list[Slot] = []
-        ranges: list[NumberRange] = []
-        if isinstance(actions, Mapping):
-            if not 0 < len(actions) <= MOST_SLOTS:
-                raise InputError(f"actions must have 1 to {MOST_SLOTS} slots, not {len(actions)}")
-            for name, given in actions.items():
-                check_name("the name of a slot", name)
-                if _is_list(given) and len(given) == 2 and all(map(_is_number, given)):
-                    Box((given[0],), (given[1],))
-                    ranges.append(NumberRange(name, float(given[0]), float(given[1])))
-                else:
-                    slots.append(Slot.of(name, given))
-        elif _is_list(actions):
-            slots.append(Slot.of(ARMS, actions))
-        else:
+        if isinstance(actions, (list, tuple)):
+            actions = {ARMS: actions}
+        elif not isinstance(actions, Mapping):
             raise InputError(
                 "actions must be a list of names, or a table of slots such as "
                 f"{{'title': ['A', 'B']}}, not {actions!r:.60}",
                 parameter="actions",
             )
+        elif not 0 < len(actions) <= MOST_SLOTS:
+            raise InputError(f"actions must have 1 to {MOST_SLOTS} slots, not {len(actions)}")
+        else:
+            for name in actions:
+                check_name("the name of a slot", name)
+        slots: list[Slot] = []
+        ranges: list[NumberRange] = []
+        for name, given in actions.items():
+            is_range = isinstance(given, (list, tuple)) and len(given) == 2
+            if name != ARMS and is_range and all(map(_is_number, given)):
+                Box((given[0],), (given[1],))
+                ranges.append(NumberRange(name, float(given[0]), float(given[1])))
+            else:
+                slots.append(Slot.of(name, given))
         return cls(tuple(slots) if features is None else described(slots, features), tuple(ranges))
 
     @property
@@ -352,10 +327,9 @@ class ActionSpec(msgspec.Struct, frozen=True):
     @property
     def declaration(self) -> list[str] | dict[str, Any]:
         """The argument ``actions`` from which ``of`` makes this, with every choice active."""
-        if self.plain:
-            return self.slots[0].names
         slots = {slot.name: slot.names for slot in self.slots}
-        return {**slots, **{one.name: (one.low, one.high) for one in self.ranges}}
+        ranges = {one.name: (one.low, one.high) for one in self.ranges}
+        return slots[ARMS] if self.plain else {**slots, **ranges}
 
     @property
     def features(self) -> dict[str, Any] | None:
@@ -365,16 +339,12 @@ class ActionSpec(msgspec.Struct, frozen=True):
             for slot in self.slots
             if any(choice.features for choice in slot.choices)
         }
-        return (found[ARMS] if self.plain else found) if found else None
+        return found.get(ARMS, found) or None
 
     @property
     def revived(self) -> "ActionSpec":
         """The same actions with every choice active."""
-        slots = tuple(
-            Slot(slot.name, tuple(Choice(one.name, features=one.features) for one in slot.choices))
-            for slot in self.slots
-        )
-        return ActionSpec(slots, self.ranges)
+        return ActionSpec.of(self.declaration, self.features)
 
     def action_features(self, choices: ChoiceIndices) -> ActionFeatures:
         """Return the features of these choices as numbers, for a ``Problem``."""
@@ -401,35 +371,27 @@ class ActionSpec(msgspec.Struct, frozen=True):
                 f"eligible must be a table of slots, not {wanted!r:.60}", parameter="eligible"
             )
         for name in wanted:
-            if name in [part.name for part in self.ranges]:
-                raise InputError(
-                    f"{name!r} is a range of numbers, which cannot be restricted: leave it out",
-                    parameter="eligible",
-                )
             one_of("slot", str(name), [slot.name for slot in self.slots])
         return tuple(slot.eligible(wanted.get(slot.name)) for slot in self.slots)
 
     def action(self, encoded: Sequence[int | float]) -> Action:
         if self.plain:
             return self.slots[0].choices[int(encoded[0])].name
-        named: dict[str, str | float] = {
-            slot.name: slot.choices[int(index)].name
-            for slot, index in zip(self.slots, encoded, strict=False)
+        parts = [*self.slots, *self.ranges]
+        return {
+            part.name: part.choices[int(value)].name if isinstance(part, Slot) else float(value)
+            for part, value in zip(parts, encoded, strict=True)
         }
-        for part, value in zip(self.ranges, encoded[len(self.slots) :], strict=True):
-            named[part.name] = float(value)
-        return named
 
     def encoded(self, action: object) -> EncodedAction:
         if self.plain:
             return [self.slots[0].index(action)]
-        names = [slot.name for slot in self.slots] + [part.name for part in self.ranges]
+        names = [part.name for part in (*self.slots, *self.ranges)]
         if not isinstance(action, Mapping) or set(action) != set(names):
             raise InputError(
                 f"an action must have a value for each of {', '.join(names)} and nothing else, "
                 f"not {action!r:.80}"
             )
-        encoded: EncodedAction = [slot.index(action[slot.name]) for slot in self.slots]
         for part in self.ranges:
             value = action[part.name]
             if not _is_number(value) or not part.low <= value <= part.high:
@@ -437,8 +399,8 @@ class ActionSpec(msgspec.Struct, frozen=True):
                     f"{part.name} must be a number from {part.low} to {part.high}, "
                     f"not {value!r:.60}"
                 )
-            encoded.append(float(value))
-        return encoded
+        numbers = (float(action[part.name]) for part in self.ranges)
+        return [*(slot.index(action[slot.name]) for slot in self.slots), *numbers]
 
     def changed(self, change: Change) -> "ActionSpec":
         check_name("the name of a choice", change.choice)
@@ -452,11 +414,13 @@ class ActionSpec(msgspec.Struct, frozen=True):
         return self.slots.index(slot), slot.index(change.choice)
 
     def _slot_of(self, change: Change) -> Slot:
-        names = [slot.name for slot in self.slots]
-        if change.slot == ARMS and ARMS not in names:
-            listed = ", ".join(names) or "none"
+        slots = {slot.name: slot for slot in self.slots}
+        if change.slot == ARMS and not self.plain:
+            listed = ", ".join(slots) or "none"
             raise InputError(f"name the slot of {change.choice!r}: one of {listed}")
-        if change.slot not in names:
-            check_name("the name of a slot", change.slot)
-            one_of("slot", change.slot, names)
-        return self.slots[names.index(change.slot)]
+        one_of("slot", str(change.slot), slots)
+        return slots[change.slot]
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, (int, float)) and not isinstance(given, bool)

@@ -1,5 +1,7 @@
 """Names of actions, choices, slots, fields and categories."""
 
+from collections import Counter
+
 from submax.core.errors import InputError
 
 LONGEST_NAME = 200
@@ -18,6 +20,20 @@ def check_name(what: str, value: object) -> None:
             f"{what} must be a text of 1 to {LONGEST_NAME} printable characters, "
             f"not {short_repr(value)}"
         )
+
+
+def check_names(what: str, values: object, most: int, instead: str = "") -> list[str]:
+    """Return a list of different names, or raise an ``InputError`` about ``what`` they are."""
+    if not isinstance(values, (list, tuple)) or not 0 < len(values) <= most:
+        raise InputError(
+            f"{what} must be a list of 1 to {most} names{instead}, not {short_repr(values)}"
+        )
+    for value in values:
+        check_name(f"one of {what}", value)
+    twice = next((value for value, count in Counter(values).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(f"{what} have {twice!r} twice: give every name once")
+    return list(values)
 
 
 def short_repr(value: object) -> str:
