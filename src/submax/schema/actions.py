@@ -377,7 +377,7 @@ class ActionSpec(msgspec.Struct, frozen=True):
     def action(self, encoded: Sequence[int | float]) -> Action:
         if self.plain:
             return self.slots[0].choices[int(encoded[0])].name
-        parts = [*self.slots, *self.ranges]
+        parts: list[Slot | NumberRange] = [*self.slots, *self.ranges]
         return {
             part.name: part.choices[int(value)].name if isinstance(part, Slot) else float(value)
             for part, value in zip(parts, encoded, strict=True)
@@ -386,7 +386,7 @@ class ActionSpec(msgspec.Struct, frozen=True):
     def encoded(self, action: object) -> EncodedAction:
         if self.plain:
             return [self.slots[0].index(action)]
-        names = [part.name for part in (*self.slots, *self.ranges)]
+        names = [slot.name for slot in self.slots] + [part.name for part in self.ranges]
         if not isinstance(action, Mapping) or set(action) != set(names):
             raise InputError(
                 f"an action must have a value for each of {', '.join(names)} and nothing else, "
