@@ -1,13 +1,17 @@
 """What benchmarks share: claims, processor time, costs of processes, and other libraries."""
 
+import csv
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from time import process_time
+from types import FrameType
 from typing import NamedTuple
 
 from rich.console import Console
@@ -29,16 +33,17 @@ class Claim(NamedTuple):
     holds: bool | None
 
 
-def at_most(what: str, measured: float | None, limit: float, unit: str = "") -> Claim:
+def at_most(
+    what: str, measured: float | None, limit: float, unit: str = "", sign: str = "≤"
+) -> Claim:
     """Claim that a number is not above a limit; None stands for a number that is not known."""
-    holds = None if measured is None else measured <= limit
-    return Claim(what, _text(measured, unit), f"≤ {_text(limit, unit)}", holds)
+    holds = None if measured is None else measured <= limit if sign == "≤" else measured >= limit
+    return Claim(what, _text(measured, unit), f"{sign} {_text(limit, unit)}", holds)
 
 
 def at_least(what: str, measured: float | None, limit: float, unit: str = "") -> Claim:
-    """Claim that a number is not below a limit; None stands for a number that is not known."""
-    holds = None if measured is None else measured >= limit
-    return Claim(what, _text(measured, unit), f"≥ {_text(limit, unit)}", holds)
+    """Claim that a number is not below a limit."""
+    return at_most(what, measured, limit, unit, "≥")
 
 
 def _text(number: float | None, unit: str) -> str:
@@ -72,6 +77,20 @@ def when_and_where() -> str:
         f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores {platform.machine()}, "
         f"{platform.system()}, Python {platform.python_version()}, submax {__version__}"
     )
+
+
+def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
+    """The rows of a CSV of results; one that does not exist is begun with its header."""
+    if not path.exists():
+        path.write_text(",".join(columns) + "\n", encoding="utf-8")
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def append_rows(path: Path, rows: Iterable[Sequence[object]]) -> None:
+    """Append what is finished, so an interrupted run goes on with the same command."""
+    with path.open("a", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 # Time and memory ----------------------------------------------------------------------------------
@@ -135,15 +154,28 @@ def _kilobytes(process: int) -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
 
 
+@contextmanager
+def files_entered() -> Iterator[set[str]]:
+    """Yield the files of submax whose functions are called, also in threads that are started."""
+    entered: set[str] = set()
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and "/submax/" in frame.f_code.co_filename:
+            entered.add(frame.f_code.co_filename)
+
+    threading.setprofile(watch)
+    sys.setprofile(watch)
+    yield entered
+    sys.setprofile(None)
+    threading.setprofile(None)
+
+
 # Other libraries ----------------------------------------------------------------------------------
 
 HERE = Path(__file__).resolve().parent
 ENVIRONMENTS = HERE.parent / ".venv-bench"
 PEERS: dict[str, list[list[str]]] = {
-    "river": [["river>=0.21"]],
     "mabwiser": [["mabwiser>=2.7"]],
-    # It imports scipy.special.btdtri, which later versions of SciPy no longer have.
-    "smpybandits": [["SMPyBandits>=0.9.6", "scipy<1.14"]],
     "vowpalwabbit": [["vowpalwabbit>=9.10", "numpy"]],
     # It requires versions of PyYAML and others that no longer build, and runs with later ones.
     "obp": [
@@ -194,14 +226,8 @@ def peer_environment() -> dict[str, str]:
 
 def _run(command: Sequence[str]) -> str:
     try:
-        return subprocess.run(
-            command,
-            env=peer_environment(),
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            check=True,
-        ).stdout
+        given = {"env": peer_environment(), "timeout": TIMEOUT, "check": True}
+        return subprocess.run(command, capture_output=True, text=True, **given).stdout
     except subprocess.CalledProcessError as error:
         raise PeerUnavailableError(last_line(error.stderr)) from error
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -25,7 +25,6 @@ descriptors or codes with hundreds of columns (cox2, dhfr, mdrr, ticdata).
 """
 
 import argparse
-import csv
 import importlib.util
 import json
 import os
@@ -48,9 +47,11 @@ from measuring import (
     HERE,
     SINGLE_THREAD,
     PeerUnavailableError,
+    append_rows,
     install,
     last_line,
     peer_environment,
+    read_rows,
 )
 from submax.simulation.results import record_run
 
@@ -155,8 +156,8 @@ class Runs:
                     print(*cell, answer["error"], file=sys.stderr, flush=True)
                     continue
                 row = answer["decisions"], f"{answer['score']:.6f}", f"{answer['seconds']:.2f}"
-                with self._writing, out.open("a", newline="", encoding="utf-8") as file:
-                    csv.writer(file, lineterminator="\n").writerow([*cell, *row])
+                with self._writing:
+                    append_rows(out, [(*cell, *row)])
 
         with ThreadPoolExecutor(self._jobs) as pool:
             list(pool.map(one, groups))
@@ -215,14 +216,11 @@ def keel_folder() -> Path:
 
 
 def read_scores(path: Path) -> dict[Cell, float]:
-    """The scores in a CSV; a CSV that does not exist is begun with its header."""
-    if not path.exists():
-        path.write_text(",".join(COLUMNS) + "\n", encoding="utf-8")
-    with path.open(newline="", encoding="utf-8") as file:
-        return {
-            Cell(row["regime"], row["table"], row["method"], int(row["seed"])): float(row["score"])
-            for row in csv.DictReader(file)
-        }
+    """The scores in a CSV."""
+    return {
+        Cell(row["regime"], row["table"], row["method"], int(row["seed"])): float(row["score"])
+        for row in read_rows(path, COLUMNS)
+    }
 
 
 # Choosing parameters ------------------------------------------------------------------------------

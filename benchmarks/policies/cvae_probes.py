@@ -46,8 +46,7 @@ KEPT = {
     "a quarter of the positives": (1.0, 0.25),
     "as many negatives as positives": (np.nan, 1.0),
 }
-"""The shares of negatives and of positives that are kept; NaN for as many as there are positives.
-"""
+"""The shares of negatives and positives that are kept; NaN for as many as there are positives."""
 
 
 class Trained:
@@ -55,25 +54,25 @@ class Trained:
 
     def __init__(self, shift: float, estimator: CVAE, kept: str = "all rows") -> None:
         environment, rng = Contextual(shift=shift), np.random.default_rng(2024)
+        self.estimator, self.problem, self.rng = estimator, environment.problem, rng
         world = environment.reset(REPLICAS, rng)
-        feedback = some_rows(uniform_log(environment, world, rng), KEPT[kept], rng)
-        context = environment.contexts(world, CONTEXTS, rng)
-        actions = np.arange(environment.arms)[:, None, None] + np.zeros((1, CONTEXTS, 1), int)
-        self.values = np.stack(
-            [
-                environment.mean_reward(
-                    world, context, np.broadcast_to(one, (REPLICAS, *one.shape))
-                )
-                for one in actions
-            ],
-            axis=-1,
-        )
-        self.truth = np.stack([1 - self.values, self.values], axis=2)
-        self.truth = self.truth / self.truth.sum(axis=-1, keepdims=True)
-        self.estimator, self.problem, self.context = estimator, environment.problem, context
-        self.feedback, self.rng = feedback, rng
+        context = environment.contexts(world, ROWS, rng)
+        action = self.problem.space.uniform((REPLICAS, ROWS), rng)
+        reward = environment.reward(world, context, action, rng)
+        # What is left out has weight 0.
+        rate = reward.mean(axis=1, keepdims=True)
+        negatives, positives = KEPT[kept]
+        share = np.minimum(rate / (1 - rate), 1) if np.isnan(negatives) else negatives
+        stays = rng.random(reward.shape) < np.where(reward > 0, positives, share)
+        self.feedback = Feedback(context, action, reward, None, stays.astype(float))
+        self.context = environment.contexts(world, CONTEXTS, rng)
+        arms = [np.full((REPLICAS, CONTEXTS, 1), arm) for arm in range(environment.arms)]
+        means = [environment.mean_reward(world, self.context, arm) for arm in arms]
+        self.values = np.stack(means, axis=-1)
+        truth = np.stack([1 - self.values, self.values], axis=2)
+        self.truth = truth / truth.sum(axis=-1, keepdims=True)
         params = estimator.init(self.problem, REPLICAS, rng)
-        self.params = estimator.fit(params, feedback, rng)
+        self.params = estimator.fit(params, self.feedback, rng)
 
     def conditioned(self, params: Any = None) -> Floats:
         """Return the learned π(a | c, r): ``[R, n, 2, K]``."""
@@ -83,10 +82,10 @@ class Trained:
     def redrawn(self, draws: int) -> Floats:
         """Return SubMax with new latent draws."""
         estimator = dataclasses.replace(self.estimator, draws=draws)
-        latent = estimator.drawn(REPLICAS, 2, self.rng)
-        encoding = self.params.reward_encoding
-        network = estimator._written(self.problem, self.params.parameters, encoding, latent)
-        return submax(self.conditioned(self.params._replace(network=network, latent=latent)))
+        latent, params = estimator.drawn(self.problem, REPLICAS, self.rng), self.params
+        encoding = params.reward_encoding
+        network = estimator.written(self.problem, params.parameters, encoding, latent)
+        return submax(self.conditioned(params._replace(network=network, latent=latent)))
 
     def active_units(self) -> Floats:
         """Return the number of active latent units: ``[R]``."""
@@ -98,38 +97,18 @@ class Trained:
 
         design = self.estimator.design(self.problem)
         model = restored(design, self.params.parameters)
-        reward = self.params.reward_encoding.encoded(self.feedback.reward[:, :CONTEXTS])
-        rows = self.feedback.context[:, :CONTEXTS], self.feedback.action[:, :CONTEXTS], reward
+        context, action, reward, *_ = (part[:, :CONTEXTS] for part in self.feedback[:3])
+        encoded = self.params.reward_encoding.encoded(reward)
         arrays, static = eqx.partition(model, eqx.is_array)
 
         def means(parts: Any, context: Any, action: Any, encoded: Any) -> Any:
             encoder = eqx.combine(parts, static).encoder
-            given = (features(action, design.sizes), context, encoded)
-            return encoder(*given)[0]
+            return encoder(features(action, design.sizes), context, encoded)[0]
 
-        of_rows = jax.vmap(means, in_axes=(None, 0, 0, 0))
-        table = np.asarray(jax.vmap(of_rows)(arrays, *map(np.float32, rows)))
+        of_rows = jax.vmap(jax.vmap(means, in_axes=(None, 0, 0, 0)))
+        table = np.asarray(of_rows(arrays, *map(np.float32, (context, action, encoded))))
         active: Floats = (table.var(axis=1) > ACTIVE).sum(axis=-1).astype(float)
         return active
-
-
-def uniform_log(environment: Contextual, world: Any, rng: np.random.Generator) -> Feedback:
-    """Return decisions by the uniform policy with their rewards."""
-    context = environment.contexts(world, ROWS, rng)
-    action = environment.problem.space.uniform((REPLICAS, ROWS), rng)
-    reward = environment.reward(world, context, action, rng)
-    log_prob = np.full(reward.shape, -np.log(environment.arms))
-    return Feedback(context, action, reward, log_prob, np.ones(reward.shape))
-
-
-def some_rows(feedback: Feedback, kept: tuple[float, float], rng: np.random.Generator) -> Feedback:
-    """Leave out negatives and positives, by weight 0."""
-    negatives, positives = kept
-    rate = feedback.reward.mean(axis=1, keepdims=True)
-    share = np.minimum(rate / (1 - rate), 1) if np.isnan(negatives) else negatives
-    chance = np.where(feedback.reward > 0, positives, share)
-    stays = rng.random(chance.shape) < chance
-    return feedback._replace(weight=stays.astype(float))
 
 
 def submax(table: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """Speed of simulations and of the default policy, by processor time on one core.
 
-- ``throughput``: decisions a second of the whole loop (decide, draw the reward, learn), against a
-  limit and against other libraries: 100 arms, feedback in batches of 100.
+- ``throughput``: decisions a second of the whole loop (decide, draw the reward, learn): 100 arms,
+  feedback in batches of 100.
 - ``adaptive``: a batch of 100 decisions and its update in the middle of a run of 100 arms, by
   ``rcp-adaptive``, SubMax and plain Thompson sampling, which draws a Beta variable for every arm
   and every decision; for 100 replicas together and for one.
@@ -19,7 +19,6 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import json
 import resource
 import statistics
 import subprocess
@@ -38,16 +37,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from measuring import (
     Claim,
-    PeerUnavailableError,
     at_least,
     at_most,
     family,
     megabytes,
     print_table,
-    run_peer,
     seconds,
 )
-from peers.arms import ALPHA, ARMS, BATCH, BETA, OBSERVATIONS, PEERS
 from submax.core.arrays import Floats
 from submax.core.policy import Policy
 from submax.core.problem import ChosenActions, Feedback, Problem
@@ -58,7 +54,8 @@ from submax.policies.arm_statistics import ArmStatistics
 from submax.simulation.delays import BatchedRewards
 from submax.simulation.simulate import simulate
 
-WORLDS = Bernoulli(ARMS, ALPHA, BETA)
+ARMS, BATCH, OBSERVATIONS = 100, 100, 5000
+WORLDS = Bernoulli(ARMS, 1.0, 9.0)
 
 # Simulations --------------------------------------------------------------------------------------
 
@@ -66,36 +63,15 @@ SIMULATED = (
     *("rcp-optimistic", "rcp-optimized", "rcp-submax", "rcp-iterated-2"),
     *("epsilon-greedy-0.1", "ucb1"),
 )
-REPLICAS, ROUNDS, RUNS = 100, 6, 3
-"""Several runs of our policies in a round, because they are shorter than a peer's."""
+REPLICAS, ROUNDS = 100, 10
 
 
 def throughput() -> list[Claim]:
-    ours, theirs, missing = dict.fromkeys(SIMULATED, 0.0), dict[str, float](), set[str]()
-    for _ in range(ROUNDS):
-        for policy in SIMULATED:
-            ours[policy] = max(ours[policy], *(rate_of(policy) for _ in range(RUNS)))
-        for peer in PEERS.keys() - missing:
-            try:
-                output = run_peer(peer, "arms.py", peer)
-            except PeerUnavailableError as reason:
-                print(f"{peer} does not run here: {reason}", flush=True)
-                missing.add(peer)
-                continue
-            # Some peers print warnings of their own on the same stream.
-            for line in filter(lambda line: line.startswith("{"), output.splitlines()):
-                found = json.loads(line)
-                theirs[found["policy"]] = max(theirs.get(found["policy"], 0.0), found["rate"])
-    fastest = max(theirs, key=theirs.__getitem__, default="no peer ran")
-    slowest = min(ours, key=ours.__getitem__)
-    rates = sorted([*ours.items(), *theirs.items()], key=lambda one: -one[1])
-    rows = [(name, f"{rate / 1e6:.3f}") for name, rate in rates]
+    rates = {name: max(rate_of(name) for _ in range(ROUNDS)) for name in SIMULATED}
+    rows = [(name, f"{rate / 1e6:.3f}") for name, rate in rates.items()]
     print_table("Throughput on one core", ("policy", "million decisions a second"), rows)
-    ratio = ours[slowest] / theirs[fastest] if theirs else None
-    return [
-        at_least(f"million decisions a second, {slowest}", ours[slowest] / 1e6, 5.0),
-        at_least(f"the same, times {fastest}", ratio, 100.0),
-    ]
+    slowest = min(rates, key=rates.__getitem__)
+    return [at_least(f"million decisions a second, {slowest}", rates[slowest] / 1e6, 5.0)]
 
 
 def rate_of(policy: str) -> float:

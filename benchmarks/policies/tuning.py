@@ -20,18 +20,18 @@ and the status is 1. Many processes share one GPU: start ``nvidia-cuda-mps-contr
 """
 
 import argparse
-import csv
 import json
 import os
 import sys
 import tomllib
-from collections import Counter
 from concurrent.futures import Executor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from measuring import append_rows, read_rows
 from submax.simulation.delays import BatchedRewards
 from submax.simulation.experiment import make_environment, policy_of
 from submax.simulation.results import record_run
@@ -78,17 +78,16 @@ class Candidate(NamedTuple):
     @property
     def parameters(self) -> str:
         """The tuned parameters in one line."""
-        found: dict[str, float] = {}
+        return ", ".join(f"{name} {value:g}" for name, value in tuned(self.table).items())
 
-        def collect(part: dict[str, Any]) -> None:
-            for name, value in part.items():
-                if isinstance(value, dict):
-                    collect(value)
-                elif name in TUNED:
-                    found.setdefault(name, value)
 
-        collect(self.table)
-        return ", ".join(f"{name} {value:g}" for name, value in found.items())
+def tuned(table: dict[str, Any]) -> dict[str, float]:
+    """The tuned parameters of a table and the tables in it; of a name the first one counts."""
+    found: dict[str, float] = {}
+    for name, value in table.items():
+        more = tuned(value) if isinstance(value, dict) else {name: value} if name in TUNED else {}
+        found = found | more | found
+    return found
 
 
 RANDOM = Candidate("random", {"kind": "random"})
@@ -185,16 +184,15 @@ def candidate_of(search: Search, row: Row) -> Candidate:
 
 
 def ends(
-    table: dict[str, Any], environments: list[dict[str, Any]], sizes: tuple[int, int]
+    table: dict[str, Any], environments: list[dict[str, Any]], replicas: int
 ) -> tuple[list[float], list[float]]:
     """Run a policy in all environments; return its mean final regrets and rewards."""
-    replicas, observations = sizes
     traces = [
         simulate(
             make_environment(environment),
             policy_of(table),
             replicas=replicas,
-            observations=observations,
+            observations=OBSERVATIONS,
             delay=BatchedRewards(BATCH),
             seed=SEED,
         )
@@ -204,30 +202,26 @@ def ends(
     return regrets, [float(trace.final_reward.mean()) for trace in traces]
 
 
-def read(out: Path) -> list[Row]:
-    """Return the rows of the file; one that does not exist is begun with its header."""
-    if not out.exists():
-        out.write_text(",".join(COLUMNS) + "\n", encoding="utf-8")
-    with out.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def run(number: int, made: list[Candidate], given: argparse.Namespace, executor: Executor) -> int:
     """Run the candidates of a round that are not in the file yet; return how many failed."""
-    known = {(row["round"], row["method"], row["parameters"]): row for row in read(given.out)}
-    seen, new, failed = Counter[str](), list[Candidate](), 0
-    for one in made:
-        seen[one.method] += 1
-        wanted = given.only is None or one.method in ("random", *given.only)
-        key = str(number), one.method, one.parameters
-        if wanted and seen[one.method] <= given.each and key not in known:
-            new.append(one)
+    known = {
+        (row["round"], row["method"], row["parameters"]): row
+        for row in read_rows(given.out, COLUMNS)
+    }
+    failed, new = (
+        0,
+        [
+            one
+            for one in made
+            if given.only is None or one.method in ("random", *given.only)
+            if (str(number), one.method, one.parameters) not in known
+        ],
+    )
     # Random choice, to which all are compared, and then the longest trainings, for which no process
     # is to wait in the end.
     new.sort(key=lambda one: (one != RANDOM, -one.table.get("training", {}).get("steps", 0)))
-    sizes, environments = (given.replicas, given.observations), PROBLEMS[given.problem]
-    arguments = environments["environments"], sizes
-    futures = {executor.submit(ends, one.table, *arguments): one for one in new}
+    worlds = PROBLEMS[given.problem]["environments"]
+    futures = {executor.submit(ends, one.table, worlds, given.replicas): one for one in new}
     rows = [row for row in known.values() if row["method"] == "random"]
     lowest = [float(text) for row in rows for text in row["regrets"].split()]
     if not lowest:
@@ -242,8 +236,7 @@ def run(number: int, made: list[Candidate], given: argparse.Namespace, executor:
         score = float(np.mean(np.divide(regrets, lowest)))
         texts = (" ".join(f"{end:.1f}" for end in of) for of in (regrets, rewards))
         values = (str(number), one.method, one.parameters, f"{score:.3f}", *texts)
-        with given.out.open("a", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerow(values)
+        append_rows(given.out, [values])
         print(*values, sep="  ", flush=True)
     return failed
 
@@ -265,11 +258,8 @@ def inline(value: Any) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("problem", choices=PROBLEMS)
-    parser.add_argument("--rounds", type=int, choices=(1, 2), default=2, help="the last round")
     parser.add_argument("--only", action="append", help="a method, first round only")
-    parser.add_argument("--each", type=int, default=CANDIDATES, help="candidates in each round")
     parser.add_argument("--replicas", type=int, default=16)
-    parser.add_argument("--observations", type=int, default=OBSERVATIONS)
     parser.add_argument("--workers", type=int, default=available_cores())
     parser.add_argument("--candidates", type=Path, help="a CSV: score its candidates again")
     parser.add_argument("--out", type=Path, required=True)
@@ -278,16 +268,16 @@ def main() -> None:
         os.environ.setdefault(name, value)
     search = PROBLEMS[given.problem]
     with local_executor(given.workers) as executor:
-        failed, earlier = 0, read(given.candidates) if given.candidates else []
+        failed, earlier = 0, read_rows(given.candidates, COLUMNS) if given.candidates else []
         for number in sorted({row["round"] for row in earlier}):
             rows = [row for row in earlier if row["round"] == number]
             failed += run(int(number), [candidate_of(search, row) for row in rows], given, executor)
         if not earlier:
             failed = run(1, candidates(search), given, executor)
-        if not earlier and given.rounds == 2 and given.only is None:
-            first = [row for row in read(given.out) if row["round"] == "1"]
+        if not earlier and given.only is None:
+            first = [row for row in read_rows(given.out, COLUMNS) if row["round"] == "1"]
             failed += run(2, neighbours(search, first), given, executor)
-    print_best(search, read(given.out))
+    print_best(search, read_rows(given.out, COLUMNS))
     record_run(given.out)
     if failed:
         sys.exit(f"{failed} candidates failed; the results of the others are written")

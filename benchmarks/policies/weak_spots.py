@@ -1,20 +1,18 @@
 """Problems on which the default once lost, played by it and by others in the same worlds.
 
     python benchmarks/policies/weak_spots.py --processes 2 --out weak-spots.csv
-    python benchmarks/policies/weak_spots.py --only clusters --policies "rcp-adaptive;linucb"
+    python benchmarks/policies/weak_spots.py --only clusters --policies rcp-adaptive linucb
 
-A seed is a group of worlds, the same ones for every policy, so differences are paired. Each
-finished group is appended to the CSV, a line for each replica and measure, and groups that the CSV
-already has are skipped: an interrupted run goes on with the same command.
+A seed is a group of worlds, the same ones for every policy, so differences are paired. The CSV has
+a line for each replica and measure.
 """
 
 import argparse
-import csv
 import math
+import sys
 import time
 import tomllib
 import warnings
-from collections.abc import Callable, Mapping
 from concurrent.futures import as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,12 +20,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from measuring import append_rows, read_rows
 from submax.core.arrays import Actions, Floats
 from submax.core.environment import Environment
 from submax.core.errors import ContextIgnoredWarning, InputError
 from submax.core.policy import Policy, WrapperPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.spaces import Arms
+from submax.environments.arms import Successes
 from submax.environments.contextual import LogisticContextual
 from submax.environments.tables import Classification
 from submax.policies import make_policy
@@ -50,7 +51,7 @@ SPOTS: dict[str, dict[str, Any]] = READ["spots"]
 
 
 @dataclass(frozen=True)
-class Weekdays(Environment[Floats]):
+class Weekdays(Successes[Floats]):
     """A context is one of seven days, one-hot; every arm has a chance for each day.
 
     The chances are drawn from Beta(``alpha``, ``beta``). The world is their table, ``[R, 7, K]``.
@@ -71,18 +72,10 @@ class Weekdays(Environment[Floats]):
         return np.eye(7)[rng.integers(7, size=(len(world), count))]
 
     def mean_reward(self, world: Floats, context: Floats, action: Actions) -> Floats:
-        chances = np.einsum("rnd,rdk->rnk", context, world)
-        return np.take_along_axis(chances, action, axis=2)[..., 0]
-
-    def reward(
-        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Floats:
-        mean = self.mean_reward(world, context, action)
-        return (rng.random(mean.shape) < mean).astype(np.float64)
+        return np.take_along_axis(context @ world, action, axis=2)[..., 0]
 
     def best_reward(self, world: Floats, context: Floats) -> Floats:
-        best: Floats = np.einsum("rnd,rdk->rnk", context, world).max(axis=2)
-        return best
+        return (context @ world).max(axis=2)
 
 
 @dataclass(frozen=True)
@@ -110,37 +103,14 @@ def clusters() -> Environment[Any]:
     return Classification.of(points, labels)
 
 
-ENVIRONMENTS: dict[str, Callable[..., Environment[Any]]] = {
+ENVIRONMENTS: dict[str, Any] = {
     "weekdays": Weekdays,
     "unit-contexts": UnitContexts,
     "clusters": clusters,
 }
 
 
-def environment_of(table: Mapping[str, Any]) -> Environment[Any]:
-    """Return an environment from its table: one of ours, or one of submax."""
-    parameters = dict(table)
-    ours = ENVIRONMENTS.get(parameters.pop("kind"))
-    return make_environment(table) if ours is None else ours(**parameters)
-
-
 # Policies that submax does not have ---------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class WithoutContext(WrapperPolicy):
-    """A policy that is not shown the contexts."""
-
-    policy: Policy[Any]
-
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Any:
-        return self.policy.init(replace(problem, context_width=0), replicas, rng)
-
-    def act(self, state: Any, context: Floats, rng: np.random.Generator) -> ChosenActions:
-        return self.policy.act(state, context[..., :0], rng)
-
-    def update(self, state: Any, feedback: Feedback, rng: np.random.Generator) -> Any:
-        return self.policy.update(state, feedback._replace(context=feedback.context[..., :0]), rng)
 
 
 @dataclass(frozen=True)
@@ -197,19 +167,10 @@ class Timed(WrapperPolicy):
         return learned
 
 
-WRAPPERS: dict[str, Callable[[Policy[Any]], Policy[Any]]] = {
-    " without context": WithoutContext,
-    " per category": PerCategory,
-}
-"""What may stand behind the name of a policy."""
-
-
 def made(name: str) -> Policy[Any]:
-    """The policy of this name: a preset, or FILE.py:CLASS."""
-    for ending, wrapper in WRAPPERS.items():
-        if name.endswith(ending):
-            return wrapper(made(name.removesuffix(ending)))
-    return make_policy({"kind": name} if ".py:" in name else name)
+    """The policy of this name: a preset, perhaps for each category by itself."""
+    plain = name.removesuffix(" per category")
+    return make_policy(name) if plain == name else PerCategory(make_policy(plain))
 
 
 # Playing ------------------------------------------------------------------------------------------
@@ -226,14 +187,15 @@ class Cell(NamedTuple):
 def play(cell: Cell) -> dict[str, list[float]]:
     """Play one group; return the values of the problem's measures, one for each replica."""
     spot = SPOTS[cell.problem]
-    decisions, group = spot["decisions"], spot["group"]
+    decisions, group, parameters = spot["decisions"], spot["group"], dict(spot["environment"])
+    own = ENVIRONMENTS.get(parameters.pop("kind"))
     policy = made(cell.policy)
     timed = Timed(policy) if "ms of an update" in spot["measures"] else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ContextIgnoredWarning)
         begin = time.process_time()
         trace = simulate(
-            environment_of(spot["environment"]),
+            own(**parameters) if own else make_environment(spot["environment"]),
             timed or policy,
             observations=decisions,
             replicas=group,
@@ -256,33 +218,29 @@ def play(cell: Cell) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", choices=SPOTS, default=list(SPOTS))
-    parser.add_argument("--policies", help="names with ; between them")
+    parser.add_argument("--policies", nargs="+", default=[])
     parser.add_argument("--processes", type=int, default=available_cores())
     parser.add_argument("--out", type=Path, default=Path("weak-spots.csv"))
     given = parser.parse_args()
-    if not given.out.exists():
-        given.out.write_text(",".join(COLUMNS) + "\n", encoding="utf-8")
-    with given.out.open(newline="", encoding="utf-8") as file:
-        done = {(row["problem"], row["policy"], row["seed"]) for row in csv.DictReader(file)}
+    rows = read_rows(given.out, COLUMNS)
+    done = {Cell(row["problem"], row["policy"], int(row["seed"])) for row in rows}
     cells = [
         Cell(problem, policy, REPORTED_FROM + group)
         for problem in given.only
         for group in range(SPOTS[problem]["replicas"] // SPOTS[problem]["group"])
-        for policy in (
-            given.policies or ";".join(READ["groups"][SPOTS[problem]["policies"]])
-        ).split(";")
-        if (problem, policy, str(REPORTED_FROM + group)) not in done
+        for policy in given.policies or READ["groups"][SPOTS[problem]["policies"]]
     ]
     with local_executor(given.processes) as executor:
-        waiting = {executor.submit(play, cell): cell for cell in cells}
+        waiting = {executor.submit(play, cell): cell for cell in cells if cell not in done}
         for future in as_completed(waiting):
-            with given.out.open("a", newline="", encoding="utf-8") as file:
-                writer = csv.writer(file, lineterminator="\n")
-                for measure, values in future.result().items():
-                    for replica, value in enumerate(values):
-                        writer.writerow([*waiting[future], replica, measure, f"{value:.6g}"])
+            found = [
+                (*waiting[future], replica, measure, f"{value:.6g}")
+                for measure, values in future.result().items()
+                for replica, value in enumerate(values)
+            ]
+            append_rows(given.out, found)
     record_run(given.out)
 
 

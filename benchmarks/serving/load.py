@@ -1,8 +1,8 @@
 """Clients that send the same request again and again, each on a connection of its own.
 
-``python load.py PROTOCOL PORT REQUEST CONNECTIONS SECONDS`` sends requests and prints a line of
-JSON. PROTOCOL is ``http`` or ``lines``, REQUEST a file with the bytes of a request. The client is
-written by hand, because a client library takes longer than the server.
+``python load.py PORT REQUEST CONNECTIONS SECONDS`` sends requests and prints a line of JSON.
+REQUEST is a file with the bytes of a request. The client is written by hand, because a client
+library takes longer than the server.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,10 +32,10 @@ class Load(NamedTuple):
 class Connection(asyncio.Protocol):
     """Sends a request, waits for the answer, and sends the next one until the time is over."""
 
-    def __init__(self, request: bytes, complete: Callable[[bytes], bool], end: float) -> None:
+    def __init__(self, request: bytes, end: float) -> None:
         self.answered: list[tuple[float, float]] = []
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._request, self._complete, self._end = request, complete, end
+        self._request, self._end = request, end
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
@@ -48,7 +47,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
-        if not self._complete(self._buffer):
+        if not complete(self._buffer):
             return
         now = time.perf_counter()
         self.answered.append((now, now - self._sent))
@@ -64,7 +63,7 @@ class Connection(asyncio.Protocol):
             self.done.set_exception(RuntimeError(f"the connection was closed: {last}"))
 
 
-def http_complete(buffer: bytes) -> bool:
+def complete(buffer: bytes) -> bool:
     """Whether an answer of an HTTP server has come as a whole."""
     head, found, body = buffer.partition(b"\r\n\r\n")
     if not found:
@@ -74,20 +73,12 @@ def http_complete(buffer: bytes) -> bool:
     return len(body) >= int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
 
 
-PROTOCOLS: dict[str, Callable[[bytes], bool]] = {
-    "http": http_complete,
-    "lines": lambda buffer: buffer.endswith(b"\n\n"),
-}
-
-
-async def send(protocol: str, port: str, file: str, connections: str, seconds: str) -> Load:
+async def send(port: str, file: str, connections: str, seconds: str) -> Load:
     """Send requests on some connections for some seconds; return what was measured."""
     loop, counted = asyncio.get_running_loop(), time.perf_counter() + WARM_UP_SECONDS
     request, end = Path(file).read_bytes(), counted + float(seconds)
     made = [
-        await loop.create_connection(
-            lambda: Connection(request, PROTOCOLS[protocol], end), "127.0.0.1", int(port)
-        )
+        await loop.create_connection(lambda: Connection(request, end), "127.0.0.1", int(port))
         for _ in range(int(connections))
     ]
     await asyncio.gather(*(one.done for _, one in made))
@@ -107,12 +98,12 @@ def http_request(path: str, body: Any) -> bytes:
     return head.encode() + content
 
 
-def load(protocol: str, port: int, request: bytes, connections: int, seconds: float) -> Load:
+def load(port: int, request: bytes, connections: int, seconds: float) -> Load:
     """Load a port from a process of its own."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(request)
         file.flush()
-        words = [protocol, str(port), file.name, str(connections), str(seconds)]
+        words = [str(port), file.name, str(connections), str(seconds)]
         done = subprocess.run(
             [sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True, check=True
         )

@@ -1,6 +1,5 @@
-"""submax over HTTP, plain SQLite and Vowpal Wabbit's daemon, with 16 connections, in one run.
+"""submax over HTTP beside plain SQLite, with 16 connections, in one run.
 
-They promise different things, which the table says beside the rates. All decide among ten arms.
 Plain SQLite only stores; it is the rate of durable appends that a store on this disk can have, one
 transaction for each row, and one for sixteen rows, as if sixteen callers shared it. The load comes
 from a process of its own.
@@ -11,14 +10,10 @@ import os
 # Set before numpy is imported, because the benchmark measures a single core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import signal
-import socket
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,13 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from measuring import (
     Claim,
-    PeerUnavailableError,
     at_least,
     at_most,
-    cpu_seconds,
-    family,
-    install,
-    peer_environment,
     print_claims,
     print_table,
 )
@@ -56,39 +46,20 @@ REQUESTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 """The declared context and the body of a request, by what it has."""
 ROW = b"x" * 200
 """A row of plain SQLite; a decision of submax has about this many bytes."""
-DAEMON = """
-import sys
-from vowpalwabbit import Workspace
-port, children = sys.argv[1:]
-Workspace(
-    "--cb_explore_adf --epsilon 0.1 --interactions sa --quiet --daemon --foreground "
-    f"--port {port} --num_children {children}"
-).run_parser()
-"""
-"""Vowpal Wabbit's own daemon, ``vw --daemon``, started from its Python package.
-
-The package has no program ``vw``, but its library has the daemon. A process of it serves one
-connection at a time, so there are as many processes as connections; their weights are in shared
-memory, so one learns for all.
-"""
-STARTED_SECONDS = 20.0
 
 
 class Service(NamedTuple):
-    """What was measured of a service, and what the service promises."""
+    """What was measured of a service."""
 
     name: str
     load: Load
     cpu_us: float
-    durable: str
-    propensity: str
-    learns: str
 
 
 def measure() -> list[Claim]:
     """Print the table and return the claims."""
     own, single = submax_over_http(), plain_sqlite(1)
-    services = [*own, single, plain_sqlite(CONNECTIONS), *vowpal_wabbit()]
+    services = [*own, single, plain_sqlite(CONNECTIONS)]
     columns = ("service", "a second", "p50 ms", "p99 ms", "CPU µs")
     rows = [
         (
@@ -97,12 +68,10 @@ def measure() -> list[Claim]:
             f"{one.load.p50_ms:.2f}",
             f"{one.load.p99_ms:.2f}",
             f"{one.cpu_us:.0f}",
-            *one[3:],
         )
         for one in services
     ]
-    promises = ("durable", "propensity", "learns")
-    print_table(f"Services with {CONNECTIONS} connections", (*columns, *promises), rows)
+    print_table(f"Services with {CONNECTIONS} connections", columns, rows)
     plain = own[0]
     return [
         at_least("durable decisions over HTTP a second", plain.load.rate, 5000),
@@ -121,24 +90,17 @@ def submax_over_http() -> list[Service]:
         with Server(path) as server:
             return [
                 measured(
-                    f"submax serve, SQLite, {name}",
-                    [server.process.pid],
-                    *("http", server.port, http_request(f"/bandits/b{number}/decide", body)),
-                    *("yes", "exact, logged", "in versions"),
+                    f"submax serve, SQLite, {name}", server, f"/bandits/b{number}/decide", body
                 )
                 for number, (name, (_, body)) in enumerate(REQUESTS.items())
             ]
 
 
-def measured(
-    name: str, processes: Iterable[int], protocol: str, port: int, request: bytes, *promises: str
-) -> Service:
-    """Load a service, and measure the processor time of its processes."""
-    before = cpu_seconds(processes)
-    found = load(protocol, port, request, CONNECTIONS, SECONDS)
-    cost = 1e6 * (cpu_seconds(processes) - before) / found.all_requests
-    durable, propensity, learns = promises
-    return Service(name, found, cost, durable, propensity, learns)
+def measured(name: str, server: Server, path: str, body: dict[str, Any]) -> Service:
+    """Load the server, and measure its processor time."""
+    before = server.cpu
+    found = load(server.port, http_request(path, body), CONNECTIONS, SECONDS)
+    return Service(name, found, 1e6 * (server.cpu - before) / found.all_requests)
 
 
 def plain_sqlite(rows: int) -> Service:
@@ -155,7 +117,7 @@ def plain_sqlite(rows: int) -> Service:
     name = "plain SQLite, a commit each" if rows == 1 else f"plain SQLite, {rows} rows a commit"
     p50, p99 = 1e3 * np.quantile(times, (0.5, 0.99))
     found = Load(count / SECONDS, float(p50), float(p99), count)
-    return Service(name, found, 1e6 * spent / count, "yes", "none", "no")
+    return Service(name, found, 1e6 * spent / count)
 
 
 def connected(path: Path) -> sqlite3.Connection:
@@ -175,53 +137,6 @@ def append(path: Path, rows: int, end: float) -> list[float]:
         times.append(time.perf_counter() - begin)
     connection.close()
     return times
-
-
-def vowpal_wabbit() -> list[Service]:
-    """Predictions, and learning, of Vowpal Wabbit's daemon; nothing if it does not run here."""
-    try:
-        python = install("vowpalwabbit")
-    except PeerUnavailableError as error:
-        print(f"Vowpal Wabbit does not run here: {error}")
-        return []
-    return [daemon(python, "decide", None, "when told"), daemon(python, "learn", 3, "at once")]
-
-
-def daemon(python: Path, what: str, taken: int | None, learns: str) -> Service:
-    """Start the daemon, load it, and end it."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port = listening.getsockname()[1]
-    started = subprocess.Popen(
-        [str(python), "-c", DAEMON, str(port), str(CONNECTIONS)],
-        env=peer_environment(),
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        end = time.monotonic() + STARTED_SECONDS
-        # Once the daemon has all of its processes, they accept connections.
-        while len(family(started.pid)) <= CONNECTIONS:
-            if time.monotonic() > end:
-                raise RuntimeError("Vowpal Wabbit's daemon does not start")
-            time.sleep(0.05)
-        return measured(
-            f"Vowpal Wabbit's daemon, {what}, 3 columns",
-            sorted(family(started.pid)),
-            *("lines", port, example(taken), "no", "6 digits; the caller draws", learns),
-        )
-    finally:
-        # The daemon replaces processes that end, so all of them are ended at once.
-        os.killpg(started.pid, signal.SIGKILL)
-        started.wait()
-
-
-def example(taken: int | None) -> bytes:
-    """An example in the text format; with an action taken it has a label, and is learned from."""
-    lines = [f"|a arm={number}" for number in range(len(ARMS))]
-    if taken is not None:
-        lines[taken] = f"0:-1:{1 / len(ARMS)} {lines[taken]}"
-    return ("\n".join(["shared |s country=fr age:31 visits:4", *lines]) + "\n\n").encode()
 
 
 if __name__ == "__main__":

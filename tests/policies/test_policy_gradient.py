@@ -4,18 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import expit
 
-from submax import Memory, Problem, Slots
-from submax.models.memory import Buffer
+from submax import Problem, Slots
 from submax.models.nn.designs import Example
 from submax.policies import (
     ActorCritic,
     DoublyRobustGradient,
     PolicyGradient,
 )
-from submax.research.rivals.designs import PreferenceDesign
-from submax.research.rivals.policy_gradient import NearPairs
 from submax.testing.problems import some_feedback
 
 
@@ -138,7 +134,7 @@ def test_columns_hold_residuals_and_values_of_the_critic(kind, problem, training
     if kind is ActorCritic:
         feedback = feedback._replace(log_prob=None)
     state = policy.update(policy.init(problem, 4, rng), feedback, rng)
-    columns, values = policy.columns(state, rng), state.critic.values(feedback.context)
+    columns, values = policy.columns(state), state.critic.values(feedback.context)
     reward = feedback.reward
     spread = reward.std(axis=1, keepdims=True)
     spread = np.where(spread > 0, spread, 1.0)
@@ -150,55 +146,3 @@ def test_columns_hold_residuals_and_values_of_the_critic(kind, problem, training
         chosen = np.take_along_axis(values, feedback.action, axis=-1)[..., 0]
         np.testing.assert_allclose(columns[..., 0], (reward - chosen) / spread, atol=1e-5)
         np.testing.assert_array_equal(columns[..., 1], feedback.log_prob)
-
-
-# Preference optimization
-
-
-@pytest.mark.parametrize("strength", [0.5, 2.0])
-def test_the_best_policy_is_the_reference_tilted_by_the_values(strength, seed):
-    """At p ∝ q exp(v / β) the expected loss over all pairs has no gradient, and it is convex."""
-    rng = np.random.default_rng(seed)
-    design = PreferenceDesign((4,), 0, 4, strength)
-    values, logged = rng.normal(size=4), rng.dirichlet(np.full(4, 5.0))
-
-    # Every pair of actions a and b, once for each order of preference.
-    a, b, first = (part.ravel() for part in np.indices((4, 4, 2)))
-    sign = 2.0 * first - 1
-    chance = logged[a] * logged[b] * expit(sign * (values[a] - values[b]))
-    pairs = jnp.asarray(np.stack([b, np.log(logged[a] / logged[b]), sign], axis=1), jnp.float32)
-
-    def expected_loss(logits):
-        def pair_loss(action, columns):
-            example = Example(jnp.zeros(0), action, columns)
-            return design.pair_loss(logits, logits, example, columns[:1])
-
-        return jnp.asarray(chance, jnp.float32) @ jax.vmap(pair_loss)(
-            jnp.asarray(a)[:, None], pairs
-        )
-
-    best = jnp.asarray(np.log(logged) + values / strength, dtype=jnp.float32)
-    gradient = jax.jit(jax.grad(expected_loss))
-    assert np.abs(gradient(best)).max() < 1e-5
-    elsewhere = best + jnp.asarray([0.5, 0.0, 0.0, 0.0])
-    assert np.abs(gradient(elsewhere)).max() > 1e-4
-
-
-def test_partners_are_the_nearest_with_another_reward(problem, seed):
-    """With very many candidates all rows are among them, so that the nearest of all is found."""
-    rng = np.random.default_rng(seed)
-    feedback = some_feedback(problem, 3, 9, seed)
-    feedback.weight[1, 4:] = 0.0
-    feedback.reward[2] = 1.0
-    buffer = Buffer.empty(problem, 3).add(feedback, Memory(), rng)
-    pairs = NearPairs.drawn(buffer, buffer.context.astype(np.float32), 400, rng)
-    for replica, row in np.ndindex(3, 9):
-        rows = range(buffer.filled[replica])
-        mine, context = buffer.reward[replica], buffer.context[replica]
-        others = [other for other in rows if mine[other] != mine[row]]
-        if row not in rows or not others:
-            assert pairs.sign[replica, row] == 0
-            continue
-        apart = [np.sum((context[other] - context[row]) ** 2) for other in others]
-        assert pairs.partner[replica, row] == others[int(np.argmin(apart))]
-        assert pairs.sign[replica, row] == (1 if mine[row] > 0 else -1)

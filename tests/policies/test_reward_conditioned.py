@@ -17,16 +17,14 @@ from submax import (
     StrategyRequirements,
     Training,
 )
-from submax.core.errors import counted_fallbacks, fall_back
+from submax.core.errors import FallbackWarning, counted_fallbacks, fall_back
 from submax.estimators import CVAE, Counting, Softmax
 from submax.policies import RewardConditioned, SlotBySlot
 from submax.policies.reward_conditioned import DecisionCounts, ExhaustedWarning
-from submax.research.beyond.linear_program import UnsolvedWarning
 from submax.strategies import (
     Advantage,
     Clipped,
     Iterated,
-    LinearProgram,
     Optimistic,
     Optimized,
     SubMax,
@@ -295,7 +293,7 @@ def all_equal(problem, rows, rng):
 
 @pytest.mark.parametrize("scale", SCALES, ids=repr)
 @pytest.mark.parametrize("max_enumerated_actions", [1, 4096])
-@pytest.mark.parametrize("strategy", [SubMax(), Advantage(), Clipped(), LinearProgram()], ids=repr)
+@pytest.mark.parametrize("strategy", [SubMax(), Advantage(), Clipped()], ids=repr)
 def test_where_all_rewards_are_equal_choice_is_uniform(
     strategy, max_enumerated_actions, scale, seed
 ):
@@ -318,7 +316,7 @@ class NeverSolved(Optimistic):
     facts = StrategyRequirements(needs_listing=True)
 
     def weights(self, table):
-        fall_back(UnsolvedWarning, "no solution", int(np.prod(table.prior.shape[:-1])))
+        fall_back(FallbackWarning, "no solution", int(np.prod(table.prior.shape[:-1])))
         return Optimistic.weights(self, table)
 
 

@@ -396,7 +396,7 @@ class Belief(ConditionalDistribution):
         NaN if q_i was not logged for some reward other than 0.
 
         None, the default, means that the estimator does not keep what V_l needs. Strategies that
-        need these values (optimized, linear-program) then refuse the estimator.
+        need these values (optimized) then refuse the estimator.
         """
         return None
 

@@ -52,7 +52,6 @@ POLICIES: Registry[Policy[Any]] = Registry(
         "posterior-slots": "submax.policies.slots:PosteriorSlots",
         "posterior-submax": "submax.policies.regressions:PosteriorSubMax",
         "predictive-mixture": "submax.policies.adaptive:PredictiveMixture",
-        "preference-optimization": "submax.research.rivals.policy_gradient:PreferenceOptimization",
         "random": "submax.policies.epsilon_greedy:Random",
         "relative-ucb": "submax.research.beyond.duels:RelativeUCB",
         "reward-conditioned": "submax.policies.reward_conditioned:RewardConditioned",

@@ -19,7 +19,7 @@ BY_DEFAULTS = (
     *("exp3-ix", "fourier-thompson", "gradient"),
     *("hill-climbing-thompson", "imed", "kl-ucb", "linear-thompson", "linucb", "moss"),
     *("neural-thompson", "neural-ucb", "policy-gradient", "posterior-slots", "posterior-submax"),
-    *("preference-optimization", "random", "relative-ucb", "sample-average-sampling"),
+    *("random", "relative-ucb", "sample-average-sampling"),
     *("sample-average-ucb", "top-two-thompson"),
     *("track-and-stop", "ucb1", "variance-network-ucb"),
 )

@@ -13,7 +13,6 @@ STRATEGIES: Registry[Strategy] = Registry(
         "advantage": "submax.strategies.weighted:Advantage",
         "clipped": "submax.strategies.weighted:Clipped",
         "iterated": "submax.strategies.iterated:Iterated",
-        "linear-program": "submax.research.beyond.linear_program:LinearProgram",
         "optimistic": "submax.strategies.weighted:Optimistic",
         "optimized": "submax.strategies.weighted:Optimized",
         "submax": "submax.strategies.weighted:SubMax",

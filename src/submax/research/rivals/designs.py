@@ -23,34 +23,9 @@ from submax.models.nn.reward_injection import Dense, Network
 from submax.research.rivals.value_networks import ValueNetwork
 
 
-class PolicyNetworkDesign(Design[Network]):
-    """The network of a policy p(a | c), a softmax in each slot."""
-
-    hidden: int
-    reals = 0
-
-    def drawn(self, rng: np.random.Generator) -> Network:
-        return Network.drawn(self.context_width, sum(self.sizes), self.hidden, 0, "plain", rng)
-
-    def output(self, model: Network, context: jax.Array) -> jax.Array:
-        """Return the logits ``[C]`` for a context ``[D]``."""
-        return model(context, jnp.zeros(0))
-
-    def informed(self, model: Network, share: NDArray[np.float32]) -> Network:
-        """Return the model with a head of zeros, so training begins at a uniform policy."""
-        head = Dense(np.zeros_like(model.head.weight), np.zeros_like(model.head.bias))
-        return Network(model.trunk, head)
-
-    def exported(
-        self, model: Network, levels: NDArray[np.float32], latent: ArrayLike
-    ) -> SlotNetwork:
-        """Return the network in numpy; ``levels [R, 1, 0]`` and ``latent`` are empty."""
-        return slot_network(model, levels, latent)
-
-
 @dataclass(frozen=True)
-class PolicyDesign(PolicyNetworkDesign):
-    """The network of a policy π(a | c) that follows a gradient of the expected reward.
+class PolicyDesign(Design[Network]):
+    """The network of a policy π(a | c), a softmax in each slot, that follows a reward gradient.
 
     The loss of a row with action a and context c is, with w = min(π(a | c) / q, W) held constant,
 
@@ -71,11 +46,30 @@ class PolicyDesign(PolicyNetworkDesign):
     regularization: float
     largest_weight: float
     listed: int
+    reals: int = 0
 
     @property
     def reward_width(self) -> int:  # type: ignore[override]  # computed from the other fields
         """The advantage, the logged log-probability, and the values of listed actions."""
         return 2 + self.listed
+
+    def drawn(self, rng: np.random.Generator) -> Network:
+        return Network.drawn(self.context_width, sum(self.sizes), self.hidden, 0, "plain", rng)
+
+    def output(self, model: Network, context: jax.Array) -> jax.Array:
+        """Return the logits ``[C]`` for a context ``[D]``."""
+        return model(context, jnp.zeros(0))
+
+    def informed(self, model: Network, share: NDArray[np.float32]) -> Network:
+        """Return the model with a head of zeros, so training begins at a uniform policy."""
+        head = Dense(np.zeros_like(model.head.weight), np.zeros_like(model.head.bias))
+        return Network(model.trunk, head)
+
+    def exported(
+        self, model: Network, levels: NDArray[np.float32], latent: ArrayLike
+    ) -> SlotNetwork:
+        """Return the network in numpy; ``levels [R, 1, 0]`` and ``latent`` are empty."""
+        return slot_network(model, levels, latent)
 
     def losses(self, model: Network, batch: Example, key: jax.Array) -> jax.Array:
         """Return the loss of each row, with a uniform action of its own."""
@@ -135,56 +129,6 @@ def _listed_choices(sizes: tuple[int, ...]) -> NDArray[np.float32]:
     return np.concatenate(slots, axis=1)
 
 
-@dataclass(frozen=True)
-class PreferenceDesign(PolicyNetworkDesign):
-    """The network of a policy p(a | c), a softmax in each slot, that is trained on pairs.
-
-    The loss of a pair is −log σ(±β (log p(a | c) / q − log p(a′ | c′) / q′)), with + if the first
-    decision is preferred and − if the second one is. β is ``strength``. The first decision is the
-    row's. The encoded reward has the context c′ and the action a′ of the second one, log q − log q′
-    and the sign, which is 0 if the row has no partner.
-
-    Reference: Rafailov et al. (2023), equation 7.
-    """
-
-    sizes: tuple[int, ...]
-    context_width: int
-    hidden: int
-    strength: float
-
-    @property
-    def reward_width(self) -> int:  # type: ignore[override]  # computed from the other fields
-        """The other context, the other action, the difference of log-probabilities, the sign."""
-        return self.context_width + len(self.sizes) + 2
-
-    def losses(self, model: Network, batch: Example, key: jax.Array) -> jax.Array:
-        """Return the loss of each pair."""
-
-        def loss(example: Example) -> jax.Array:
-            context, action, _ = jnp.split(
-                example.reward, [self.context_width, self.context_width + len(self.sizes)]
-            )
-            first, second = (self.output(model, one) for one in (example.context, context))
-            return self.pair_loss(first, second, example, action)
-
-        return jax.vmap(loss)(batch)
-
-    def pair_loss(
-        self, first: jax.Array, second: jax.Array, example: Example, action: jax.Array
-    ) -> jax.Array:
-        """Return the loss of one pair from the logits ``[C]`` in its two contexts: a scalar."""
-        margin = log_prob(first, one_hot(example.action, self.sizes), self.sizes)
-        margin -= log_prob(second, one_hot(action, self.sizes), self.sizes)
-        margin -= example.reward[-2]
-        sign = example.reward[-1]
-        return jnp.abs(sign) * jax.nn.softplus(-self.strength * sign * margin)
-
-    def held_out_losses(
-        self, model: Network, batch: Example, share: jax.Array, key: jax.Array
-    ) -> jax.Array:
-        return self.losses(model, batch, key)[:, None]
-
-
 CONFIDENCE = (1.0, 0.5, 0.25, 0.125)
 """Factors by which logits are shrunk towards the logit of the mean reward, before the loss of
 held-out rows is computed. Training stops by the lowest of the four losses, because a network with
@@ -207,6 +151,11 @@ class ValueModel(eqx.Module):
         first = jax.nn.relu(self.first(x)) * masks[0]
         second = jax.nn.relu(self.second(first)) * masks[1]
         return self.head(second)[0]
+
+
+def cross_entropy(logit: jax.Array, example: Example) -> jax.Array:
+    """Return that of the reward, which is between 0 and 1."""
+    return jax.nn.softplus(logit) - example.reward[0] * logit
 
 
 @dataclass(frozen=True)
@@ -245,7 +194,11 @@ class ValueDesign(Design[ValueModel]):
         kept = 1 - self.dropout
         shape = (*batch.reward.shape[:-1], 2, self.hidden)
         masks = jax.random.bernoulli(key, kept, shape) / kept if self.dropout else jnp.ones(shape)
-        return jax.vmap(self._loss, in_axes=(None, 0, 0))(model, batch, masks)
+
+        def loss(example: Example, masks: jax.Array) -> jax.Array:
+            return cross_entropy(self._logit(model, example, masks), example)
+
+        return jax.vmap(loss)(batch, masks)
 
     def held_out_losses(
         self, model: ValueModel, batch: Example, share: jax.Array, key: jax.Array
@@ -256,9 +209,8 @@ class ValueDesign(Design[ValueModel]):
         factors = jnp.asarray(CONFIDENCE)
 
         def loss(example: Example) -> jax.Array:
-            x = jnp.concatenate([one_hot(example.action, self.sizes), example.context])
-            logit = mean_logit + factors * (model(x, masks) - mean_logit)
-            return jax.nn.softplus(logit) - example.reward[0] * logit
+            logit = self._logit(model, example, masks)
+            return cross_entropy(mean_logit + factors * (logit - mean_logit), example)
 
         return jax.vmap(loss)(batch)
 
@@ -271,10 +223,9 @@ class ValueDesign(Design[ValueModel]):
         bias = np.log(share) - np.log1p(-share)
         return ValueModel(model.first, model.second, Dense(np.zeros_like(head.weight), bias))
 
-    def _loss(self, model: ValueModel, example: Example, masks: jax.Array) -> jax.Array:
+    def _logit(self, model: ValueModel, example: Example, masks: jax.Array) -> jax.Array:
         x = jnp.concatenate([one_hot(example.action, self.sizes), example.context])
-        logit = model(x, masks)
-        return jax.nn.softplus(logit) - example.reward[0] * logit
+        return model(x, masks)
 
     def exported(self, model: ValueModel) -> ValueNetwork:
         """Return the networks of all replicas as numpy arrays.

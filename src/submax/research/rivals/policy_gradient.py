@@ -1,11 +1,10 @@
-"""Policies that train a policy network on logged decisions."""
+"""Policies that train a policy network on logged decisions, by gradients of the reward."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import Count, NonNegative, Positive, Probability
@@ -13,10 +12,9 @@ from submax.core.errors import InputError, warn_of_divergence
 from submax.core.optional import require_extra
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
-from submax.core.rewards import Scale
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
-from submax.models.memory import Buffer, Memory
+from submax.models.memory import Buffer
 from submax.models.networks.choices import (
     DecodedChoices,
     Parameters,
@@ -26,98 +24,15 @@ from submax.models.networks.choices import (
     parameters_where,
 )
 from submax.models.training_settings import ContextScaling, Minibatches, Training
-from submax.policies.arm_statistics import by_rows
+from submax.policies.arm_statistics import EVERYTHING, by_rows
 from submax.research.rivals.value_networks import ValueBelief, reward_shares
 
 if TYPE_CHECKING:
-    from submax.research.rivals.designs import PreferenceDesign
-
-
-class Advantages(NamedTuple):
-    """Rewards on the scale from 0 to 1, ``[R, n]``, with their ``mean`` and ``deviation [R, 1]``.
-
-    The mean is the baseline of Williams (1992). Dividing by the deviation changes no policy, but
-    gives the weight of a regularization the same meaning for frequent and rare rewards. It is 1 if
-    all rewards are equal.
-    """
-
-    reward: Floats
-    mean: Floats
-    deviation: Floats
-
-    @classmethod
-    def of(cls, scale: Scale, buffer: Buffer) -> Self:
-        """Return the standardized rewards of a buffer."""
-        reward = reward_shares(scale, buffer, buffer.reward)
-        total = np.maximum(buffer.weight.sum(axis=1, keepdims=True), 1e-300)
-        mean = (buffer.weight * reward).sum(axis=1, keepdims=True) / total
-        square = (buffer.weight * (reward - mean) ** 2).sum(axis=1, keepdims=True) / total
-        return cls(reward, mean, np.where(square > 1e-12, np.sqrt(square), 1.0))
-
-    def above_mean(self, value: Floats) -> Floats:
-        """Return (value − mean) / deviation of values ``[R, n]`` or ``[R, n, M]``."""
-        shape = (-1, *[1] * (value.ndim - 1))
-        return (value - self.mean.reshape(shape)) / self.deviation.reshape(shape)
-
-    def above(self, baseline: Floats) -> Floats:
-        """Return (reward − baseline) / deviation, with ``baseline [R, n]``."""
-        return (self.reward - baseline) / self.deviation
-
+    from submax.research.rivals.designs import PolicyDesign
 
 NUMBERS_AT_ONCE = 2**22
-"""About how many numbers of candidates' contexts are held in memory at a time, 16 MB of float32."""
-
-
-class NearPairs(NamedTuple):
-    """The ``partner [R, rows]`` of every row of a buffer, and the ``sign`` of its preference.
-
-    The sign is 1 if the row has the higher reward, −1 if its partner has it, and 0 if the row has
-    no partner with another reward.
-    """
-
-    partner: Integers
-    sign: Floats
-
-    @classmethod
-    def drawn(
-        cls,
-        buffer: Buffer,
-        context: NDArray[np.float32],
-        candidates: int,
-        rng: np.random.Generator,
-    ) -> Self:
-        """Draw ``candidates`` random rows for each row, and take the nearest with another reward.
-
-        ``context [R, rows, D]`` are the contexts on the scale on which distances are measured. The
-        cost grows with the number of rows and not with its square.
-        """
-        replicas, rows = buffer.reward.shape
-        partner = np.zeros((replicas, rows), dtype=np.int64)
-        sign = np.zeros((replicas, rows))
-        step = max(1, NUMBERS_AT_ONCE // (replicas * candidates * max(context.shape[2], 1)))
-        for begin in range(0, rows, step):
-            part = slice(begin, begin + step)
-            drawn = rng.random((replicas, len(range(rows)[part]), candidates))
-            index = (drawn * buffer.filled[:, None, None]).astype(np.int64)
-            partner[:, part], sign[:, part] = _nearest(buffer, context, part, index)
-        return cls(partner, np.where(buffer.weight > 0, sign, 0.0))
-
-    def of(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the values ``[R, rows, ...]`` of the partners."""
-        return values[np.arange(len(self.partner))[:, None], self.partner]
-
-
-def _nearest(
-    buffer: Buffer, context: NDArray[np.float32], part: slice, index: Integers
-) -> tuple[Integers, Floats]:
-    """Return the nearest of the candidates ``index [R, m, P]`` and the sign of the preference."""
-    replica = np.arange(len(index))[:, None, None]
-    apart = context[replica, index] - context[:, part, None]
-    higher = np.sign(buffer.reward[:, part, None] - buffer.reward[replica, index])
-    distance = np.where(higher == 0, np.inf, np.einsum("rmpd,rmpd->rmp", apart, apart))
-    best = distance.argmin(axis=-1)[..., None]
-    chosen, sign = (np.take_along_axis(each, best, axis=-1)[..., 0] for each in (index, higher))
-    return chosen, sign
+"""About how many intermediate numbers are held in memory, 16 MB of float32; more contexts are
+processed in parts."""
 
 
 @serializable("policy-network")
@@ -135,16 +50,6 @@ class PolicyNetwork(NamedTuple):
     scaling: ContextScaling | None = None
     critic: ValueBelief | None = None
 
-    @classmethod
-    def empty(
-        cls, problem: Problem, replicas: int, hidden: int, critic: ValueBelief | None
-    ) -> Self:
-        """Return the network before any feedback: the policy is uniform."""
-        require_extra("neural", "a policy network", "jax", "equinox", "optax")
-        width = sum(problem.space.choices)
-        network = SlotNetwork.silent(replicas, 1, 1, problem.context_width, hidden, width)
-        return cls(problem, Buffer.empty(problem, replicas), {}, network, None, critic)
-
     def restricted(self, choices: Choices) -> Self:
         """Return the policy among these choices alone, for deciding."""
         kept = self.problem.space.kept_choices(choices)
@@ -157,41 +62,12 @@ class PolicyNetwork(NamedTuple):
         """Which replicas have rows to learn from, ``[R]``."""
         return self.buffer.filled > 0
 
-    def trained(
-        self,
-        design: Any,
-        training: Training,
-        columns: Floats,
-        news: Booleans,
-        rng: np.random.Generator,
-    ) -> Self:
-        """Return the state with a network that is trained on all rows of the buffer.
-
-        ``columns [R, rows, E]`` take the place of the encoded reward. Replicas that are not in
-        ``news [R]`` keep their network.
-        """
-        from submax.models.nn.training import restored, train
-
-        buffer, space = self.buffer, self.problem.space
-        scaling = ContextScaling.of(buffer, 1.0) if training.standardizes else None
-        rows = Minibatches.of(buffer, space.scaled(buffer.action), columns, scaling)
-        start = self.parameters if training.continued and self.parameters else None
-        trained = train(design, training, rows, rng, start)
-        none = np.zeros((len(news), 1, 0), dtype=np.float32)
-        network = design.exported(restored(design, trained.parameters), none, none[:, :, None])
-        warn_of_divergence(trained.diverged)
-        # A replica without new rows, or whose training diverged, keeps its network if it has one.
-        kept = news & ((trained.diverged < 0) | ~self._has_network)
-        return self._replace(
-            parameters=parameters_where(kept, trained.parameters, self.parameters),
-            network=network.where(kept, self.network),
-            scaling=scaling if scaling is None else scaling.where(kept, self.scaling),
-        )
-
     @property
-    def _has_network(self) -> Booleans:
-        """Which replicas have a trained network, ``[R]``: without training all weights are 0."""
-        return np.any(self.network.second_weight != 0, axis=(1, 2, 3))
+    def rows_at_once(self) -> int:
+        """The number of contexts of each replica that are processed together."""
+        actions = min(self.problem.space.size, 2**20)
+        numbers = self.network.first_bias.size + len(self.learned) * actions
+        return max(1, NUMBERS_AT_ONCE // numbers)
 
     def by_choice(self, context: Floats) -> Floats:
         """Return the probability of every choice, slot after slot: ``[R, 1, n, 1, C]``."""
@@ -204,45 +80,78 @@ class PolicyNetwork(NamedTuple):
         """Return the policy in these contexts ``[R, n, D]``, as a distribution with one level."""
         return DecodedChoices(self.by_choice(context), self.problem.space.choices)
 
-    def listed(self, context: Floats) -> Floats:
-        """Return the probability of every joint action in each context: ``[R, n, M]``."""
-        return joint_probabilities(self.by_choice(context)[:, 0], self.problem.space.choices)
-
-
-ALL_ROWS = Memory()
-"""All feedback is kept, with full weight."""
-DRAWN_AT_ONCE = 2**22
-"""About how many intermediate numbers are held in memory, 16 MB of float32; more contexts are
-processed in parts."""
-
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyNetworkPolicy(Policy[PolicyNetwork]):
-    """Decide by a policy network: π(a | c) = ε / M + (1 − ε) p(a | c), with p the network.
+class GradientPolicy(Policy[PolicyNetwork]):
+    """Decide by a policy network that follows a gradient of the expected reward.
 
-    M is the number of all actions, and ε is ``epsilon``: it bounds the importance weights of later
-    updates. The network has two layers of ``hidden`` units and is trained on all
-    logged decisions as ``training`` says. A subclass says by which loss (``design``) and on which
-    numbers (``columns``). Before the first feedback the policy is uniform.
+    π(a | c) = ε / M + (1 − ε) p(a | c), with p the network. M is the number of all actions, and ε
+    is ``epsilon``: it bounds the importance weights of later updates. The network has two layers of
+    ``hidden`` units and is trained on all logged decisions as ``training`` says.
+    ``regularization`` is the weight of the divergence from the uniform policy. Before the first
+    feedback the policy is uniform.
+
+    With a critic, the policy also learns from the values v(b, c) of all joint actions b in every
+    context. This value network has as many units as the policy network and the same training. It
+    lists the joint actions, and so does the policy.
     """
 
     epsilon: Probability = 0.05
     hidden: Count = 32
     training: Training = field(default_factory=Training)
+    regularization: NonNegative = 0.01
 
     traits = PolicyTraits(trains_models=True, needs_propensities=True)
+    has_critic: ClassVar[bool] = True
+
+    @property
+    def largest_weight(self) -> float:
+        """The largest importance weight."""
+        return 1.0
 
     @abstractmethod
-    def design(self, problem: Problem) -> Any:
+    def baseline(self, state: PolicyNetwork, mean: Floats) -> Floats | None:
+        """Return what is subtracted from logged rewards, ``[R, rows]``, given their mean.
+
+        None if the policy learns from the critic alone.
+        """
+
+    def design(self, problem: Problem) -> "PolicyDesign":
         """Return the network design to train."""
+        from submax.research.rivals.designs import PolicyDesign
 
-    @abstractmethod
-    def columns(self, state: PolicyNetwork, rng: np.random.Generator) -> Floats:
-        """Return what the loss reads of every row of the buffer beside context and action."""
+        return PolicyDesign(
+            sizes=problem.space.choices,
+            context_width=problem.context_width,
+            hidden=self.hidden,
+            regularization=self.regularization,
+            largest_weight=self.largest_weight,
+            listed=problem.space.size if self.has_critic else 0,
+        )
 
-    def critic(self, problem: Problem, replicas: int) -> ValueBelief | None:
-        """Return the value network that the policy learns from; none by default."""
-        return None
+    def columns(self, state: PolicyNetwork) -> Floats:
+        """Return what the loss reads of every row of the buffer beside context and action.
+
+        These are (r − b) / s, log q and, of a critic, (v(b, c) − r̄) / s for all joint actions b:
+        ``[R, rows, 2 + M]``. Rewards are on the scale from 0 to 1. Their mean r̄ is the baseline of
+        Williams (1992). Dividing by their deviation s, 1 if all are equal, changes no policy, but
+        gives the weight of a regularization the same meaning for frequent and rare rewards.
+        """
+        buffer = state.buffer
+        reward = reward_shares(state.problem.scale, buffer, buffer.reward)
+        total = np.maximum(buffer.weight.sum(axis=1, keepdims=True), 1e-300)
+        mean = (buffer.weight * reward).sum(axis=1, keepdims=True) / total
+        square = (buffer.weight * (reward - mean) ** 2).sum(axis=1, keepdims=True) / total
+        deviation = np.where(square > 1e-12, np.sqrt(square), 1.0)
+        baseline = self.baseline(state, mean)
+        pair = np.zeros((*reward.shape, 2))
+        if baseline is not None:
+            pair = np.stack([(reward - baseline) / deviation, buffer.log_prob], axis=-1)
+        if state.critic is None:
+            return pair
+        values = state.critic.values(buffer.context.astype(np.float64))
+        values = (values - mean[..., None]) / deviation[..., None]
+        return np.concatenate([pair, values], axis=-1)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PolicyNetwork:
         if problem.space.reals:
@@ -250,7 +159,11 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
                 f"the {type(self).__name__} policy is made for choices, and {problem.space} is "
                 "real-valued: take fourier-thompson or rcp-cvae-submax"
             )
-        return PolicyNetwork.empty(problem, replicas, self.hidden, self.critic(problem, replicas))
+        critic = ValueBelief.empty(problem, replicas, self.hidden) if self.has_critic else None
+        require_extra("neural", "a policy network", "jax", "equinox", "optax")
+        width = sum(problem.space.choices)
+        network = SlotNetwork.silent(replicas, 1, 1, problem.context_width, self.hidden, width)
+        return PolicyNetwork(problem, Buffer.empty(problem, replicas), {}, network, critic=critic)
 
     def act(self, state: PolicyNetwork, context: Floats, rng: np.random.Generator) -> ChosenActions:
         shape, space = context.shape[:2], state.problem.space
@@ -258,7 +171,7 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
         def drawn(part: Floats) -> Integers:
             return state.distribution(part).sample(0, 1, rng)[:, :, 0]
 
-        greedy = by_rows(drawn, self._rows_at_once(state), context)
+        greedy = by_rows(drawn, state.rows_at_once, context)
         explores = (rng.random(shape) < self.epsilon) | ~state.learned[:, None]
         uniform = space.uniform(shape, rng)
         action = np.where(explores[..., None], uniform, greedy)
@@ -270,18 +183,25 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
         def prob(part: Floats, chosen: Integers) -> Floats:
             return state.distribution(part).prob(chosen)[:, :, 0, 0]
 
-        found = by_rows(prob, self._rows_at_once(state), context, action[:, :, None])
+        found = by_rows(prob, state.rows_at_once, context, action[:, :, None])
         with np.errstate(divide="ignore"):
             log_prob: Floats = np.log(self._mixed(state, found))
         return log_prob
 
     def probabilities(self, state: PolicyNetwork, context: Floats) -> Floats:
-        state.problem.space.check_listable("a list of probabilities")
-        return self._mixed(state, by_rows(state.listed, self._rows_at_once(state), context))
+        space = state.problem.space
+        space.check_listable("a list of probabilities")
+
+        def listed(part: Floats) -> Floats:
+            return joint_probabilities(state.by_choice(part)[:, 0], space.choices)
+
+        return self._mixed(state, by_rows(listed, state.rows_at_once, context))
 
     def update(
         self, state: PolicyNetwork, feedback: Feedback, rng: np.random.Generator
     ) -> PolicyNetwork:
+        from submax.models.nn.training import restored, train
+
         feedback.check(state.problem)
         news = np.any(feedback.weight > 0, axis=1)
         if not news.any():
@@ -291,65 +211,33 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
                 f"the {type(self).__name__} policy needs the probability with which each action "
                 "was chosen, and log_prob is None: log it, or take a policy such as actor-critic"
             )
-        if state.critic is not None:
-            critic = state.critic.trained(feedback, self.training, 0.0, rng)
-            state = state._replace(critic=critic)
-        state = state._replace(buffer=state.buffer.add(feedback, ALL_ROWS, rng))
-        columns, design = self.columns(state, rng), self.design(state.problem)
-        return state.trained(design, self.training, columns, news, rng)
+        critic = state.critic and state.critic.trained(feedback, self.training, 0.0, rng)
+        before, buffer = state.learned, state.buffer.add(feedback, EVERYTHING, rng)
+        state = state._replace(critic=critic, buffer=buffer)
+        scaling = ContextScaling.of(buffer, 1.0) if self.training.standardizes else None
+        action = state.problem.space.scaled(buffer.action)
+        rows, design = (
+            Minibatches.of(buffer, action, self.columns(state), scaling),
+            self.design(state.problem),
+        )
+        start = state.parameters if self.training.continued and state.parameters else None
+        trained = train(design, self.training, rows, rng, start)
+        none = np.zeros((len(news), 1, 0), dtype=np.float32)
+        network = design.exported(restored(design, trained.parameters), none, none[:, :, None])
+        warn_of_divergence(trained.diverged)
+        # A replica without new rows, or whose training diverged, keeps its network if it has one.
+        learned = news & ((trained.diverged < 0) | ~before)
+        return state._replace(
+            parameters=parameters_where(learned, trained.parameters, state.parameters),
+            network=network.where(learned, state.network),
+            scaling=scaling if scaling is None else scaling.where(learned, state.scaling),
+        )
 
     def _mixed(self, state: PolicyNetwork, found: Floats) -> Floats:
         """Mix the probabilities of the network with the uniform ones; ``[R, ...]``."""
         uniform = np.exp(-state.problem.space.log_measure)
         learned = state.learned.reshape(-1, *[1] * (found.ndim - 1))
-        mixed = self.epsilon * uniform + (1 - self.epsilon) * found
-        return np.where(learned, mixed, uniform)
-
-    def _rows_at_once(self, state: PolicyNetwork) -> int:
-        """Return how many contexts of each replica are processed together."""
-        actions = min(state.problem.space.size, 2**20)
-        numbers = state.network.first_bias.size + len(state.learned) * actions
-        return max(1, DRAWN_AT_ONCE // numbers)
-
-
-@dataclass(frozen=True, kw_only=True)
-class GradientPolicy(PolicyNetworkPolicy):
-    """A policy network that follows a gradient of the expected reward.
-
-    ``regularization`` is the weight of the divergence from the uniform policy.
-    """
-
-    regularization: NonNegative = 0.01
-
-    @property
-    def largest_weight(self) -> float:
-        """The largest importance weight."""
-        return 1.0
-
-    def listed_actions(self, problem: Problem) -> int:
-        """The number of joint actions whose values the loss reads; none by default."""
-        return 0
-
-    def design(self, problem: Problem) -> Any:
-        """Return the network design to train."""
-        from submax.research.rivals.designs import PolicyDesign
-
-        return PolicyDesign(
-            sizes=problem.space.choices,
-            context_width=problem.context_width,
-            hidden=self.hidden,
-            regularization=self.regularization,
-            largest_weight=self.largest_weight,
-            listed=self.listed_actions(problem),
-        )
-
-    def columns(self, state: PolicyNetwork, rng: np.random.Generator) -> Floats:
-        """Return what the loss reads of every row of the buffer beside context and action.
-
-        By default these are (r − b) / s and log q of every row: ``[R, rows, 2]``.
-        """
-        advantages = Advantages.of(state.problem.scale, state.buffer)
-        return np.stack([advantages.above(advantages.mean), state.buffer.log_prob], axis=-1)
+        return np.where(learned, self.epsilon * uniform + (1 - self.epsilon) * found, uniform)
 
 
 @dataclass(frozen=True)
@@ -370,40 +258,14 @@ class PolicyGradient(GradientPolicy):
     """
 
     largest_weight: Positive = 10.0
+    has_critic = False
 
-
-@dataclass(frozen=True, kw_only=True)
-class CriticPolicy(GradientPolicy):
-    """A policy network that learns from the values v(b, c) of all joint actions b in every context.
-
-    The value network, the critic, has as many units as the policy network and the same training.
-    It lists the joint actions, and so does the policy.
-    """
-
-    def critic(self, problem: Problem, replicas: int) -> ValueBelief:
-        return ValueBelief.empty(problem, replicas, self.hidden)
-
-    def listed_actions(self, problem: Problem) -> int:
-        return problem.space.size
-
-    def columns(self, state: PolicyNetwork, rng: np.random.Generator) -> Floats:
-        """Return the residual, log q and the values of all joint actions: ``[R, rows, 2 + M]``."""
-        assert state.critic is not None, "init gives the state a critic"
-        buffer = state.buffer
-        advantages = Advantages.of(state.problem.scale, buffer)
-        values = advantages.above_mean(state.critic.values(buffer.context.astype(np.float64)))
-        residual, log_prob = self.residuals(state, advantages)
-        pair = np.stack([residual, log_prob], axis=-1)
-        return np.concatenate([pair, values], axis=-1)
-
-    def residuals(self, state: PolicyNetwork, advantages: Advantages) -> tuple[Floats, Floats]:
-        """Return what the logged reward adds to the critic, and log q, both ``[R, rows]``."""
-        nothing = np.zeros_like(advantages.reward)
-        return nothing, nothing
+    def baseline(self, state: PolicyNetwork, mean: Floats) -> Floats:
+        return mean
 
 
 @dataclass(frozen=True)
-class ActorCritic(CriticPolicy):
+class ActorCritic(GradientPolicy):
     """Let the actor p follow the values of the critic v: maximize Σ_i Σ_b p(b | c_i) v(b, c_i).
 
     The sum runs over all logged contexts c_i and all joint actions b. p is a softmax network (in
@@ -420,9 +282,12 @@ class ActorCritic(CriticPolicy):
 
     traits = PolicyTraits(trains_models=True)
 
+    def baseline(self, state: PolicyNetwork, mean: Floats) -> None:
+        return None
+
 
 @dataclass(frozen=True)
-class DoublyRobustGradient(CriticPolicy):
+class DoublyRobustGradient(GradientPolicy):
     """Follow the gradient of the doubly robust estimate of the expected reward.
 
     The gradient is Σ_i [Σ_b v(b, c_i) ∇p(b | c_i) + w_i (r_i − v(a_i, c_i)) ∇ log p(a_i | c_i)],
@@ -441,47 +306,6 @@ class DoublyRobustGradient(CriticPolicy):
 
     largest_weight: Positive = 10.0
 
-    def residuals(self, state: PolicyNetwork, advantages: Advantages) -> tuple[Floats, Floats]:
-        """Return (r − v(a, c)) / s and log q of every row."""
+    def baseline(self, state: PolicyNetwork, mean: Floats) -> Floats:
         assert state.critic is not None, "init gives the state a critic"
-        residual = advantages.above(state.critic.values_of(state.buffer))
-        return residual, state.buffer.log_prob
-
-
-@dataclass(frozen=True)
-class PreferenceOptimization(PolicyNetworkPolicy):
-    """Prefer the decision with the higher reward of two that were made in near contexts.
-
-    The loss of a pair, of which a had the higher reward, is
-    −log σ(β (log p(a | c) / q(a | c) − log p(b | c′) / q(b | c′))), with p a softmax network (in
-    each slot) and q the logged probability, the reference. β is ``strength``: if a is preferred to
-    b with probability σ(v(a) − v(b)), then p ∝ q exp(v / β) has the lowest loss. At every update
-    each logged decision is paired with one of ``candidates`` random others: the one in the nearest
-    context that had another reward. Decisions are made by π = ε / M + (1 − ε) p.
-
-    Reference: Rafailov et al. (2023).
-
-    *Departs from the paper:* nobody states preferences, rewards are compared instead, and two
-    decisions are compared across contexts that are only similar. The reference is the policy that
-    made each decision, so it differs between the rows of different batches.
-    """
-
-    strength: Positive = 1.0
-    candidates: Count = 16
-
-    def design(self, problem: Problem) -> "PreferenceDesign":
-        from submax.research.rivals.designs import PreferenceDesign
-
-        return PreferenceDesign(
-            problem.space.choices, problem.context_width, self.hidden, self.strength
-        )
-
-    def columns(self, state: PolicyNetwork, rng: np.random.Generator) -> Floats:
-        """Return the partner's context and action, log q − log q′ and the sign of each row."""
-        buffer, context = state.buffer, state.buffer.context.astype(np.float32)
-        if self.training.standardizes:
-            context = ContextScaling.of(buffer, 1.0).scaled(buffer.context)
-        pairs = NearPairs.drawn(buffer, context, self.candidates, rng)
-        difference = buffer.log_prob - pairs.of(buffer.log_prob)
-        last = np.stack([difference, pairs.sign], axis=-1)
-        return np.concatenate([pairs.of(context), pairs.of(buffer.action), last], axis=-1)
+        return state.critic.values_of(state.buffer)
