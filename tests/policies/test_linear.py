@@ -9,7 +9,13 @@ from submax import Arms, Continuous, Feedback, Problem, Slots
 from submax.core.registry import references_user_code
 from submax.models.regression.features import standardized
 from submax.policies import GreedyRegression, HillClimbingThompson, LinearThompson, LinUCB, Tempered
-from submax.research.rivals.climbing import Hills, SlotEffects, SlotRegression, climbed
+from submax.research.rivals.climbing import (
+    Hills,
+    SlotRegression,
+    active_effects,
+    climbed,
+    effects_of,
+)
 from submax.research.rivals.neural import largest_normal
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.problems import some_contexts, some_feedback
@@ -199,8 +205,8 @@ def matched_moments(mean, variance, x, sign):
 @pytest.mark.parametrize("problem", [JOINT, Problem(Arms(3))], ids=str)
 def test_a_row_moves_the_posterior_to_the_matching_normals(problem, reward, seed):
     rng = np.random.default_rng(seed)
-    effects = SlotEffects(problem.space.choices)
-    shape = (1, effects.count)
+    effects = effects_of(problem.space.choices)
+    shape = (1, effects.width)
     regression = SlotRegression(rng.normal(size=shape) / 3, rng.uniform(0.1, 2, size=shape))
     action = problem.space.action(np.array(rng.integers(problem.space.size)))
     found = regression.add(effects, problem, one_row(action, reward))
@@ -213,7 +219,7 @@ def test_a_row_moves_the_posterior_to_the_matching_normals(problem, reward, seed
 def enumerated(effects, weights, space):
     """The best action of each weight vector and all heights, by listing."""
     listing = space.listing()
-    active = effects.active(listing)[:, 1:] - 1
+    active = active_effects(effects, listing)[:, 1:]
     heights = weights[:, active].sum(axis=-1)
     return listing[heights.argmax(axis=-1)], heights
 
@@ -221,9 +227,9 @@ def enumerated(effects, weights, space):
 def test_no_single_change_improves_where_the_climb_ends(seed):
     rng = np.random.default_rng(seed)
     space = Slots((3, 4, 2))
-    effects = SlotEffects(space.sizes)
-    weights = rng.normal(size=(60, effects.count - 1)).astype(np.float32)
-    hills = Hills(effects, weights)
+    effects = effects_of(space.sizes)
+    weights = rng.normal(size=(60, effects.width)).astype(np.float32)
+    hills = Hills.of(effects, weights)
     starts = rng.integers(space.sizes, size=(60, 8, 3))
     end = climbed(hills.scores, hills.heights, starts, 50)
     best, heights = enumerated(effects, weights, space)

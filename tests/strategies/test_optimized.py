@@ -1,7 +1,6 @@
 """Weights that earn the most, compared with other solvers."""
 
 import numpy as np
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from refusals import raises_code

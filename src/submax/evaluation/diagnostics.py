@@ -308,7 +308,7 @@ def mean_weight_cautions(found: Diagnostics, z: float, about: str) -> Iterator[C
 def spread_cautions(found: Diagnostics, about: str = "weights") -> Iterator[Caution]:
     """Yield a caution if few rows have most of the weight."""
     weights = "weights" if about == "weights" else f"{about.removesuffix('s')} weights"
-    unit = "session" if about == "sessions" else "row"
+    unit = about.removesuffix("s") if about in ("sessions", "slates") else "row"
     if found.effective < max(FEWEST_EFFECTIVE, LEAST_EFFECTIVE_SHARE * found.rows):
         yield Caution(
             about,

@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -16,10 +16,11 @@ from submax.core.problem import PROBABILITY_TOLERANCE
 from submax.evaluation.cells import CheckedColumns
 from submax.evaluation.comparison import SLATE, Comparison, Difference, Estimate, Overview
 from submax.evaluation.diagnostics import (
-    SIGNIFICANT_ERRORS,
     ChoiceFacts,
     Diagnostics,
     errors_from_one,
+    mean_weight_cautions,
+    spread_cautions,
 )
 from submax.evaluation.intervals import INTERVALS, ConfidenceInterval
 from submax.evaluation.policies import LOGGING_POLICY
@@ -435,11 +436,6 @@ RANKING_ESTIMATORS: dict[str, SlateInversePropensity] = {
 variance come first."""
 # Comparison -----------------------------------------------------------------------------
 
-FEWEST_EFFECTIVE = 100.0
-"""Effective slates below which an estimate has a caution: intervals need about this many."""
-LARGEST_WEIGHT_SHARE = 0.05
-"""One slate with more than this share of all weight makes intervals unreliable."""
-
 
 def compare_rankings(
     slates: Slates,
@@ -549,7 +545,11 @@ def _estimate(
     weight = _slate_weight(estimator, evidence)
     diagnostics = Diagnostics.of_weights(weight, evidence.reward.sum(axis=1))
     value = float(np.clip(terms.value, around.low, around.high))
-    cautions = tuple(_cautions(diagnostics))
+    z = errors_from_one(
+        diagnostics.mean_weight, diagnostics.mean_error, diagnostics.rows, diagnostics.largest
+    )
+    found = (*spread_cautions(diagnostics, "slates"), *mean_weight_cautions(diagnostics, z, "all"))
+    cautions = tuple(caution.sentence for caution in found)
     return Estimate(name, estimator.short, value, around, None, diagnostics, cautions)
 
 
@@ -558,27 +558,6 @@ def _slate_weight(estimator: SlateInversePropensity, evidence: RankingEvidence) 
     filled = evidence.filled
     sums = np.where(filled, estimator.weights(evidence), 0.0).sum(axis=1)
     return sums / filled.sum(axis=1)
-
-
-def _cautions(found: Diagnostics) -> Iterator[str]:
-    """Yield sentences about reasons not to trust an estimate."""
-    if found.effective < FEWEST_EFFECTIVE:
-        yield (
-            f"by the weights the effective sample size is {found.effective:.0f} of {found.rows} "
-            "slates, which is too small"
-        )
-    if found.largest_share > LARGEST_WEIGHT_SHARE:
-        yield (
-            f"one slate has {found.largest_share:.0%} of the sum of all weights (its weight is "
-            f"{found.largest:.3g}): intervals are too short"
-        )
-    z = errors_from_one(found.mean_weight, found.mean_error, found.rows, found.largest)
-    if abs(z) > SIGNIFICANT_ERRORS:
-        yield (
-            f"the weights average {found.mean_weight:.2f} and should average 1, and chance "
-            "does not explain the difference: the propensities are wrong, or the log could not "
-            "make some of the slates"
-        )
 
 
 def _overview(slates: Slates, settings: Mapping[str, Any]) -> Overview:

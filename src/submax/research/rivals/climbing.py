@@ -1,12 +1,10 @@
 """Policies for joint choices that climb to the best one instead of listing them."""
 
 import hashlib
-import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy
@@ -20,6 +18,7 @@ from submax.core.rewards import Scale
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.networks.choices import first_choices, where_chosen
+from submax.models.regression.slot_belief import SlotMap
 from submax.research.rivals.neural import dropout_masks, picked_masks
 from submax.research.rivals.value_networks import (
     Numbers,
@@ -34,78 +33,32 @@ INTERCEPT_VARIANCE = 4.0
 intercept is Φ⁻¹(0.05) = −1.6 and Φ⁻¹(0.01) = −2.3, are well within the prior."""
 
 
-@dataclass(frozen=True)
-class SlotEffects:
-    """Positions of the effects for slots with these ``sizes``.
+def effects_of(sizes: tuple[int, ...]) -> SlotMap:
+    """The effects of choices and of pairs of choices, without any context.
 
-    The order is: the intercept; one effect for each choice of each slot; one for each pair of
-    choices in different slots, where the choice of the later slot changes fastest.
-
-    >>> effects = SlotEffects((2, 3))
-    >>> effects.count
+    >>> effects_of((2, 3)).width
     12
-    >>> effects.active(np.array([1, 2]))
-    array([ 0,  2,  5, 11])
+    >>> active_effects(effects_of((2, 3)), np.array([[1, 2]])).tolist()
+    [[0, 2, 5, 11]]
     """
+    return SlotMap(sizes, np.zeros(0), np.ones(0), len(sizes) > 1)
 
-    sizes: tuple[int, ...]
 
-    @cached_property
-    def choices(self) -> tuple[slice, ...]:
-        """The positions of the effects of each slot's choices."""
-        ends = np.cumsum((1, *self.sizes)).tolist()
-        return tuple(itertools.starmap(slice, itertools.pairwise(ends)))
+def active_effects(effects: SlotMap, action: Integers) -> Integers:
+    """Indices of the effects of each action: ``[n, S] -> [n, E]``."""
+    rows = effects.rows(np.zeros((len(action), 0)), action)
+    return np.asarray(rows.indices, dtype=np.int64).reshape(len(action), -1)
 
-    @cached_property
-    def pairs(self) -> dict[tuple[int, int], slice]:
-        """The positions of the effects of each pair of slots (earlier slot, later slot)."""
-        names = list(itertools.combinations(range(len(self.sizes)), 2))
-        widths = [self.sizes[one] * self.sizes[other] for one, other in names]
-        ends = np.cumsum((1 + sum(self.sizes), *widths)).tolist()
-        return dict(zip(names, itertools.starmap(slice, itertools.pairwise(ends)), strict=True))
 
-    @property
-    def count(self) -> int:
-        """The number of effects."""
-        return max([self.choices[-1].stop, *(part.stop for part in self.pairs.values())])
+def prior_variances(effects: SlotMap, total: float) -> Floats:
+    """The prior variance of each effect: those of an action's choices add up to ``total``.
 
-    def restricted(self, choices: Choices) -> tuple["SlotEffects", Integers]:
-        """Return the effects of these choices alone, and their positions here.
-
-        >>> smaller, kept = SlotEffects((2, 3)).restricted(((1,), (0, 2)))
-        >>> smaller.sizes, kept.tolist()
-        ((1, 2), [0, 2, 3, 5, 9, 11])
-        """
-        own = [np.array(slot) for slot in choices]
-        kept = [part.start + slot for part, slot in zip(self.choices, own, strict=True)]
-        kept += [
-            (part.start + own[one][:, None] * self.sizes[other] + own[other]).ravel()
-            for (one, other), part in self.pairs.items()
-        ]
-        return SlotEffects(tuple(map(len, choices))), np.concatenate([[0], *kept])
-
-    def active(self, action: Integers) -> Integers:
-        """Positions of the effects that are active in each action: ``[..., S] -> [..., E]``."""
-        choices = action + np.array([part.start for part in self.choices])
-        parts = [np.zeros((*action.shape[:-1], 1), dtype=np.int64), choices]
-        if self.pairs:
-            first, second = np.array(list(self.pairs)).T
-            begin = np.array([part.start for part in self.pairs.values()])
-            width = np.array(self.sizes)[second]
-            parts.append(begin + action[..., first] * width + action[..., second])
-        return np.concatenate(parts, axis=-1)
-
-    def prior_variances(self, total: float) -> Floats:
-        """The prior variance of each effect: those of an action's choices add up to ``total``.
-
-        The main effects and the pairwise effects have half of ``total`` each.
-        """
-        pairs = len(self.pairs)
-        variances = np.full(self.count, total / 2 / max(pairs, 1))
-        main = total / 2 if pairs else total
-        variances[1 : self.choices[-1].stop] = main / len(self.sizes)
-        variances[0] = INTERCEPT_VARIANCE
-        return variances
+    The main effects and the pairwise effects have half of ``total`` each.
+    """
+    slots, pairs = len(effects.sizes), len(effects.pair_names)
+    main = total / 2 if pairs else total
+    by_group = (INTERCEPT_VARIANCE, 0.0, main / slots, 0.0, total / 2 / max(pairs, 1))
+    return np.array(by_group)[effects.groups]
 
 
 @serializable("slot-regression")
@@ -127,12 +80,12 @@ class SlotRegression(NamedTuple):
     variance: Floats
 
     @classmethod
-    def prior(cls, effects: SlotEffects, replicas: int, total_variance: float) -> Self:
+    def prior(cls, effects: SlotMap, replicas: int, total_variance: float) -> Self:
         """The regression before any feedback."""
-        variance = np.tile(effects.prior_variances(total_variance), (replicas, 1))
+        variance = np.tile(prior_variances(effects, total_variance), (replicas, 1))
         return cls(np.zeros(variance.shape), variance)
 
-    def add(self, effects: SlotEffects, problem: Problem, feedback: Feedback) -> Self:
+    def add(self, effects: SlotMap, problem: Problem, feedback: Feedback) -> Self:
         """The posterior after the rows of feedback, learned in their order."""
         mean, variance = self.mean.copy(), self.variance.copy()
         replica = np.arange(len(mean))[:, None]
@@ -141,8 +94,10 @@ class SlotRegression(NamedTuple):
         action = np.where(present[..., None], feedback.action, 0)
         reward = np.where(present, feedback.reward, -np.inf)
         sign = np.where(reward > high_reward_threshold(problem.scale), 1.0, -1.0)
+        active = active_effects(effects, action.reshape(-1, action.shape[-1]))
+        active = active.reshape(*action.shape[:2], -1)
         for row in np.flatnonzero(present.any(axis=0)):
-            at = (replica, effects.active(action[:, row]))
+            at = (replica, active[:, row])
             learned = _learned(mean[at], variance[at], sign[:, row], feedback.weight[:, row])
             mean[at], variance[at] = learned
         return self._replace(mean=mean, variance=variance)
@@ -212,33 +167,36 @@ def climbed(
 class Hills(NamedTuple):
     """The functions that N climbs maximize: f(a) = Σ_s w[a_s] + Σ_{s<t} w[a_s, a_t].
 
-    ``weights [N, count - 1]`` has a row for each function: all effects except the intercept.
+    ``choices`` has w of each slot's choices, ``[N, K_s]``, and ``pairs`` those of pairs of slots.
     """
 
-    effects: SlotEffects
-    weights: Weights
+    choices: list[Weights]
+    pairs: dict[tuple[int, int], Weights]
+
+    @classmethod
+    def of(cls, effects: SlotMap, weights: Any) -> Self:
+        """The functions with these weights of all effects, ``[N, F]``; the constant is left out."""
+        choices: Any = effects.choice_effects(weights, np.zeros((1, 0)))
+        pairs: Any = effects.pair_effects(weights)
+        return cls([one[0] for one in choices], pairs)
 
     def scores(self, slot: int, climb: Integers, action: Integers) -> Weights:
         """f, up to a constant, for every choice of a slot with the others as in ``action``."""
-        part = self.effects.choices[slot]
-        scores = self.weights[climb, part.start - 1 : part.stop - 1]
-        for other in range(len(self.effects.sizes)):
-            if other < slot:
-                scores += self._pair(other, slot)[climb, action[:, other]]
-            elif other > slot:
-                scores += self._pair(slot, other)[climb, :, action[:, other]]
+        scores = self.choices[slot][climb]
+        for (first, second), table in self.pairs.items():
+            if slot == second:
+                scores += table[climb, action[:, first]]
+            elif slot == first:
+                scores += table[climb, :, action[:, second]]
         return scores
 
     def heights(self, climb: Integers, action: Integers) -> Weights:
         """The height f of each climb's action: ``[n]`` and ``[n, S] -> [n]``."""
-        active = self.effects.active(action)[:, 1:] - 1
-        return self.weights[climb[:, None], active].sum(axis=1)
-
-    def _pair(self, first: int, second: int) -> Weights:
-        """The weights of all pairs of choices in two slots, as a table ``[N, size, size]``."""
-        part, sizes = self.effects.pairs[first, second], self.effects.sizes
-        table = self.weights[:, part.start - 1 : part.stop - 1]
-        return table.reshape(len(table), sizes[first], sizes[second])
+        of_slots = [table[climb, action[:, slot]] for slot, table in enumerate(self.choices)]
+        of_pairs = [
+            table[climb, action[:, a], action[:, b]] for (a, b), table in self.pairs.items()
+        ]
+        return np.sum(of_slots + of_pairs, axis=0)
 
 
 def shares(end: Integers, action: Integers, sizes: tuple[int, ...]) -> Floats:
@@ -315,11 +273,11 @@ class HillClimbingThompson(Policy[HillClimbingState]):
                 f"hill-climbing-thompson needs actions that are choices, and {problem.space} has "
                 "real-valued parts: use fourier-thompson, or wrap a policy with gridded"
             )
-        effects = SlotEffects(problem.space.choices)
-        numbers = replicas * effects.count
+        effects = effects_of(problem.space.choices)
+        numbers = replicas * effects.width
         if numbers > MOST_NUMBERS:
             raise InputError(
-                f"hill climbing stores {effects.count} effects times {replicas} replicas, "
+                f"hill climbing stores {effects.width} effects times {replicas} replicas, "
                 f"{numbers} numbers in all, and at most {MOST_NUMBERS} are allowed: take fewer "
                 "choices or replicas"
             )
@@ -359,7 +317,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         has_rows: Booleans = np.any(feedback.weight > 0, axis=1)
         if not has_rows.any():
             return state
-        effects = SlotEffects(state.problem.space.choices)
+        effects = effects_of(state.problem.space.choices)
         regression = state.regression.add(effects, state.problem, feedback)
         end, log_share = self._drawn(effects, regression, rng)
         # Replicas without new rows keep their draws.
@@ -376,7 +334,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         The seed of the new draws is a hash of the posterior and the last draws, so the same
         state gives the same probabilities.
         """
-        effects, kept = SlotEffects(state.problem.space.choices).restricted(choices)
+        effects, kept = effects_of(state.problem.space.choices).restricted(choices)
         mean, variance = state.regression
         regression = SlotRegression(mean[:, kept], variance[:, kept])
         digest = hashlib.blake2b(state.end.tobytes() + mean.tobytes(), digest_size=8)
@@ -386,7 +344,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         return HillClimbingState(problem, regression, end, log_share, state.learned)
 
     def _drawn(
-        self, effects: SlotEffects, regression: SlotRegression, rng: np.random.Generator
+        self, effects: SlotMap, regression: SlotRegression, rng: np.random.Generator
     ) -> tuple[Integers, Floats]:
         """Draw weights and climb; return the ends and their log-shares."""
         mean = regression.mean[:, None, 1:].astype(np.float32)
@@ -398,10 +356,10 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         step = max(1, WEIGHTS_AT_ONCE // mean.size)
         for begin in range(0, self.draws, step):
             block = starts[:, begin : begin + step]
-            drawn = rng.standard_normal((*block.shape[:2], mean.shape[-1]), dtype=np.float32)
-            drawn *= deviation
-            drawn += mean
-            hills = Hills(effects, drawn.reshape(-1, drawn.shape[-1]))
+            drawn = np.zeros((*block.shape[:2], effects.width), dtype=np.float32)
+            normal = rng.standard_normal((*block.shape[:2], mean.shape[-1]), dtype=np.float32)
+            drawn[..., 1:] = normal * deviation + mean
+            hills = Hills.of(effects, drawn.reshape(-1, effects.width))
             block = block.reshape(-1, self.restarts, slots)
             found = climbed(hills.scores, hills.heights, block, self.sweeps)
             end[:, begin : begin + step] = found.reshape(replicas, -1, slots)
