@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
-from submax.server.demo import NAME, DemoWorld, make_past
+from submax.server.demo import NAME, make_past
 
 FOLDER = Path(__file__).resolve().parents[1] / "how-to" / "dashboard"
 
@@ -21,7 +21,7 @@ def main() -> None:
     """Serve the bandit of the demo, and take pictures of its pages."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = Path(folder) / f"{NAME}.db"
-        make_past(file, DemoWorld(300.0), np.random.default_rng(1))
+        make_past(file, np.random.default_rng(1))
         command = [sys.executable, "-m", "submax", "serve", str(file), "--port", "0"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
             assert server.stderr is not None

@@ -11,10 +11,10 @@ from submax.strategies import STRATEGIES
 @pytest.mark.parametrize(
     ("command", "folder", "parameter"),
     [
-        ("environments", ENVIRONMENTS, "means (optional)"),
-        ("estimators", ESTIMATORS, "smoothing = 1.0"),
-        ("strategies", STRATEGIES, "depth = 2"),
-        ("delays", DELAYS, "missing = 0.0"),
+        ("environments", ENVIRONMENTS, "means=None"),
+        ("estimators", ESTIMATORS, "smoothing=1.0"),
+        ("strategies", STRATEGIES, "depth=2"),
+        ("delays", DELAYS, "missing=0.0"),
     ],
 )
 def test_every_kind_is_listed_with_its_parameters(done, command, folder, parameter):

@@ -2,9 +2,7 @@
 
 import pytest
 
-from submax.server.pages.operating import health
-from submax.server.pages.overview import overview
-from submax.server.pages.segments import arms_page
+from submax.server.pages.views import arms_page, health, overview
 
 pytestmark = pytest.mark.filterwarnings("ignore::submax.LateRewardWarning")
 ARMS = ["A", "B", "C"]

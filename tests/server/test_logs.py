@@ -9,7 +9,7 @@ import pytest
 
 from submax.bandit.durable import open_bandit
 from submax.server.observing import JsonFormatter, TextFormatter
-from submax.server.run import ServeOptions, announce
+from submax.server.run import announce
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -71,7 +71,7 @@ def test_a_server_writes_json_lines_as_its_variables_say(serve, tmp_path):
 
 
 def test_the_start_names_no_password(caplog, capsys):
-    announce(ServeOptions("postgresql://me:secret@there/db"), 8000, ["page"])
+    announce("postgresql://me:secret@there/db", "127.0.0.1", 8000, ["page"])
     said = capsys.readouterr().err
     assert "http://127.0.0.1:8000" in said
     assert "secret" not in said + caplog.text

@@ -24,7 +24,7 @@ def test_settings_are_changed_and_audited(http):
     # Guard rails that are not named stay.
     assert (shown["guard_rails"]["minimum"], shown["guard_rails"]["holdout"]) == (0.1, 0.5)
     changes = done(http.get("/audit"))["changes"]
-    assert [(one["operation"], one["subject"]) for one in changes[:2]] == [("set", "arms")] * 2
+    assert [(one["action"], one["subject"]) for one in changes[:2]] == [("set", "arms")] * 2
     assert "refit_rows" in changes[1]["detail"]
 
 
@@ -45,7 +45,7 @@ def test_a_contradiction_is_refused_and_changes_nothing(http, changes, code):
     refused = changed(http, 400, **changes)
     assert refused["code"] == code
     assert done(http.get("/bandits/arms")) == before
-    assert [one["operation"] for one in done(http.get("/audit"))["changes"]] == ["declare"]
+    assert [one["action"] for one in done(http.get("/audit"))["changes"]] == ["declare"]
     decided(http)
 
 

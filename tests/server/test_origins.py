@@ -74,20 +74,6 @@ def test_pages_decide_only_if_their_key_may_and_own_pages_need_no_declaration(ht
     assert own.status_code == 200
 
 
-def test_a_beacon_has_its_key_in_the_path_and_plain_text(http, keys):
-    text = keys["reward"]["authorization"].partition(" ")[2]
-    headers = {"origin": SHOP, "content-type": "text/plain;charset=UTF-8"}
-    given = http.post(DECIDE, json={}, headers=keys["decide"]).json()
-    body = f'{{"id": "{given["id"]}", "value": 1}}'
-    sent = http.post(f"{REWARD}?key={text}", content=body, headers=headers)
-    assert sent.status_code == 200
-    secret = keys["admin"]["authorization"].partition(" ")[2]
-    refused = http.post(f"{REWARD}?key={secret}", content=body, headers=headers)
-    assert refused.status_code == 401
-    plain = {**keys["server"], "content-type": "text/plain"}
-    assert http.post(REWARD, content=body, headers=plain).status_code == 415
-
-
 def test_other_operations_are_not_for_pages(http):
     for path in ("/bandits", "/keys", "/bandits/page", "/bandits/page/export"):
         asked = preflight(http, path, SHOP, "GET")

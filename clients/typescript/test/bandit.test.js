@@ -172,20 +172,6 @@ test("ids are UUIDs of version 7, which sort by time", async () => {
   assert.ok(before < after);
 });
 
-test("a beacon has its key in the path and plain text", async () => {
-  const sent = [];
-  Object.defineProperty(globalThis, "navigator", {
-    value: { sendBeacon: (url, body) => sent.push([url, body]) > 0 },
-    configurable: true,
-  });
-  const bandit = new Bandit("http://127.0.0.1:1", "page", { key: "submax.a.b" });
-  assert.equal(bandit.beacon("a", 1), true);
-  const [[url, body]] = sent;
-  assert.equal(url, "http://127.0.0.1:1/bandits/page/reward?key=submax.a.b");
-  assert.match(body.type, /^text\/plain/);
-  assert.equal(await body.text(), '{"id":"a","value":1}');
-});
-
 test("a page that is hidden sends what was gathered", async () => {
   const listeners = [];
   globalThis.document = {

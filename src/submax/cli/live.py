@@ -456,11 +456,13 @@ def erase(found: "Found", unit: str, anonymous: bool) -> Answer:
 @click.argument("bandit", metavar="[NAME]", required=False)
 def audit(found: "Found") -> Answer:
     """Print who changed what, newest first; without a name, of all bandits and keys."""
+    from submax.server.keys import time_text
+
     changes = [one for one in found.audit() if found.bandit in (None, one["subject"])]
     lines = []
     for one in changes:
         who = f"{one['name']} ({one['key']})".strip() if one["key"] else one["name"]
-        parts = [one["at"], who, one["operation"], one["subject"], one["detail"]]
+        parts = [time_text(one["at"]), who, one["action"], one["subject"], one["detail"]]
         lines.append("  ".join(filter(None, parts)))
     return changes, lines or ["No changes yet."]
 
@@ -523,14 +525,16 @@ def list_keys(found: "Found") -> Answer:
 
 
 def _key_line(key: Table) -> str:
+    from submax.server.keys import time_text
+
     facts = [", ".join(key["bandits"]) if key["bandits"] else "all bandits"]
     if key["browser"]:
         facts.append("for browsers")
     if key["rate"] is not None:
         facts.append(f"{key['rate']:g} requests a second")
     if key["expires"] is not None:
-        facts.append(f"expires {key['expires']}")
-    facts.append("never used" if key["last_used"] is None else f"last used {key['last_used']}")
+        facts.append(f"expires {time_text(key['expires'])}")
+    facts.append(f"last used {time_text(key['used'])}" if key["used"] else "never used")
     parts = [key["id"], key["name"], ", ".join(key["scopes"]), ", ".join(facts)]
     return "  ".join(filter(None, parts))
 

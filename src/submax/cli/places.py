@@ -8,7 +8,7 @@ import asyncio
 import os
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -19,9 +19,8 @@ import msgspec
 from submax.bandit import declaring, export
 from submax.bandit.durable import DurableBandit, is_new_file
 from submax.bandit.rewards import LateRewardWarning
-from submax.bandit.settings import check_options, new_settings
 from submax.bandit.store import Store, open_store
-from submax.client.client import Answer, Call, Client, Operations, Server, bandit_path, understood
+from submax.client.client import Answer, Call, Client, Operations, bandit_path, understood
 from submax.core.errors import ContextIgnoredWarning, InputError
 from submax.core.optional import require_extra
 from submax.core.policy import Policy
@@ -30,13 +29,13 @@ from submax.policies.epsilon_greedy import Random
 from submax.schema.model import Model
 from submax.server import api
 from submax.server.access import Caller
-from submax.server.keys import BROWSER_SCOPES, check_key, parsed_time, unix_time
+from submax.server.keys import BROWSER_SCOPES, unix_time
 from submax.server.messages import Decoder
 from submax.server.service import Service
 
 COMMAND_LINE = "command line"  # who made a change, in the audit
+CREATING = ("create", "add-key")  # the operations that make a store that does not exist
 ATTEMPTS = 3  # requests without an answer: a person who waits can repeat the command
-Table = dict[str, Any]
 
 
 def downloaded(client: Client, path: Path, *, before: str | None = None) -> int:
@@ -75,59 +74,41 @@ class StoreClient(Operations):
     def send(self, call: Call[Answer]) -> Answer:
         operation, path = _operation(call)
         body = operation.body and Decoder(operation.body).decode(call.body or b"{}")
-        creates = operation.name in ("create", "add-key")
-        with self._opened(reads=operation.method == "GET", creates=creates) as store:
+        if operation.name in CREATING and is_new_file(self._store):
+            # What is refused leaves no file behind.
+            with tempfile.TemporaryDirectory(prefix="submax-new-") as folder:
+                self._carried_out(str(Path(folder) / "new.db"), operation, path, body)
+        done = self._carried_out(self._store, operation, path, body)
+        return understood(200, msgspec.json.encode(done), call)
+
+    def _carried_out(
+        self, place: str, operation: api.Operation, path: Mapping[str, str], body: Any
+    ) -> Any:
+        reads, creates = operation.method == "GET", operation.name in CREATING
+        with _opened(place, reads=reads, creates=creates) as store:
             service = LocalService(store, trust=self._trust)
             service.decides = operation.scope in BROWSER_SCOPES
 
-            async def carried_out() -> Any:
+            async def answer() -> Any:
                 caller = Caller(name=COMMAND_LINE)
                 return await operation.call(api.Call(service, caller, path, {}, body))
 
             try:
-                done = asyncio.run(carried_out())
+                return asyncio.run(answer())
             finally:
                 service.close()
-        return understood(200, msgspec.json.encode(done), call)
-
-    @contextmanager
-    def _opened(self, *, reads: bool, creates: bool = False) -> Iterator[Store]:
-        # Opening a store for writing would create it, so one that does not exist is refused here.
-        if not reads and not creates:
-            open_store(self._store, read_only=True).close()
-        with open_store(self._store, read_only=reads) as store, warnings.catch_warnings():
-            # The commands say these in their answers.
-            for known in (ContextIgnoredWarning, LateRewardWarning):
-                warnings.simplefilter("ignore", known)
-            yield store
-
-    def create(self, /, actions: Any, **options: Any) -> Table:
-        """Declare the bandit; a store that does not exist is created."""
-        declaration = {"actions": actions, **options}
-        check_options(declaration)
-        if is_new_file(self._store):
-            # Checked before a file is created.
-            new_settings(str(self._bandit), declaration)
-        return super().create(actions, **options)
-
-    def add_key(self, /, scopes: Sequence[str], **options: Any) -> Table:
-        """Make a key; a store that does not exist is created: a server that starts needs keys."""
-        check_key(scopes, **{word: one for word, one in options.items() if word != "expires"})
-        if options.get("expires") is not None:
-            parsed_time(options["expires"], 0.0)
-        return super().add_key(scopes, **options)
 
     def export(self, path: Path, *, before: str | None = None, delete: bool = False) -> int:
         """Write decisions to a file; with ``delete``, delete them when the file was verified."""
         until = None if before is None else unix_time("before", before)
-        with self._opened(reads=not delete) as store:
+        with _opened(self._store, reads=not delete) as store:
             return export.export(
                 store, str(self._bandit), path, before=until, delete=delete, who=COMMAND_LINE
             )
 
     def export_rewards(self, path: Path) -> int:
         """Write every reward as it came to a file; return their number."""
-        with self._opened(reads=True) as store:
+        with _opened(self._store, reads=True) as store:
             return export.export_rewards(store, str(self._bandit), path)
 
     def __enter__(self) -> Self:
@@ -135,6 +116,18 @@ class StoreClient(Operations):
 
     def __exit__(self, *_: object) -> None:
         """Do nothing: every call opens the store and closes it."""
+
+
+@contextmanager
+def _opened(place: str, *, reads: bool, creates: bool = False) -> Iterator[Store]:
+    # Opening a store for writing would create it, so one that does not exist is refused here.
+    if not reads and not creates:
+        open_store(place, read_only=True).close()
+    with open_store(place, read_only=reads) as store, warnings.catch_warnings():
+        # The commands say these in their answers.
+        for known in (ContextIgnoredWarning, LateRewardWarning):
+            warnings.simplefilter("ignore", known)
+        yield store
 
 
 def _operation(call: Call[Any]) -> tuple[api.Operation, dict[str, str]]:
@@ -197,5 +190,5 @@ def opened(
             name = chosen(whole.bandits())
     if not place.startswith(("http://", "https://")):
         return StoreClient(place, name, trust=trust)
-    address, (_, key) = Server.of(place).url, variable_text("SUBMAX_KEY", os.environ)
-    return Client(address, name, key=key, attempts=ATTEMPTS)
+    _, key = variable_text("SUBMAX_KEY", os.environ)
+    return Client(place, name, key=key, attempts=ATTEMPTS)

@@ -1,6 +1,5 @@
 """The commands that run a server: serve and demo."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,6 @@ from submax.cli.main import (
 )
 from submax.core.errors import InputError
 
-DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)", re.ASCII)
-UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 SERVER_MODULES = ("starlette", "granian", "prometheus_client", "jinja2", "pyarrow")
 
 
@@ -111,22 +108,15 @@ def serve(**given: Any) -> None:
     from submax.core.optional import require_extra
 
     require_extra("server", "the server", *SERVER_MODULES)
-    from submax.server.run import ServeOptions
-    from submax.server.run import serve as run
+    from submax.server import run
 
-    run(ServeOptions(**given))
+    run.serve(**given)
 
 
 @main.command()
 @click.option("--port", type=int, default=0, help="Port to listen on; 0 for any free port.")
-@click.option(
-    "--for",
-    "duration",
-    metavar="TIME",
-    help="When the demo ends, such as 60s or 5m; with Ctrl-C if absent.",
-)
-def demo(port: int, duration: str | None) -> None:
-    """Start a demo server with simulated visitors.
+def demo(port: int) -> None:
+    """Start a demo server with simulated visitors, until Ctrl-C.
 
     The visitors of a shop see one of five headlines, and change their taste after a while. One
     headline is rewarded late, one never. The server uses a temporary folder, which is deleted at
@@ -137,16 +127,4 @@ def demo(port: int, duration: str | None) -> None:
     require_extra("server", "the demo", *SERVER_MODULES)
     from submax.server.demo import run_demo
 
-    run_demo(port, None if duration is None else seconds(duration, "--for"))
-
-
-def seconds(text: str, option: str) -> float:
-    """The seconds of a duration such as ``7d``, ``12h``, ``30m`` or ``90``.
-
-    >>> seconds("7d", "--for")
-    604800.0
-    """
-    found = DURATION.fullmatch(text)
-    if found is None:
-        raise InputError(f"{option} was {text!r:.40}: give a number and s, m, h or d, such as 7d")
-    return float(found[1]) * UNITS[found[2]]
+    run_demo(port)

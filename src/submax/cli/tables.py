@@ -1,10 +1,9 @@
 """Prints results, comparisons and listings of experiments."""
 
 import csv
-import dataclasses
+import inspect
 import math
 import sys
-import typing
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from submax.simulation.results import SUMMARY, read_csv, varying_labels
 
 WIDTH, LONG_LINE = 80, 100
 """Characters of a line, and of one with long columns, if the terminal is narrower or unknown."""
-MAX_FULL_CONFIGURATIONS = 9
+MAX_FULL_CONFIGURATIONS = 4
 """If there are more configurations than this, only the best policy of each is printed."""
 SIGNIFICANT = 0.05
 """Corrected p-values below this are marked."""
@@ -69,56 +68,37 @@ def print_policies() -> None:
     """Print every preset below its kind, with the parameters that are not the defaults."""
     groups: dict[str, list[str]] = {}
     for name, table in PRESETS.items():
-        line = f"  {name:34} {_differing(table)}".rstrip()
-        groups.setdefault(table["kind"], []).append(line)
+        given = ", ".join(f"{key}={_brief(value)}" for key, value in table.items() if key != "kind")
+        groups.setdefault(table["kind"], []).append(f"  {name:34} {given}".rstrip())
     for package, title in (("submax.policies", ""), ("submax.research", " of submax.research")):
         print(f"Policies{title}\n")
         for kind, lines in groups.items():
             described = POLICIES.find(kind)
             if described.__module__.startswith(package):
-                _print_kind(kind, described, "parameters: ")
+                print(_described(kind, described))
                 print(*([] if lines == [f"  {kind}"] else lines), "", sep="\n")
-
-
-def _differing(table: dict[str, Any]) -> str:
-    """What a table gives besides its kind."""
-    return ", ".join(f"{key}={_brief(value)}" for key, value in table.items() if key != "kind")
 
 
 def _brief(value: Any) -> str:
     if isinstance(value, dict):
-        inner = _differing(value)
+        inner = ", ".join(f"{key}={_brief(one)}" for key, one in value.items() if key != "kind")
         return value.get("kind", "") + (f"({inner})" if inner else "")
-    if isinstance(value, list):
-        return " + ".join(map(_brief, value))
-    return str(value).rpartition(".")[2] if isinstance(value, str) else str(value)
+    return " + ".join(map(_brief, value)) if isinstance(value, list) else str(value)
 
 
 def print_listing(title: str, registry: Registry[Any]) -> None:
     """Print every class of a registry by its kind, with its first sentence and its parameters."""
-    print(f"{title}\n")
-    for name in registry.names():
-        _print_kind(name, registry.find(name))
+    print(
+        title, "", *(_described(name, registry.find(name)) for name in registry.names()), sep="\n"
+    )
 
 
-def _print_kind(name: str, kind: type, label: str = "") -> None:
-    """Print a class, and its parameters as they are written in a TOML table."""
-    first_line = (kind.__doc__ or "").strip().splitlines()[0].replace("``", "")
-    print(f"{name}: {first_line}")
-    parts, hints = [], typing.get_type_hints(kind)
-    for field in dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ():
-        default = field.default
-        if field.default_factory is not dataclasses.MISSING:
-            default = field.default_factory()
-        if default is None:
-            parts.append(f"{field.name} (optional)")
-        elif default is dataclasses.MISSING:
-            parts.append(f"{field.name}: {getattr(hints[field.name], '__name__', 'value')}")
-        else:
-            made = type(default).__name__ if dataclasses.is_dataclass(default) else repr(default)
-            parts.append(f"{field.name} = {made}")
-    if parts:
-        print(f"  {label}{', '.join(parts)}")
+def _described(name: str, kind: type) -> str:
+    """A class, and its parameters with their defaults."""
+    about = (kind.__doc__ or "").strip().splitlines()[0].replace("``", "")
+    given = inspect.signature(kind).parameters.values()
+    plain = [one.replace(annotation=one.empty) for one in given]
+    return f"{name}: {about}" + (f"\n  {', '.join(map(str, plain))}" if plain else "")
 
 
 # Results --------------------------------------------------------------------------------
@@ -138,24 +118,22 @@ def print_illustration(specification: Specification, directory: Path, console: C
 
 def print_offline(specification: Specification, directory: Path, console: Console) -> None:
     """Print the true value of each policy, and the error of each estimator."""
-    wide, rows = _wide(console), read_csv(directory / SUMMARY)
-    wide.print(specification.title or specification.name, markup=False)
-    labels = list(rows[0])[: list(rows[0]).index("policy")]
-    varying = [name for name in labels if len({row[name] for row in rows}) > 1]
-    groups: dict[str, dict[str, dict[str, str]]] = {}
-    for row in rows:
-        lines = groups.setdefault(", ".join(row[name] for name in varying), {})
-        error, share = float(row["root_mean_squared_error"]), float(row["coverage"])
-        for line, text in (
-            ("true value", f"{float(row['truth']):.3f}"),
-            ("value of the log", f"{float(row['logged']):.3f}"),
-            (row["estimator"], f"{error:.3f} ({share:.0%})"),
-        ):
-            lines.setdefault(line, {})[row["policy"]] = text
-    for title, lines in groups.items():
-        heading = f"{title}: root mean squared error (coverage of 95 % intervals)"
-        cells = ([line, *found.values()] for line, found in lines.items())
-        wide.print(_table(heading, ["estimator", *lines["true value"]], cells))
+    wide, rows = _wide(console, LONG_LINE), read_csv(directory / SUMMARY)
+    names = list(rows[0])
+    labels = [one for one in names[: names.index("policy")] if len({row[one] for row in rows}) > 1]
+    cells = [
+        [
+            *(row[name] for name in (*labels, "policy", "estimator")),
+            *(f"{float(row[name]):.3f}" for name in ("truth", "root_mean_squared_error")),
+            f"{float(row['coverage']):.0%}",
+        ]
+        for row in rows
+    ]
+    headings = [*labels, "policy", "estimator", "true value", "root mean squared error"]
+    title = specification.title or specification.name
+    texts = range(len(labels) + 2)
+    caption = "coverage: of 95 % intervals"
+    wide.print(_table(title, [*headings, "coverage"], cells, caption, texts=texts))
 
 
 def print_sweep(specification: Specification, directory: Path, console: Console) -> None:
@@ -165,11 +143,8 @@ def print_sweep(specification: Specification, directory: Path, console: Console)
     wide.print(specification.title or specification.name, markup=False)
     configurations = finals.configurations()
     for measure in ["regret"] if specification.measure == "regret" else ["reward", "regret"]:
-        if len(configurations) > MAX_FULL_CONFIGURATIONS:
-            wide.print(_best_table(configurations, finals, measure))
-        else:
-            for title, group in _groups(configurations).items():
-                wide.print(_final_table(title, group, finals, measure))
+        many = len(configurations) > MAX_FULL_CONFIGURATIONS
+        wide.print((_best_table if many else _final_table)(configurations, finals, measure))
     for line in _spent_lines(read_csv(directory / SUMMARY)):
         wide.print(line, markup=False, soft_wrap=True)
     if checks := list(environment_checks(section, finals, specification.observations)):
@@ -182,16 +157,6 @@ def print_sweep(specification: Specification, directory: Path, console: Console)
         wide.print(_table(title, headings, cells))
     if section:
         wide.print(_statement_table(section, statements_of(section, finals)))
-
-
-def _groups(configurations: list[Labels]) -> dict[str, list[Labels]]:
-    """The configurations by all labels but the last one that varies: a narrow table for each."""
-    varying = varying_labels(configurations)
-    groups: dict[str, list[Labels]] = {}
-    for labels in configurations:
-        known = (f"{key} = {labels[key]}" for key in varying[:-1] if labels[key] is not None)
-        groups.setdefault(", ".join(known), []).append(labels)
-    return groups
 
 
 def _sides(finals: Finals, measure: str, labels: Labels) -> tuple[dict[str, Side], str, set[str]]:
@@ -208,16 +173,16 @@ def _sides(finals: Finals, measure: str, labels: Labels) -> tuple[dict[str, Side
     return sides, best, tied
 
 
-def _final_table(title: str, group: list[Labels], finals: Finals, measure: str) -> Table:
-    varying = varying_labels(group)
+def _final_table(configurations: list[Labels], finals: Finals, measure: str) -> Table:
+    varying = varying_labels(configurations)
     headings, columns = ["policy"], []
-    for labels in group:
+    for labels in configurations:
         headings.append(", ".join(f"{key}={labels[key]}" for key in varying) or measure)
         sides, best, tied = _sides(finals, measure, labels)
         marks = {best: "*", **dict.fromkeys(tied, "=")}
         columns.append({name: _with_error(sides[name]) + marks.get(name, " ") for name in sides})
     return _table(
-        f"Final {measure} ± standard error{f', {title}' if title else ''}",
+        f"Final {measure} ± standard error",
         headings,
         ([name, *(column.get(name, "-") for column in columns)] for name in finals.policies()),
         "*: the best; =: within two standard errors of the best (paired)",

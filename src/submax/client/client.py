@@ -65,27 +65,19 @@ class Call(NamedTuple, Generic[Answer]):
     attempts: int | None = None
 
 
-class Server(NamedTuple):
-    """A server: its URL without a trailing slash, and its host and port for messages."""
-
-    url: str
-    host: str
-
-    @classmethod
-    def of(cls, address: str) -> Self:
-        """Parse an address such as http://127.0.0.1:8000."""
-        try:
-            parts = urlsplit(address)
-            host, port = parts.hostname, parts.port
-        except ValueError:
-            host, port = None, None
-        if not host or parts.scheme not in ("http", "https") or port == 0:
-            raise InputError(
-                f"{address!r} is not the URL of a server: write it like http://127.0.0.1:8000",
-                parameter="address",
-            )
-        place = parts.netloc.rpartition("@")[2]
-        return cls(f"{parts.scheme}://{place}{parts.path.rstrip('/')}", place)
+def server_url(address: str) -> str:
+    """The URL of a server without a trailing slash, user or password; refuse what is none."""
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not host or parts.scheme not in ("http", "https") or port == 0:
+        raise InputError(
+            f"{address!r} is not the URL of a server: write it like http://127.0.0.1:8000",
+            parameter="address",
+        )
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
 
 
 def bandit_path(bandit: str) -> str:
@@ -171,7 +163,7 @@ class Core:
         self._bandit = bandit
         self._path = "" if bandit is None else bandit_path(bandit)
         addresses = [address] if isinstance(address, str) else address
-        self._servers, self._current = [Server.of(one) for one in addresses], 0
+        self._servers, self._current = [server_url(one) for one in addresses], 0
         if not self._servers:
             raise InputError("give the URL of at least one server", parameter="address")
         if key is not None and not (key.isascii() and key.isprintable()):
@@ -205,9 +197,14 @@ class Core:
         for made in range(call.attempts or self._attempts):
             position = self._current
             server = self._servers[position]
-            left = _seconds_left(until - pause, server, made, reason)
+            left = until - pause - time.monotonic()
+            if left <= 0:
+                raise DeadlineError(
+                    f"no answer from {server} before the deadline, after {made} attempts "
+                    f"({reason}): check that the server runs, or give a longer deadline"
+                )
             try:
-                status, content = yield Attempt(server.url + call.path, min(timeout, left), pause)
+                status, content = yield Attempt(server + call.path, min(timeout, left), pause)
                 if status not in RETRIED:
                     return understood(status, content, call)
                 reason, _ = _failure(content)
@@ -217,19 +214,9 @@ class Core:
             # A random factor, so clients that failed together do not retry together.
             pause, longer = longer * (0.5 + random.random()), min(2 * longer, LONGEST_PAUSE)
         raise StoreError(
-            f"no answer from {server.host} after {made + 1} attempts ({reason}): check "
+            f"no answer from {server} after {made + 1} attempts ({reason}): check "
             "that the server runs and that the URL is right"
         )
-
-
-def _seconds_left(until: float, server: Server, made: int, reason: str) -> float:
-    left = until - time.monotonic()
-    if left <= 0:
-        raise DeadlineError(
-            f"no answer from {server.host} before the deadline, after {made} attempts "
-            f"({reason}): check that the server runs, or give a longer deadline"
-        )
-    return left
 
 
 class Operations:
@@ -420,7 +407,7 @@ class Client(Core, Operations):
             )
         query = "" if before is None else f"?before={quote(before, safe='')}"
         call, partial = Call("GET", f"{self._path}/export{query}", bytes), Path(f"{path}.partial")
-        url = self._servers[self._current].url + call.path
+        url = self._servers[self._current] + call.path
         try:
             with self._connected().stream(call.method, url, timeout=SLOW_SECONDS) as answer:
                 if answer.status_code != 200:

@@ -156,24 +156,23 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         propensities: ArrayLike | None,
     ) -> Self:
         feedback = self._feedback(context, self._index(actions), rewards, propensities)
+        reward = feedback.reward
         if self.state_ is None:
-            space = Arms(len(self.classes_))
-            problem = Problem(space, context.shape[1], self._scale(feedback.reward))
+            scale = self.scale
+            if scale is None:
+                scale = Binary() if np.isin(reward, (0.0, 1.0)).all() else Continuous()
+            problem = Problem(Arms(len(self.classes_)), context.shape[1], scale)
             self.state_ = self.policy_.init(problem, 1, self.generator_)
-        self._check_rewards(feedback.reward)
-        self.state_ = self.policy_.update(self.state_, feedback, self.generator_)
-        return self
-
-    def _check_rewards(self, reward: Floats) -> None:
-        scale = self.state_.problem.scale
-        fits = scale.contains(reward)
+        fits = self.state_.problem.scale.contains(reward)
         if not fits.all():
             raise InputError(
-                f"rewards has {reward[~fits][0]:g}, and the rewards so far were of {scale}: "
-                "pass scale=submax.Continuous(), or another scale that contains all "
-                "rewards, to BanditClassifier",
+                f"rewards has {reward[~fits][0]:g}, and the rewards so far were of "
+                f"{self.state_.problem.scale}: pass scale=submax.Continuous(), or another scale "
+                "that contains all rewards, to BanditClassifier",
                 parameter="rewards",
             )
+        self.state_ = self.policy_.update(self.state_, feedback, self.generator_)
+        return self
 
     def _feedback(
         self,
@@ -182,21 +181,34 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         rewards: ArrayLike | None,
         propensities: ArrayLike | None,
     ) -> Feedback:
-        if rewards is not None:
+        """Feedback on the logged actions, or on every action for labels: ``[n, …] -> [1, n, …]``.
+
+        With labels the action y has the reward 1 and every other action the reward 0.
+        """
+        if rewards is None:
+            if propensities is not None:
+                raise InputError(
+                    "propensities need rewards: pass rewards=[...], or leave propensities out "
+                    "to learn from labels",
+                    parameter="propensities",
+                )
+            count = len(self.classes_)
+            chosen = np.tile(np.arange(count), len(index))
+            reward = (chosen == np.repeat(index, count)).astype(np.float64)
+            context, index = np.repeat(context, count, axis=0), chosen
+            log_prob: Floats | None = np.full((1, len(index)), -np.log(count))
+        else:
             if propensities is None and self.policy_.traits.needs_propensities:
                 raise InputError(
                     f"the policy {self.policy!r:.80} learns from propensities: pass "
                     "propensities=[...], or use another policy, such as rcp-adaptive",
                     parameter="propensities",
                 )
-            return decisions_as_feedback(context, index, rewards, propensities)
-        if propensities is not None:
-            raise InputError(
-                "propensities need rewards: pass rewards=[...], or leave propensities out "
-                "to learn from labels",
-                parameter="propensities",
-            )
-        return labels_as_feedback(context, index, len(self.classes_))
+            reward, log_prob = checked_column("rewards", rewards, len(index)), None
+            if propensities is not None:
+                log_prob = np.log(checked_propensities(propensities, len(index)))[None]
+        weight = np.ones((1, len(index)))
+        return Feedback(context[None], index[None, :, None], reward[None], log_prob, weight)
 
     def _index(self, actions: NDArray[Any]) -> Integers:
         """Return the index of each action among the classes, ``[n]``."""
@@ -209,35 +221,6 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
                 parameter="y",
             )
         return np.searchsorted(self.classes_, actions)
-
-    def _scale(self, reward: Floats) -> Scale:
-        if self.scale is not None:
-            return self.scale
-        return Binary() if np.isin(reward, (0.0, 1.0)).all() else Continuous()
-
-
-def labels_as_feedback(context: Floats, label: Integers, actions: int) -> Feedback:
-    """Return feedback on every action in every row: reward 1 for the label and 0 for the others.
-
-    ``[n, D]`` and ``[n]`` give ``[1, n · A, ...]``, each action as if it had been chosen with the
-    uniform probability 1 / A.
-
-    >>> labels_as_feedback(np.zeros((2, 1)), np.array([0, 1]), 2).reward.tolist()
-    [[1.0, 0.0, 0.0, 1.0]]
-    """
-    action = np.tile(np.arange(actions), len(label))
-    reward = (action == np.repeat(label, actions)).astype(np.float64)
-    log_prob = np.full(len(action), -np.log(actions))
-    return _feedback(np.repeat(context, actions, axis=0), action, reward, log_prob)
-
-
-def decisions_as_feedback(
-    context: Floats, action: Integers, rewards: ArrayLike, propensities: ArrayLike | None
-) -> Feedback:
-    """Return feedback on the chosen action of each row: ``[n, ...] -> [1, n, ...]``."""
-    reward, rows = checked_column("rewards", rewards, len(action)), len(action)
-    known = None if propensities is None else np.log(checked_propensities(propensities, rows))
-    return _feedback(context, action, reward, known)
 
 
 def checked_propensities(given: ArrayLike, rows: int) -> Floats:
@@ -265,12 +248,3 @@ def checked_column(name: str, given: ArrayLike, rows: int) -> Floats:
             parameter=name,
         )
     return column
-
-
-def _feedback(
-    context: Floats, action: Integers, reward: Floats, log_prob: Floats | None
-) -> Feedback:
-    logged = None if log_prob is None else log_prob[None]
-    return Feedback(
-        context[None], action[None, :, None], reward[None], logged, np.ones((1, len(reward)))
-    )

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import parse_qsl
 
 from submax.bandit.declaring import Who
 from submax.server.keys import BROWSER_SCOPES, SESSION_SECONDS, Key, Session, checked_origin
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 COOKIE = "submax_session"  # holds the token of a session
 CSRF_HEADER = "x-csrf-token"  # by which a page proves that a change comes from itself
-KEY_PARAMETER = "key"  # of the query, for browser keys of beacons, which have no headers
 RATE = 20_000.0
 """Requests a second for a key and a bandit, if the key has no rate: only a runaway client meets
 it."""
@@ -134,7 +132,8 @@ class Access:
         if not self._service.keys.needed:
             self._check_local(scope, headers, needs)
             return Caller(None, None, address, encrypted)
-        text, in_query = _sent_key(scope, headers, needs)
+        kind, _, text = headers.get("authorization", "").partition(" ")
+        text = text.strip() if kind.lower() == "bearer" else ""
         session = None if text else await self._session(headers)
         key = self._service.keys.find(text) if text else session and session.key
         if session is not None and scope["method"] not in ("GET", "HEAD"):
@@ -147,12 +146,6 @@ class Access:
                 )
         if key is None:
             raise RefusedError(401, UNKNOWN_KEY if text else NO_KEY)
-        if in_query and text and not key.browser:
-            raise RefusedError(
-                401,
-                "only browser keys may be sent in the URL: send this one in the header "
-                "'Authorization: Bearer KEY'",
-            )
         self._check_origin(headers, key)
         self._service.keys.note_use(key.id)
         if not key.allows(needs, bandit) and not (partial and key.may_list):
@@ -294,22 +287,6 @@ def network_of(address: str) -> str:
     if parsed.version == 6:
         return str(ipaddress.ip_network((parsed, 64), strict=False))
     return address
-
-
-def _sent_key(scope: "Scope", headers: Mapping[str, str], needs: str) -> tuple[str, bool]:
-    """The text of the key, and whether it is in the query, as that of a beacon of a page."""
-    kind, _, text = headers.get("authorization", "").partition(" ")
-    if kind.lower() == "bearer" and text.strip():
-        return text.strip(), False
-    if not scope["query_string"] or needs not in BROWSER_SCOPES:
-        return "", False
-    return dict(read_query(scope)).get(KEY_PARAMETER, ""), True
-
-
-def read_query(scope: "Scope") -> list[tuple[str, str]]:
-    """The parameters in the query of a request."""
-    text = scope["query_string"].decode("latin-1")
-    return parse_qsl(text, keep_blank_values=True, max_num_fields=20) if text else []
 
 
 def _session_token(headers: Mapping[str, str]) -> str:

@@ -263,7 +263,7 @@ async def _export(call: Call) -> "Response":
     bandit = await call.bandit()
     before = call.query.get("before")
     until = None if before is None else unix_time("before", before)
-    file = await call.in_thread(call.service.exports.write, bandit.name, until)
+    file = await call.in_thread(call.service.export, bandit.name, until)
     headers = {"Content-Disposition": f'attachment; filename="{bandit.name}.parquet"'}
     return StreamingResponse(_parts(file), media_type=PARQUET, headers=headers)
 
@@ -278,9 +278,7 @@ def _parts(file: IO[bytes]) -> Iterator[bytes]:
 
 
 async def _list_keys(call: Call) -> Any:
-    keys = call.service.keys
-    uses = keys.last_uses()
-    return m.KeyList([m.key_details(key, uses.get(key.id)) for key in keys])
+    return m.KeyList(list(call.service.keys))
 
 
 async def _add_key(call: Call) -> Any:
@@ -305,8 +303,7 @@ async def _revoke_key(call: Call) -> Any:
 
 
 async def _audit(call: Call) -> Any:
-    lines = await call.in_thread(audit_lines, call.service.store, AUDITED_CHANGES)
-    return m.Audit([m.AuditedChange.of(line) for line in lines])
+    return m.Audit(await call.in_thread(audit_lines, call.service.store, AUDITED_CHANGES))
 
 
 async def _healthy(call: Call) -> Any:

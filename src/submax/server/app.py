@@ -4,8 +4,9 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import Any, Protocol
+from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.requests import Request
@@ -23,13 +24,12 @@ from submax.core.errors import (
     StoreError,
 )
 from submax.server import javascript, openapi
-from submax.server.access import KEY_PARAMETER, RATE, Access, Caller, read_headers, read_query
+from submax.server.access import RATE, Access, read_headers
 from submax.server.api import JSON, OPERATIONS, SERVER, Call, Operation, path_pattern
 from submax.server.limits import RETRY_SOON, Admission, Bodies, RefusedError
 from submax.server.messages import Decoder, Failure
 from submax.server.observing import (
     CURRENT,
-    NO_SPAN,
     Metrics,
     RequestContext,
     RequestLog,
@@ -38,10 +38,10 @@ from submax.server.observing import (
 from submax.server.service import Service
 
 LOG = logging.getLogger("submax")
+NO_SPAN: AbstractContextManager[None] = nullcontext()
 ENCODER = msgspec.json.Encoder()
 MAX_ERROR_LENGTH = 500  # characters; longer ones, which may repeat a whole request, are cut
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-PLAIN = "text/plain"  # which a page can send when it is left, without asking the server first
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (NotFoundError, 404),
     (ConflictError, 409),
@@ -128,7 +128,7 @@ class App:
         begin = time.perf_counter()
         context = RequestContext(read_headers(scope))
         token = CURRENT.set(context)
-        with NO_SPAN if self.telemetry is None else self.telemetry.request(context) as span:
+        with NO_SPAN if self.telemetry is None else self.telemetry.request(context):
             try:
                 response = await self._find(context, scope)(context, scope, receive)
             except Exception as error:
@@ -137,8 +137,6 @@ class App:
                 stops = RefusedError(503, "the server stops: try again with the same id")
                 response = await self._failed(context, scope, stops)
             await self._send(context, response, scope, receive, send)
-            if self.telemetry is not None:
-                self.telemetry.end_request(span, context)
         seconds = time.perf_counter() - begin
         self.metrics.count(context.operation, context.status, seconds)
         self._log.write(context, seconds)
@@ -205,10 +203,10 @@ class App:
             if decoder is not None:
                 untyped = bool(decoder.when_empty) and "content-type" not in headers
                 if not untyped:
-                    _check_type(headers, caller)
+                    _check_type(headers)
                 sent = await self._bodies.read(headers, receive, operation.largest)
                 if untyped and sent:
-                    _check_type(headers, caller)
+                    _check_type(headers)
                 body = decoder.decode(sent or decoder.when_empty)
             if operation.scope is not None:
                 known = bandit if bandit and self.service.get(bandit) is not None else ""
@@ -242,7 +240,7 @@ class App:
             Operation("openapi", "GET", "/openapi.json", None, "This description.", dict[str, Any],
                       described, tag=SERVER, early=True),
             Operation("metrics", "GET", "/metrics", "read", "Numbers for Prometheus.", bytes,
-                      measured, tag=SERVER, early=True, media=PLAIN),
+                      measured, tag=SERVER, early=True, media="text/plain"),
         ]  # fmt: skip
 
     async def _preflight(self, context: RequestContext, scope: Scope, receive: Receive) -> Response:
@@ -308,13 +306,12 @@ def _page_endpoint(page: Page) -> Endpoint:
 def _query(operation: Operation, scope: Scope) -> dict[str, str]:
     """The query parameters; if an unknown one was ignored, a typing error would pass."""
     try:
-        parameters = read_query(scope)
+        text = scope["query_string"].decode("latin-1")
+        parameters = parse_qsl(text, keep_blank_values=True, max_num_fields=20)
     except ValueError as error:
         raise InputError("the URL has too many query parameters: send fewer") from error
     query = {}
     for name, value in parameters:
-        if name == KEY_PARAMETER and operation.for_pages:
-            continue
         if not operation.query:
             raise InputError(
                 f"unknown query parameter {name[:60]!r}: this operation has none, so leave it out"
@@ -324,14 +321,9 @@ def _query(operation: Operation, scope: Scope) -> dict[str, str]:
     return query
 
 
-def _check_type(headers: Mapping[str, str], caller: Caller) -> None:
-    """Refuse other types than JSON, which browsers send to another site only if it allows it.
-
-    With a browser key, which nobody keeps secret, plain text is allowed: a page that is left can
-    send it at once, without asking the server first.
-    """
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != JSON and not (caller.is_browser and kind == PLAIN):
+def _check_type(headers: Mapping[str, str]) -> None:
+    """Refuse other types than JSON, which browsers send to another site only if it allows it."""
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
         raise RefusedError(415, f"send JSON, with the header 'Content-Type: {JSON}' (curl --json)")
 
 

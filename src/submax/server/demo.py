@@ -9,7 +9,6 @@ import tempfile
 import time
 import warnings
 from collections import Counter, defaultdict, deque
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +19,6 @@ from submax.bandit.durable import open_bandit
 from submax.bandit.rewards import LateRewardWarning
 from submax.bandit.store import open_store
 from submax.client.client import AsyncClient
-from submax.core.checks import positive
 from submax.core.errors import StoreError
 from submax.server.app import App
 from submax.server.pages.routes import Pages
@@ -41,19 +39,19 @@ REWARD_WAIT = 5.0
 later, and are counted as late."""
 VISITORS = 4_000  # who come back again and again; a tenth of them always see the plain headline
 VISITS_A_SECOND = 20.0
-HALF_TIME = 300.0  # seconds until visitors change their taste, if the demo has no end of its own
+HALF_TIME = 300.0  # seconds after which visitors change their taste
 PAST_SECONDS, STEPS, VISITS = 1800.0, 60, 75
 """How long visitors came before the demo, in so many steps, each with so many visits."""
 REPORT_SECONDS = 5.0  # how often a line says what happened since the last one
-INTRODUCTION = """\
-Simulated visitors of a shop see one of five headlines. {end}
+INTRODUCTION = f"""\
+Simulated visitors of a shop see one of five headlines. Ctrl-C ends the demo.
 Open this address:
 
-  {address}/
+  {{address}}/
 
 and find out from the pages: Which headline sells best to whom? What does the bandit gain over
 always showing the plain headline? Which headline is broken? How late do rewards come?
-The visitors' taste changes after {half_time:g} s: what does the bandit do then?
+The visitors' taste changes after {HALF_TIME:g} s: what does the bandit do then?
 """
 DECLARATION: dict[str, Any] = {
     "actions": list(ACTIONS),
@@ -69,53 +67,41 @@ DECLARATION: dict[str, Any] = {
 
 
 class Visitor(NamedTuple):
-    """A visitor, who is always on the same device and in the same country."""
-
-    unit: str
-    device: str
-    country: str
-
-    @property
-    def request(self) -> dict[str, Any]:
-        """What the bandit is told."""
-        return {"context": {"device": self.device, "country": self.country}, "unit": self.unit}
-
-
-@dataclass(frozen=True)
-class DemoWorld:
-    """A shop with five headlines, whose visitors change their taste every ``half_time`` seconds.
+    """A visitor, who is always on the same device and in the same country.
 
     At first German phones like the headline ``bold`` and all others ``playful``; then it is the
     other way round. The headline ``slow`` is liked by all, but its purchases are known late. The
     headline ``broken`` never gets a reward, as if its button did not work.
     """
 
-    half_time: float
+    unit: str
+    device: str
+    country: str
 
-    def visitor(self, rng: np.random.Generator) -> Visitor:
-        """One of the visitors."""
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> "Visitor":
         number = int(rng.integers(VISITORS))
-        return Visitor(f"visitor-{number}", DEVICES[number % 5 // 3], COUNTRIES[number % 2])
+        return cls(f"visitor-{number}", DEVICES[number % 5 // 3], COUNTRIES[number % 2])
 
-    def drifted(self, seconds: float) -> bool:
-        """Whether visitors have the second taste at this time."""
-        return int(seconds // self.half_time) % 2 == 1
+    @property
+    def request(self) -> dict[str, Any]:
+        """What the bandit is told."""
+        return {"context": {"device": self.device, "country": self.country}, "unit": self.unit}
 
-    def chance(self, action: str, visitor: Visitor, seconds: float) -> float:
-        """The chance that a visitor who sees the headline buys, ``seconds`` after the beginning."""
-        german_phone = (visitor.device, visitor.country) == ("phone", "de")
-        liked = "bold" if german_phone != self.drifted(seconds) else "playful"
+    def chance(self, action: str, seconds: float) -> float:
+        """The chance that the visitor buys, so many seconds after the beginning."""
+        german_phone = (self.device, self.country) == ("phone", "de")
+        second_taste = seconds // HALF_TIME % 2 == 1
+        liked = "bold" if german_phone != second_taste else "playful"
         return ALIKE.get(action, LIKED if action == liked else DISLIKED)
 
-    def outcome(
-        self, action: str, visitor: Visitor, seconds: float, rng: np.random.Generator
-    ) -> tuple[bool, float]:
-        """Whether a visitor buys, and the seconds until that is known."""
+    def outcome(self, action: str, seconds: float, rng: np.random.Generator) -> tuple[bool, float]:
+        """Whether the visitor buys, and the seconds until that is known."""
         low, high = SLOW if action == "slow" else QUICK
-        return rng.random() < self.chance(action, visitor, seconds), float(rng.uniform(low, high))
+        return rng.random() < self.chance(action, seconds), float(rng.uniform(low, high))
 
 
-def make_past(file: Path, world: DemoWorld, rng: np.random.Generator) -> None:
+def make_past(file: Path, rng: np.random.Generator) -> None:
     """Declare the bandit of the demo in a new store, and let visitors come in the past."""
     now = [time.time() - PAST_SECONDS]
     bandit = open_bandit(
@@ -126,10 +112,10 @@ def make_past(file: Path, world: DemoWorld, rng: np.random.Generator) -> None:
         warnings.simplefilter("ignore", LateRewardWarning)
         for _ in range(STEPS):
             begin, coming = now[0], defaultdict[int, list[str]](list)
-            visitors = [world.visitor(rng) for _ in range(VISITS)]
+            visitors = [Visitor.drawn(rng) for _ in range(VISITS)]
             made = bandit.decide_many([one.request for one in visitors])
             for decision, visitor in zip(made, visitors, strict=True):
-                bought, delay = world.outcome(str(decision.action), visitor, 0.0, rng)
+                bought, delay = visitor.outcome(str(decision.action), 0.0, rng)
                 if bought:
                     coming[math.ceil(delay)].append(decision.id)
             # The rewards of a second are sent together, in its middle.
@@ -141,60 +127,44 @@ def make_past(file: Path, world: DemoWorld, rng: np.random.Generator) -> None:
         bandit.summarize()
 
 
-async def let_visitors_come(
-    world: DemoWorld, client: AsyncClient, seconds: float | None, rng: np.random.Generator
-) -> None:
-    """Let visitors come for some seconds, or forever, and report now and then."""
+async def let_visitors_come(client: AsyncClient, rng: np.random.Generator) -> None:
+    """Let visitors come forever, and report now and then."""
     shown, counts = deque[str](maxlen=100), Counter[str]()
-    under_way: set[asyncio.Task[None]] = set()
+    begin = time.monotonic()
 
-    async def visit(at: float) -> None:
-        visitor = world.visitor(rng)
+    async def visit() -> None:
+        visitor, at = Visitor.drawn(rng), time.monotonic() - begin
         # A visitor is lost while the server is being stopped, or is busy, and others come.
         with contextlib.suppress(StoreError):
             decision = await client.decide(**visitor.request)
             action = str(decision.action)
             counts["visits"] += 1
             shown.append(action)
-            bought, delay = world.outcome(action, visitor, at, rng)
+            bought, delay = visitor.outcome(action, at, rng)
             await asyncio.sleep(delay)
             if bought:
                 await client.reward(decision.id, 1.0)
                 counts["sold"] += 1
 
-    def report(at: float) -> None:
-        taste, lately = "second" if world.drifted(at) else "first", Counter(shown)
-        shares = ", ".join(f"{name} {lately[name] / max(len(shown), 1):.0%}" for name in ACTIONS)
-        click.echo(
-            f"{at:5.0f} s, {taste} taste: {counts['visits']} visits, {counts['sold']} sold; "
-            f"shown lately: {shares}"
-        )
+    async def report() -> None:
+        while True:
+            await asyncio.sleep(REPORT_SECONDS)
+            lately = Counter(shown)
+            shares = (f"{name} {lately[name] / max(len(shown), 1):.0%}" for name in ACTIONS)
+            click.echo(
+                f"{time.monotonic() - begin:5.0f} s: {counts['visits']} visits, "
+                f"{counts['sold']} sold; shown lately: {', '.join(shares)}"
+            )
 
-    begin = reported = time.monotonic()
-    try:
-        while seconds is None or time.monotonic() - begin < seconds:
-            now = time.monotonic()
-            task = asyncio.create_task(visit(now - begin))
-            under_way.add(task)
-            task.add_done_callback(under_way.discard)
-            if now - reported >= REPORT_SECONDS:
-                reported = now
-                report(now - begin)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(report())
+        while True:
+            tasks.create_task(visit())
             await asyncio.sleep(float(rng.exponential(1 / VISITS_A_SECOND)))
-        # The last moment still belongs to the second half.
-        report(math.nextafter(seconds, 0))
-    finally:
-        # Rewards that are not known yet are not sent.
-        for task in under_way:
-            task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
 
 
-def run_demo(port: int, seconds: float | None) -> None:
-    """Run the demo for some seconds, or until Ctrl-C; nothing is left behind."""
-    if seconds is not None:
-        positive("--for", seconds)
-    world = DemoWorld(HALF_TIME if seconds is None else seconds / 2)
+def run_demo(port: int) -> None:
+    """Run the demo until Ctrl-C; nothing is left behind."""
     port, rng = free_port(HOST, port), np.random.default_rng(0)
     address = f"http://{HOST}:{port}"
     # What a server says about late rewards is on its pages.
@@ -202,7 +172,7 @@ def run_demo(port: int, seconds: float | None) -> None:
     with tempfile.TemporaryDirectory(prefix="submax-demo-") as folder:
         click.echo("Half an hour of visits is being simulated …")
         file = Path(folder) / f"{NAME}.db"
-        make_past(file, world, rng)
+        make_past(file, rng)
         service = Service(open_store(file))
 
         async def visits() -> None:
@@ -213,13 +183,9 @@ def run_demo(port: int, seconds: float | None) -> None:
             with contextlib.suppress(asyncio.CancelledError):
                 while not service.ready:
                     await asyncio.sleep(0.05)
-                end = "Ctrl-C ends the demo."
-                if seconds is not None:
-                    end = f"The demo ends after {seconds:g} s."
-                half_time = world.half_time
-                click.echo(INTRODUCTION.format(address=address, end=end, half_time=half_time))
+                click.echo(INTRODUCTION.format(address=address))
                 async with AsyncClient(address, NAME, deadline=10.0) as client:
-                    await let_visitors_come(world, client, seconds, rng)
+                    await let_visitors_come(client, rng)
 
         try:
             with asyncio.Runner(loop_factory=loop_factory()) as runner:

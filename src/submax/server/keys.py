@@ -31,20 +31,18 @@ PREFIX = "submax"  # of the text of every key, by which scanners for leaked secr
 SESSION_SECONDS = 12 * 3600  # how long a person stays signed in
 # An origin as browsers send it: scheme and host in small letters, and a port if it is unusual.
 ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
-COLUMNS = "id, secret, scopes, bandits, rate, name, created, expires, browser, origins, used"
 
 
 class Key(msgspec.Struct, frozen=True):
     """What a key allows: ``scopes`` on ``bandits`` (None: all), ``rate`` requests a second.
 
-    ``secret`` is the hash of the secret part of its text. From ``expires`` on, a Unix time, the key
-    is refused; None: never. A ``browser`` key is part of web pages, where anyone can read it: it
-    may decide and reward, and nothing else. ``origins`` are the sites whose pages may use it; None:
-    those that the server was started with.
+    From ``expires`` on, a Unix time, the key is refused; None: never. A ``browser`` key is part of
+    web pages, where anyone can read it: it may decide and reward, and nothing else. ``origins`` are
+    the sites whose pages may use it; None: those that the server was started with. It was ``used``
+    last at a Unix time, if ever.
     """
 
     id: str
-    secret: str
     scopes: tuple[str, ...]
     bandits: tuple[str, ...] | None = None
     rate: float | None = None
@@ -53,6 +51,7 @@ class Key(msgspec.Struct, frozen=True):
     expires: float | None = None
     browser: bool = False
     origins: tuple[str, ...] | None = None
+    used: float | None = None
 
     def allows(self, scope: str, bandit: str | None) -> bool:
         """Whether the key allows a scope on a bandit; the scope ``admin`` includes all others."""
@@ -64,6 +63,9 @@ class Key(msgspec.Struct, frozen=True):
     def may_list(self) -> bool:
         """Whether the key may list the names of its bandits."""
         return "read" in self.scopes or "admin" in self.scopes
+
+
+FIELDS = Key.__struct_fields__
 
 
 class NewKey(NamedTuple):
@@ -82,8 +84,7 @@ class Keys:
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
         self._store, self._clock, self._lock = store, clock, Lock()
-        self._keys: dict[str, Key] = {}
-        self._stored_uses: dict[str, float] = {}
+        self._keys: dict[str, tuple[Key, str]] = {}
         self._uses: dict[str, float] = {}
         self.needed = False
         self.follow()
@@ -92,14 +93,15 @@ class Keys:
         return len(self._keys)
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(list(self._keys.values()))
+        for key, _ in list(self._keys.values()):
+            used = max(key.used or 0.0, self._uses.get(key.id, 0.0))
+            yield msgspec.structs.replace(key, used=used) if used else key
 
     def follow(self) -> None:
         """Read the keys of the store."""
         with self._lock:
-            rows = self._store.select(f"select {COLUMNS} from key where revoked is null")
-            self._keys = {row[0]: _key(row) for row in rows}
-            self._stored_uses = {row[0]: row[-1] for row in rows if row[-1] is not None}
+            sql = f"select {', '.join(FIELDS)}, secret from key where revoked is null"
+            self._keys = {row[0]: (_key(row[:-1]), row[-1]) for row in self._store.select(sql)}
             if not self.needed:
                 ((count,),) = self._store.select("select count(*) from key")
                 self.needed = count > 0
@@ -160,27 +162,22 @@ class Keys:
         prefix, _, rest = text.partition(".")
         number, _, secret = rest.partition(".")
         key = self.with_id(number) if prefix == PREFIX else None
-        return key if key is not None and hmac.compare_digest(key.secret, _hash(secret)) else None
+        _, hashed = self._keys.get(number, (None, ""))
+        return key if hmac.compare_digest(hashed, _hash(secret)) else None
 
     def with_id(self, number: str) -> Key | None:
         """The key with this id; None if it is unknown, revoked or expired."""
-        key = self._keys.get(number)
+        key, _ = self._keys.get(number, (None, ""))
         valid = key is not None and (key.expires is None or self._clock() < key.expires)
         return key if valid else None
 
     def origins(self) -> set[str]:
         """All sites whose pages may use a key."""
-        return {origin for key in self for origin in key.origins or ()}
+        return {origin for key, _ in list(self._keys.values()) for origin in key.origins or ()}
 
     def note_use(self, number: str) -> None:
         """Note that a key is used now; ``write_uses`` puts it into the store."""
         self._uses[number] = self._clock()
-
-    def last_uses(self) -> dict[str, float]:
-        """When each key was used last, as a Unix time."""
-        uses, stored = dict(self._uses), self._stored_uses
-        known = uses.keys() | stored.keys()
-        return {number: max(uses.get(number, 0.0), stored.get(number, 0.0)) for number in known}
 
     def write_uses(self) -> None:
         """Write when keys were used last, so a request costs no write."""
@@ -189,11 +186,11 @@ class Keys:
         statements = [Statement(sql, {"id": number, "at": at}) for number, at in uses.items()]
         if statements:
             self._store.execute(statements)
-            self._stored_uses |= uses
+            self.follow()
 
 
 def _key(row: Sequence[Any]) -> Key:
-    table = dict(zip(COLUMNS.split(", ")[:-1], row, strict=False))
+    table = dict(zip(FIELDS, row, strict=True))
     for word in ("scopes", "bandits", "origins"):
         table[word] = None if table[word] is None else tuple(msgspec.json.decode(table[word]))
     return Key(**{**table, "browser": bool(table["browser"])})

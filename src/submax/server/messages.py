@@ -27,7 +27,7 @@ from submax.core.checks import one_of, wrong_type
 from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.schema.context import Number
-from submax.server.keys import MAX_NAME_LENGTH, Key, Scope, time_text
+from submax.server.keys import MAX_NAME_LENGTH, Key, Scope
 
 Identifier = Annotated[str, Meta(pattern="^[!-~]{1,128}$", min_length=1, max_length=128)]
 BanditName = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9_-]{0,63}$", max_length=64)]
@@ -274,51 +274,8 @@ def bandit_details(bandit: DurableBandit) -> Any:
     )
 
 
-KEY_WORDS = ("id", "name", "scopes", "bandits", "rate", "browser", "origins")
-KeyDetails: Any = _answer(
-    "KeyDetails",
-    """A key without its secret.
-
-    ``expires`` and ``last_used`` are times; None if the key does not expire, or was never used.
-    """,
-    **{one.name: one.type for one in msgspec.structs.fields(Key) if one.name in KEY_WORDS},
-    expires=str | None,
-    last_used=str | None,
-)
-
-
-def key_details(key: Key, used: float | None) -> Any:
-    """The message that describes a key."""
-    return KeyDetails(
-        **{word: getattr(key, word) for word in KEY_WORDS},
-        expires=None if key.expires is None else time_text(key.expires),
-        last_used=None if used is None else time_text(used),
-    )
-
-
-KeyList = _answer("KeyList", "All keys.", keys=list[KeyDetails])
-
-
-class AuditedChange(msgspec.Struct, frozen=True):
-    """A change: who made it (the id and the name of a key), when, and what was changed.
-
-    ``subject`` is a bandit or the id of a key, and ``detail`` is the beginning of the change.
-    """
-
-    at: str
-    key: str
-    name: str
-    operation: str
-    subject: str
-    detail: str
-
-    @classmethod
-    def of(cls, line: AuditLine) -> "AuditedChange":
-        at = time_text(line.at)
-        return cls(at, line.key, line.name, line.action, line.subject, line.detail)
-
-
-Audit = _answer("Audit", "The last changes, newest first.", changes=list[AuditedChange])
+KeyList = _answer("KeyList", "All keys, without their secrets.", keys=list[Key])
+Audit = _answer("Audit", "The last changes, newest first.", changes=list[AuditLine])
 
 
 class Decoder:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections import Counter as Counts
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self
 
@@ -267,28 +267,24 @@ class Telemetry:
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         return cls(provider)
 
-    def request(self, context: RequestContext) -> AbstractContextManager[Any]:
+    @contextmanager
+    def request(self, context: RequestContext) -> Iterator[None]:
         """A span around a request, whose parent may be a span of the caller."""
-        from opentelemetry.trace import SpanKind
+        from opentelemetry.trace import SpanKind, StatusCode
 
         parent = self._propagator.extract(context.headers)
         attributes = {"submax.request_id": context.identifier}
-        return self._tracer.start_as_current_span(
+        with self._tracer.start_as_current_span(
             "submax.request", parent, SpanKind.SERVER, attributes
-        )
-
-    @staticmethod
-    def end_request(span: Any, context: RequestContext) -> None:
-        """Say in the span of a request which operation answered it, and how."""
-        from opentelemetry.trace import StatusCode
-
-        span.update_name(f"submax.{context.operation}")
-        span.set_attribute("submax.operation", context.operation)
-        span.set_attribute("http.response.status_code", context.status)
-        if context.bandit:
-            span.set_attribute("submax.bandit", context.bandit)
-        if context.status >= 500:
-            span.set_status(StatusCode.ERROR)
+        ) as span:
+            yield
+            span.update_name(f"submax.{context.operation}")
+            span.set_attribute("submax.operation", context.operation)
+            span.set_attribute("http.response.status_code", context.status)
+            if context.bandit:
+                span.set_attribute("submax.bandit", context.bandit)
+            if context.status >= 500:
+                span.set_status(StatusCode.ERROR)
 
     def close(self) -> None:
         """Send the last spans, and observe no more."""
@@ -298,6 +294,3 @@ class Telemetry:
     def _begin(self, name: str, attributes: Mapping[str, Any]) -> AbstractContextManager[Any]:
         named = {f"submax.{word}": value for word, value in attributes.items()}
         return self._tracer.start_as_current_span(name, attributes=named)
-
-
-NO_SPAN: AbstractContextManager[Any] = nullcontext()

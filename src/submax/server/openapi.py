@@ -8,17 +8,12 @@ from typing import Any
 import msgspec
 
 from submax._version import __version__
-from submax.server.access import KEY_PARAMETER
 from submax.server.api import DECIDING, OPERATING, SERVER, Operation
 from submax.server.messages import BanditName, Decoder, Failure, Identifier, KeyIdentifier
 
+SCHEMES = {"key": {"type": "http", "scheme": "bearer"}}
 REFERENCE = "#/components/schemas/{name}"
 """How the description refers to the schema of a named type."""
-SECURITY_SCHEMES = {
-    "key": {"type": "http", "scheme": "bearer"},
-    "browser-key": {"type": "apiKey", "in": "query", "name": KEY_PARAMETER},
-}
-"""The two ways to send a key: the header or, for browser keys, a query parameter."""
 TAGS = {
     DECIDING: "What an application calls.",
     OPERATING: "Bandits, their settings, arms, versions and results.",
@@ -60,7 +55,7 @@ def description(operations: Iterable[Operation]) -> dict[str, Any]:
         },
         "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
         "paths": paths,
-        "components": {"schemas": components, "securitySchemes": SECURITY_SCHEMES},
+        "components": {"schemas": components, "securitySchemes": SCHEMES},
     }
 
 
@@ -82,9 +77,6 @@ def _schemas(types: tuple[Any, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
 def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any]:
     answer = schema_of.get(repr(operation.answer), {"type": "string", "format": "binary"})
     failure = {"application/json": {"schema": schema_of[repr(Failure)]}}
-    ways: list[dict[str, list[str]]] = (
-        [{"key": []}, {"browser-key": []}] if operation.for_pages else [{"key": []}]
-    )
     described: dict[str, Any] = {
         "operationId": operation.name,
         "tags": [operation.tag],
@@ -100,7 +92,7 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
                 for status, text in REFUSALS.items()
             },
         },
-        "security": [] if operation.scope is None else ways,
+        "security": [] if operation.scope is None else [{"key": []}],
     }
     if operation.body is not None:
         content: dict[str, Any] = {"schema": schema_of[repr(operation.body)]}

@@ -9,12 +9,12 @@ import contextlib
 import gc
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -56,38 +56,33 @@ RESERVED_FILES = 100
 """Files and sockets that the process opens beside connections: the store, exports, libraries."""
 
 
-@dataclass(frozen=True)
-class ServeOptions:
-    """The values of all options of a server; ``submax serve`` describes them."""
-
-    store: str
-    host: str = "127.0.0.1"
-    port: int = 8000
-    rate: float = RATE
-    learned: Path | None = None
-    trust: bool = False
-    origin: tuple[str, ...] = ()
-    proxy: tuple[str, ...] = ("127.0.0.1",)
-    log_format: str = "text"
-    log_level: str = "info"
-    telemetry: bool = False
-
-
-def serve(options: ServeOptions) -> None:
-    """Serve the bandits of a store until SIGTERM or Ctrl-C; one may start from a learned policy.
+def serve(
+    store: str,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    rate: float = RATE,
+    learned: Path | None = None,
+    trust: bool = False,
+    origin: Sequence[str] = (),
+    proxy: Sequence[str] = ("127.0.0.1",),
+    log_format: str = "text",
+    log_level: str = "info",
+    telemetry: bool = False,
+) -> None:
+    """Serve the bandits of a store until SIGTERM or Ctrl-C; ``submax serve`` describes the options.
 
     Then no new requests are accepted, those under way are finished and written, and the process
-    ends. With ``trust`` the class of a policy may be in a file of the user's own, which is run.
+    ends.
     """
-    positive("rate", options.rate)
-    if options.telemetry:
+    positive("rate", rate)
+    if telemetry:
         require_extra("telemetry", "--telemetry", "opentelemetry.sdk", "opentelemetry.exporter")
-    learned = options.learned
-    policy = None if learned is None else TrainedPolicy.read(learned, trust=options.trust)
-    service, port = _opened(options, policy)
-    set_up_log(options.log_format, options.log_level)
-    app = App(service, origins=options.origin, rate=options.rate, pages=Pages)
-    if options.telemetry:
+    policy = None if learned is None else TrainedPolicy.read(learned, trust=trust)
+    service, port = _opened(store, host, port, policy, trust=trust)
+    set_up_log(log_format, log_level)
+    app = App(service, origins=origin, rate=rate, pages=Pages)
+    if telemetry:
         app.telemetry = Telemetry.of_environment()
     # What exists now stays until the end. Looking at all of it would stop all threads for 40
     # milliseconds or more, whenever the collector looks for garbage among old objects.
@@ -96,9 +91,10 @@ def serve(options: ServeOptions) -> None:
     # A SIGTERM before the event loop handles signals must still close the store.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        announce(options, port, service.names())
+        announce(store, host, port, service.names(), log_format)
+        behind_proxies = wrap_asgi_with_proxy_headers(app, list(proxy))
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(_serve(app, options, port))
+            runner.run(_serve(behind_proxies, host, port))
     except KeyboardInterrupt:
         LOG.info("stopped before the start was over")
     finally:
@@ -107,7 +103,7 @@ def serve(options: ServeOptions) -> None:
             app.telemetry.close()
 
 
-async def _serve(app: App, options: ServeOptions, port: int) -> None:
+async def _serve(app: Any, host: str, port: int) -> None:
     """Serve until a signal asks to stop."""
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
 
@@ -121,8 +117,7 @@ async def _serve(app: App, options: ServeOptions, port: int) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
-    behind = wrap_asgi_with_proxy_headers(app, list(options.proxy))
-    await serve_until(behind, options.host, port, stopping.wait())
+    await serve_until(app, host, port, stopping.wait())
 
 
 async def serve_until(app: Any, host: str, port: int, end: Coroutine[Any, Any, object]) -> None:
@@ -164,36 +159,36 @@ def loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
     return uvloop.Loop
 
 
-def announce(options: ServeOptions, port: int, names: list[str]) -> None:
+def announce(store: str, host: str, port: int, names: list[str], log_format: str = "text") -> None:
     """Say at which address the server listens, even if only errors are logged."""
-    host = f"[{options.host}]" if ":" in options.host else options.host
-    address = f"http://{host}:{port}"
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     # Without the password of a database.
-    store = f"...@{options.store.rpartition('@')[2]}" if "@" in options.store else options.store
-    sentence = f"submax serves {store} ({', '.join(names) or 'no bandit yet'}) at {address}"
-    if options.log_format == "json":
-        fields = {"store": store, "address": address, "bandits": names}
+    shown = f"...@{store.rpartition('@')[2]}" if "@" in store else store
+    sentence = f"submax serves {shown} ({', '.join(names) or 'no bandit yet'}) at {address}"
+    if log_format == "json":
+        fields = {"store": shown, "address": address, "bandits": names}
         LOG.info("%s", sentence, extra={"event": "serving", "fields": fields})
     else:
         print(sentence, file=sys.stderr, flush=True)
 
 
-def _opened(options: ServeOptions, learned: TrainedPolicy | None) -> tuple[Service, int]:
+def _opened(
+    place: str, host: str, port: int, learned: TrainedPolicy | None, *, trust: bool
+) -> tuple[Service, int]:
     """The service and its port; anything wrong is refused before a file is written."""
-    place, host = options.store, options.host
     name = default_name(place)
     if is_new_file(place):
         # A new store has no keys.
         check_address(host, has_keys=False)
         if learned is not None:
             new_settings(name, {}, learned)
-        free_port(host, options.port)
+        free_port(host, port)
     with ExitStack() as undone:
         store = open_store(place)
         undone.callback(store.close)
-        service = Service(store, trust=options.trust)
+        service = Service(store, trust=trust)
         check_address(host, service.keys.needed)
-        port = free_port(host, options.port)
+        port = free_port(host, port)
         if learned is not None:
             declaring.declare(store, name, {}, trained=learned)
         undone.pop_all()
@@ -231,14 +226,8 @@ def free_port(host: str, port: int) -> int:
 
 def _most_connections() -> int:
     """The limit on connections; lower if the process may open only few files."""
-    try:
-        import resource
-    except ImportError:
-        return MAX_CONNECTIONS
-    wanted = MAX_CONNECTIONS + RESERVED_FILES
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    unlimited = soft == resource.RLIM_INFINITY
-    return MAX_CONNECTIONS if unlimited else max(1, min(MAX_CONNECTIONS, soft - RESERVED_FILES))
+    files = MAX_CONNECTIONS + RESERVED_FILES
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = files if most == resource.RLIM_INFINITY else min(files, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
+    return max(1, files - RESERVED_FILES)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from threading import BoundedSemaphore, Event, Lock, Thread
+from threading import Event, Lock, Thread
 from typing import IO, Any, TypeVar
 
 from submax.bandit import declaring, export
@@ -37,8 +37,6 @@ STOP_SECONDS = 1.0
 """How long closing waits for threads; a fit that is cut off is done again by the next process."""
 PROBE_SECONDS = 2.0  # for which a probe may take before the store counts as unable to write
 FRESH_SECONDS = 1.0  # for which a probe's result is used again, so many questions cost one write
-MAX_EXPORTS = 2
-"""Exports at a time. Each reads a whole log, and takes a core and some hundred megabytes."""
 
 Answer = TypeVar("Answer")
 
@@ -57,10 +55,9 @@ class Service:
         self.store, self._trust = store, trust
         self.keys = Keys(store)
         self.sessions = Sessions(store, self.keys)
-        self.jobs, self.exports, self.probe = JobRunner(), Exports(store), WriteProbe(store)
+        self.jobs, self.exports, self.probe = JobRunner(), JobRunner(), WriteProbe(store)
         self.ready = False
-        self._bandits: dict[str, DurableBandit] = {}
-        self._deciding: dict[str, Deciding] = {}
+        self._bandits: dict[str, Deciding] = {}
         self._lock, self._locks = Lock(), dict[str, Lock]()
         self._opening: dict[str, None] = {}
         self._threads = ThreadPoolExecutor(THREADS, "submax-server")
@@ -139,8 +136,8 @@ class Service:
         self.store.close()
 
     def _stop_all(self) -> None:
-        for bandit in list(self._bandits.values()):
-            bandit.stop()
+        for one in list(self._bandits.values()):
+            one.bandit.stop()
 
     def names(self) -> list[str]:
         """The names of all bandits in the store."""
@@ -148,12 +145,13 @@ class Service:
 
     def opened(self) -> list[DurableBandit]:
         """The bandits that are open, by name."""
-        return [one for _, one in sorted(self._bandits.items()) if not one.deleted]
+        found = [one.bandit for _, one in sorted(self._bandits.items())]
+        return [one for one in found if not one.deleted]
 
     def get(self, name: str) -> DurableBandit | None:
         """The bandit of this name if it is open."""
-        bandit = self._bandits.get(name)
-        return None if bandit is None or bandit.deleted else bandit
+        found = self._bandits.get(name)
+        return None if found is None or found.bandit.deleted else found.bandit
 
     def find(self, name: str) -> DurableBandit:
         """The bandit of this name; one that another process has declared is opened now."""
@@ -170,10 +168,7 @@ class Service:
 
     def deciding(self, bandit: DurableBandit) -> Deciding:
         """Makes the decisions of a bandit, within a deadline."""
-        deciding = self._deciding.get(bandit.name)
-        if deciding is None or deciding.bandit is not bandit:
-            deciding = self._deciding[bandit.name] = Deciding(bandit)
-        return deciding
+        return self._bandits.get(bandit.name) or Deciding(bandit)
 
     def create(self, name: str, declaration: Mapping[str, Any], who: Who) -> DurableBandit:
         """Declare and open a new bandit; a name that exists is refused."""
@@ -195,13 +190,37 @@ class Service:
             bandit.follow()
         self._drop(name)
 
+    def export(self, name: str, before: float | None = None) -> IO[bytes]:
+        """The decisions of a bandit, or those before a Unix time, as an open Parquet file.
+
+        It is written in another process, one at a time, because it takes a core and some hundred
+        megabytes. The file has no name any more, so nothing is left on the disk.
+        """
+        if self.exports.busy:
+            raise RefusedError(429, "another export is being written: try again when it has ended")
+        try:
+            # Its folder, which only this user can read, is deleted with all that is in it.
+            with tempfile.TemporaryDirectory(prefix="submax-export-") as folder:
+                path = Path(folder) / "decisions.parquet"
+                self.exports.run(write_export, str(self.store.address), name, str(path), before)
+                return path.open("rb")
+        except OSError as error:
+            raise StoreError(
+                f"the export cannot be written on the server ({error.strerror or error}): free "
+                "some space there and try again"
+            ) from error
+        except JobError as error:
+            raise StoreError(
+                "the export was interrupted on the server: try again, or see its log"
+            ) from error
+
     def _drop(self, name: str) -> None:
         """Forget a bandit that was deleted, here or by another process."""
         with self._lock:
-            bandit, _ = self._bandits.pop(name, None), self._deciding.pop(name, None)
-        if bandit is not None:
+            dropped = self._bandits.pop(name, None)
+        if dropped is not None:
             # In a thread: a fit under way may take long.
-            Thread(target=bandit.stop, daemon=True).start()
+            Thread(target=dropped.bandit.stop, daemon=True).start()
 
     def _open(self, name: str) -> DurableBandit:
         # No decision should wait for this import.
@@ -213,7 +232,8 @@ class Service:
         with lock:
             bandit = self.get(name)
             if bandit is None:
-                bandit = self._bandits[name] = self._made(name)
+                bandit = self._made(name)
+                self._bandits[name] = Deciding(bandit)
             return bandit
 
     def _made(self, name: str) -> DurableBandit:
@@ -263,49 +283,6 @@ class WriteProbe:
     def close(self) -> None:
         """Probe no more."""
         self._thread.shutdown(wait=False)
-
-
-class Exports:
-    """Writes exports in processes of their own, a few at a time, so decisions are not delayed."""
-
-    def __init__(self, store: Store) -> None:
-        self._store, self._slots = store, BoundedSemaphore(MAX_EXPORTS)
-        self._jobs = [JobRunner() for _ in range(MAX_EXPORTS)]
-
-    def write(self, bandit: str, before: float | None = None) -> IO[bytes]:
-        """The decisions of a bandit, or those before a Unix time, as an open Parquet file.
-
-        The file has no name any more. Whatever becomes of the answer, nothing is left on the disk.
-        """
-        if not self._slots.acquire(blocking=False):
-            raise RefusedError(
-                429,
-                f"{MAX_EXPORTS} exports are being written, the most at a time: try again "
-                "when one has ended",
-            )
-        try:
-            # Its folder, which only this user can read, is deleted with all that is in it.
-            with tempfile.TemporaryDirectory(prefix="submax-export-") as folder:
-                path = Path(folder) / "decisions.parquet"
-                jobs = next((jobs for jobs in self._jobs if not jobs.busy), self._jobs[0])
-                jobs.run(write_export, str(self._store.address), bandit, str(path), before)
-                return path.open("rb")
-        except OSError as error:
-            raise StoreError(
-                f"the export cannot be written on the server ({error.strerror or error}): free "
-                "some space there and try again"
-            ) from error
-        except JobError as error:
-            raise StoreError(
-                "the export was interrupted on the server: try again, or see its log"
-            ) from error
-        finally:
-            self._slots.release()
-
-    def close(self) -> None:
-        """End the exports under way, and start no more."""
-        for jobs in self._jobs:
-            jobs.close()
 
 
 def write_export(address: str, bandit: str, path: str, before: float | None) -> None:

@@ -42,20 +42,21 @@ export interface ArmStatus {
 
 /** The last changes, newest first. */
 export interface Audit {
-  changes: AuditedChange[];
+  changes: AuditLine[];
 }
 
 /**
- * A change: who made it (the id and the name of a key), when, and what was changed.
+ * A change: ``action`` was done on ``subject``, a bandit or a key.
  *
- * ``subject`` is a bandit or the id of a key, and ``detail`` is the beginning of the change.
+ * ``key`` is the id of the key that did it, empty if there was none. ``name`` is that of the key,
+ * or says how the change was made. ``detail`` is the beginning of the request.
  */
-export interface AuditedChange {
-  at: string;
+export interface AuditLine {
+  at: number;
+  action: string;
+  subject: string;
   key: string;
   name: string;
-  operation: string;
-  subject: string;
   detail: string;
 }
 
@@ -332,25 +333,29 @@ export interface Health {
 }
 
 /**
- * A key without its secret.
+ * What a key allows: ``scopes`` on ``bandits`` (None: all), ``rate`` requests a second.
  *
- * ``expires`` and ``last_used`` are times; None if the key does not expire, or was never used.
+ * From ``expires`` on, a Unix time, the key is refused; None: never. A ``browser`` key is part of
+ * web pages, where anyone can read it: it may decide and reward, and nothing else. ``origins`` are
+ * the sites whose pages may use it; None: those that the server was started with. It was ``used``
+ * last at a Unix time, if ever.
  */
-export interface KeyDetails {
+export interface Key {
   id: string;
   scopes: string[];
-  bandits: string[] | null;
-  rate: number | null;
-  name: string;
-  browser: boolean;
-  origins: string[] | null;
-  expires: string | null;
-  last_used: string | null;
+  bandits?: string[] | null;
+  rate?: number | null;
+  name?: string;
+  created?: number;
+  expires?: number | null;
+  browser?: boolean;
+  origins?: string[] | null;
+  used?: number | null;
 }
 
-/** All keys. */
+/** All keys, without their secrets. */
 export interface KeyList {
-  keys: KeyDetails[];
+  keys: Key[];
 }
 
 /** A new key; this is the only answer that has its text. */

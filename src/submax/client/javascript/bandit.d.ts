@@ -32,11 +32,6 @@ export declare class Bandit {
   rewardMany(rewards: Reward[], options?: CallOptions): Promise<Receipt[]>;
   /** Confirm a decision that was made with `activate: false`. */
   activate(id: string, options?: CallOptions): Promise<Receipt>;
-  /**
-   * Send a reward from a page that is being left, by `navigator.sendBeacon`; there is no receipt.
-   * The key must be one for browsers. Returns whether the browser has taken it.
-   */
-  beacon(id: string, value: Reward["value"], options?: RewardOptions): boolean;
   /** Wait until all rewards are answered. */
   flush(): Promise<void>;
 }

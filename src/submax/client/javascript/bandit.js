@@ -1,6 +1,6 @@
 import { Api } from "./api.js";
 import { newIdentifier } from "./identifier.js";
-import { SubmaxError, Transport } from "./transport.js";
+import { SubmaxError } from "./transport.js";
 
 /** Statuses after which the same request is sent again: no answer, too many requests, unavailable. */
 const RETRIED = [0, 429, 503];
@@ -13,9 +13,7 @@ const LARGEST_BATCH = 200;
 /** One bandit of a server. */
 export class Bandit {
   #api;
-  #beacons;
   #name;
-  #key;
   #attempts;
   #gather;
   #queued = [];
@@ -24,9 +22,7 @@ export class Bandit {
 
   constructor(address, name, { attempts = 8, gather = 5, ...options } = {}) {
     this.#api = new Api(address, options);
-    this.#beacons = new Transport(address, options);
     this.#name = name;
-    this.#key = options.key;
     this.#attempts = attempts;
     this.#gather = gather;
     // A page that is left or hidden may never run again: what was gathered is sent at once.
@@ -65,16 +61,6 @@ export class Bandit {
 
   activate(id, options = {}) {
     return this.#retried(() => this.#api.activate(this.#name, { id }, options));
-  }
-
-  beacon(id, value, request = {}) {
-    const path = `/bandits/${encodeURIComponent(this.#name)}/reward`;
-    const query = this.#key === undefined ? "" : `?key=${encodeURIComponent(this.#key)}`;
-    // Plain text needs no question to the server first, for which a page that ends has no time.
-    const body = new Blob([JSON.stringify({ ...request, id, value })], {
-      type: this.#key === undefined ? "application/json" : "text/plain",
-    });
-    return navigator.sendBeacon(this.#beacons.url(path) + query, body);
   }
 
   async flush() {

@@ -1,14 +1,19 @@
 """Numbers and times as people read them; every template uses these."""
 
 import math
+from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from submax.bandit.decision import LiftReport
 from submax.schema.names import Action
 from submax.server.keys import time_text
+
+if TYPE_CHECKING:
+    # The command lift uses these formats without the libraries of pages.
+    from markupsafe import Markup
 
 Shown = SimpleNamespace
 """What a template shows: the names and values of one page, row or sentence."""
@@ -78,19 +83,6 @@ def interval(
     return " to ".join(f"{one:{sign if one else ''},.{places}f}" for one in ends) + end
 
 
-def uncertain(value: float | None, error: float | None, unit: str = "number") -> str:
-    """A mean with its standard error, with as many places as the error deserves.
-
-    >>> uncertain(0.2537, 0.0419), uncertain(0.2537, 0.0419, "percent"), uncertain(0.25, None)
-    ('0.254 ± 0.042', '25.4 ± 4.2 %', '0.25')
-    """
-    if value is None or error is None or not 0 < error < math.inf:
-        return reward(value, unit)
-    scale, end = (100, " %") if unit == "percent" else (1, "")
-    places = _places(scale * error)
-    return f"{scale * value:,.{places}f} ± {scale * error:,.{places}f}{end}"
-
-
 def _places(size: float) -> int:
     """The decimal places with which a number of this size has two significant digits."""
     return max(0, 1 - math.floor(math.log10(size))) if size > 0 else 0
@@ -157,8 +149,28 @@ def lift_sentence(report: LiftReport, unit: str) -> str:
     return f"{sentence}."
 
 
+def chart_rows(at: Sequence[float], lines: Sequence[Any], unit: str) -> "Markup":
+    """The rows of the table under a chart: the time, and the values and bands of each line.
+
+    A macro of a template would take ten times as long for thousands of cells. There are only
+    numbers, so nothing has to be escaped.
+    """
+    from markupsafe import Markup
+
+    columns = [one for line in lines for one in (line.values, line.low, line.high) if one]
+    rows = []
+    for time, *values in zip(at, *columns, strict=True):
+        cells = (
+            f'<td data-value="{"" if one is None else f"{one:.6g}"}">{reward(one, unit)}</td>'
+            for one in values
+        )
+        shown = f'<time datetime="{time_text(time)}">{time_text(time)}</time>'
+        head = f'<th scope="row" data-value="{time:.10g}">{shown}</th>'
+        rows.append(f"<tr>{head}{''.join(cells)}</tr>")
+    return Markup("\n".join(rows))
+
+
 FILTERS = {
     "number": number, "percent": percent, "reward": reward, "duration": duration,
     "machine_time": time_text, "sentence": sentence, "field_text": field_text,
 }  # fmt: skip
-FUNCTIONS = {"interval": interval, "uncertain": uncertain}

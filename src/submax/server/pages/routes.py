@@ -19,11 +19,16 @@ from submax.core.checks import one_of
 from submax.core.errors import Error
 from submax.server.access import Caller, local_path, read_headers
 from submax.server.limits import RefusedError
-from submax.server.pages.charts import SPANS, chart_rows
-from submax.server.pages.formats import FILTERS, FUNCTIONS, Shown
-from submax.server.pages.operating import decisions_page, health, settings_page
-from submax.server.pages.overview import bandit_row, overview
-from submax.server.pages.segments import arms_page
+from submax.server.pages.formats import FILTERS, Shown, chart_rows, interval
+from submax.server.pages.views import (
+    SPANS,
+    arms_page,
+    bandit_row,
+    decisions_page,
+    health,
+    overview,
+    settings_page,
+)
 
 if TYPE_CHECKING:
     from submax.server.access import Access
@@ -88,8 +93,7 @@ def _bandits(service: "Service", caller: Caller) -> Shown:
 
 
 def _keys(service: "Service", caller: Caller) -> Shown:
-    keys = sorted(service.keys, key=lambda one: one.created)
-    return Shown(keys=keys, uses=service.keys.last_uses())
+    return Shown(keys=sorted(service.keys, key=lambda one: one.created))
 
 
 def _audit(service: "Service", caller: Caller) -> Shown:
@@ -121,7 +125,7 @@ def template_environment() -> Environment:
     )
     made.filters.update(FILTERS)
     made.globals.update(
-        **FUNCTIONS,
+        interval=interval,
         chart_rows=chart_rows,
         assets="/assets",
         tabs={end: page.title for end, page in PAGES.items()},

@@ -54,40 +54,6 @@
     return { data, options, bands, range: [0, 1] };
   }
 
-  // Changes by people as numbered lines, new versions as dotted ones.
-  function marks(figure) {
-    const times = (name) => (figure.dataset[name] || "").split(" ").filter(Boolean).map(Number);
-    return (chart) => {
-      const { ctx, bbox } = chart, ratio = devicePixelRatio || 1;
-      const within = (time) => {
-        const left = Math.round(chart.valToPos(time, "x", true));
-        return left >= bbox.left && left <= bbox.left + bbox.width ? left : null;
-      };
-      const line = (left) => {
-        ctx.beginPath();
-        ctx.moveTo(left, bbox.top);
-        ctx.lineTo(left, bbox.top + bbox.height);
-        ctx.stroke();
-      };
-      ctx.save();
-      ctx.strokeStyle = colour("--quiet");
-      ctx.setLineDash([2, 4]);
-      const versions = times("versions").map(within).filter((left) => left !== null);
-      // So many lines that they cover the chart would say nothing.
-      if (versions.length <= 40) versions.forEach(line);
-      ctx.setLineDash([]);
-      ctx.strokeStyle = ctx.fillStyle = colour("--text");
-      ctx.font = `${12 * ratio}px system-ui, sans-serif`;
-      times("marks").forEach((time, place) => {
-        const left = within(time);
-        if (left === null) return;
-        line(left);
-        ctx.fillText(String(place + 1), left + 3 * ratio, bbox.top + 12 * ratio);
-      });
-      ctx.restore();
-    };
-  }
-
   function draw(figure) {
     const table = figure.querySelector("table"), place = figure.querySelector(".plot");
     if (!table || !place || !table.tBodies[0] || !table.tBodies[0].rows.length) return;
@@ -105,7 +71,7 @@
         y: made.range ? { range: () => made.range } : {},
       },
       axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map(shown) }],
-      series: made.options, bands: made.bands, hooks: { draw: [marks(figure)] },
+      series: made.options, bands: made.bands,
     }, made.data, place);
     drawn.set(figure, chart);
   }

@@ -1,0 +1,720 @@
+"""What the pages show: one function for each page, which reads a bandit, and what they share."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from submax.bandit.arms import Tally
+from submax.bandit.conditions import Condition
+from submax.bandit.decision import LiftReport
+from submax.bandit.durable import BelievedAction, DurableBandit
+from submax.bandit.lift import PLANNED_DECISIONS
+from submax.bandit.reading import (
+    HOLDOUT,
+    HOUR,
+    PAUSED,
+    SEGMENT_DECISIONS,
+    Cell,
+    FoundDecision,
+    ListedDecision,
+    Segment,
+)
+from submax.bandit.settings import ABOUT, FIXED, SETTING_TYPES, Settings
+from submax.core.checks import one_of
+from submax.core.errors import InputError, NotFoundError
+from submax.schema.actions import ActionSpec
+from submax.schema.context import Category
+from submax.sequential.mixture_boundary import mixture_boundary
+from submax.server.pages.formats import (
+    Shown,
+    action_text,
+    interval,
+    lift_sentence,
+    percent,
+    reward,
+    sentence,
+)
+
+DAY = 24 * HOUR
+SPANS: dict[str, tuple[str, float, int]] = {
+    "hour": ("1 hour", HOUR, 60),
+    "day": ("1 day", DAY, HOUR),
+    "week": ("7 days", 7 * DAY, HOUR),
+    "month": ("30 days", 30 * DAY, 6 * HOUR),
+    "year": ("1 year", 365 * DAY, 2 * DAY),
+    "all": ("all", math.inf, HOUR),
+}
+"""The ranges that can be picked: their names, their lengths, and the seconds of an interval."""
+MOST_INTERVALS = 250
+MOST_LINES = 8  # choices that have a line of their own; the others are shown as one
+OTHERS, OTHERS_COLOUR = "all others", 8
+DEVIATIONS = 1.959964  # standard errors within which the mean is expected in 95 of 100 cases
+ERROR = 0.05  # the chance with which the interval of two arms misses the truth at any time
+FEWEST_ROWS = 50  # of an arm, below which nothing is said: the interval holds for large samples
+SMALLEST_WINDOW, LARGEST_WINDOW, PART = 1_000, 20_000, 20
+"""What a bandit does now is told of its newest decisions: a twentieth of all, within limits."""
+MOST_ARMS_NOW, MOST_ARMS = 20, 100
+"""Choices on the overview and on the page of arms, the most frequent ones."""
+FEWEST_IN_SEGMENT = 30  # rows of a choice in a segment, below which nothing is said about it
+MOST_FIELDS, LOOKED_AT = 8, 2_000
+"""Context fields among which the most telling one is looked for, because each takes a query, and
+decisions that are looked at for each."""
+MOST_VALUES = 12  # values of a field that have a row or a column, the most frequent ones
+NOTES = {"silent-arm": "no rewards", "late-arm": "late rewards"}
+"""What a condition says about an arm, in two words."""
+MOST_OPTIONS = 100  # arms in a list to choose from; of more, the name is typed
+MOST_VERSIONS = 200  # on one page, the newest
+COUNTS = {
+    "decisions": "decisions",
+    "learned": "learned from",
+    "by default": "of these without a reward",
+    "held out": "held out",
+    "rewards": "rewards",
+    "late rewards": "late rewards",
+    "orphans": "rewards without a decision",
+    "dropped from quarantine": "rewards dropped from quarantine",
+    "never activated": "never activated",
+    "without reward": "not learned from (no reward)",
+    "paused": "made while paused",
+}
+"""How pages call the counts of a bandit."""
+
+
+# What several pages ask of a bandit
+
+
+def unit_of(bandit: DurableBandit) -> str:
+    """How mean rewards of a bandit are shown: in percent if they are 0 or 1."""
+    return "percent" if bandit.settings.rewards["kind"] == "binary" else "number"
+
+
+def slot_of(bandit: DurableBandit, slot: str | None) -> str:
+    """The slot that was asked for, or the first one; empty if there is none."""
+    slots = [one.name for one in bandit.menu.slots]
+    if slot is None:
+        return slots[0] if slots else ""
+    if slot not in slots:
+        raise NotFoundError(f"there is no slot {slot!r:.60}: the slots are {', '.join(slots)}")
+    return slot
+
+
+def lift_of(bandit: DurableBandit) -> list[LiftReport]:
+    """The lift over holdout and control, as far as they are declared."""
+    rails = bandit.settings.guard_rails
+    return bandit.lift() if rails.holdout or rails.control_share else []
+
+
+def is_personalised(bandit: DurableBandit) -> bool:
+    """Whether different contexts can get different actions."""
+    return bool(bandit.settings.context.width) and bandit.policy.traits.uses_context
+
+
+def own_totals(totals: dict[str, Tally]) -> Tally:
+    """The sums of the decisions that the policy or the control made."""
+    return Tally.total(sums for part, sums in totals.items() if part not in (HOLDOUT, PAUSED))
+
+
+def own_cells(cells: Iterable[Cell]) -> list[Cell]:
+    """Those of decisions that were not held out, nor made while the bandit was paused."""
+    return [cell for cell in cells if cell.part not in (HOLDOUT, PAUSED)]
+
+
+def alerts(bandit: DurableBandit, conditions: Sequence[Condition] | None = None) -> list[str]:
+    """Sentences about what needs attention, the most serious first."""
+    known = bandit.conditions() if conditions is None else conditions
+    waiting, failures = bandit.read.waiting(), bandit.failures.items()
+    found = [sentence(one.sentence) for one in known]
+    found += [f"{count:,} {kind} since the server started." for kind, count in failures if count]
+    found += [sentence(one) for one in bandit.notices() if one != waiting]
+    if bandit.held:
+        found.append(f"Version {bandit.version} is held: newer versions are fitted but not used.")
+    return found
+
+
+class ArmComparison(NamedTuple):
+    """By how much the arm ``ahead`` is better than ``behind``, with an interval."""
+
+    ahead: str
+    behind: str
+    low: float
+    high: float
+
+
+def comparison(
+    menu: ActionSpec, tallies: Sequence[Tally], *, at_any_time: bool = True
+) -> ArmComparison | None:
+    """Compare the two active arms that earn most; None if one was chosen too rarely.
+
+    Every row gives x = w r for the better arm, −w r for the other and 0 for all others, with
+    w = 1 / propensity. Its expected value is the difference of what the two arms earn, whatever the
+    policy preferred at that time. The interval around the mean of x is valid at all times (Howard,
+    Ramdas, McAuliffe and Sekhon 2021), or for one look, for large samples.
+    """
+    total = sum(one.known for one in tallies)
+    known = [
+        (one.weight_reward / one.weight, choice.name, one)
+        for choice, one in zip(menu.slots[0].choices, tallies, strict=False)
+        if choice.status == "active" and one.known >= FEWEST_ROWS
+    ]
+    if len(known) < 2:
+        return None
+    (_, ahead, best), (_, behind, second) = sorted(known, key=lambda row: -row[0])[:2]
+    difference = (best.weight_reward - second.weight_reward) / total
+    variance = (best.weight2_reward2 + second.weight2_reward2) / total
+    width = DEVIATIONS * math.sqrt(total)
+    if at_any_time:
+        width = mixture_boundary(total, ERROR, 0.0, PLANNED_DECISIONS)
+    half = math.sqrt(variance) * width / total
+    return ArmComparison(ahead, behind, difference - half, difference + half)
+
+
+# The list of bandits, and the overview
+
+
+def bandit_row(bandit: DurableBandit) -> Shown:
+    """A bandit in the list of all."""
+    reader = bandit.read
+    own = own_totals(reader.totals())
+    hour = reader.series(since=bandit.store.now(reader.declared.n) - HOUR)
+    return Shown(
+        name=bandit.name,
+        status=bandit.settings.status,
+        version=bandit.version,
+        decisions=bandit.counts()["decisions"],
+        hourly=round(sum(cell.sums.decisions for cell in hour)),
+        rewarded=own.rewarded / own.known if own.known else None,
+        mean=own.mean,
+        unit=unit_of(bandit),
+        lift=lift_of(bandit),
+        alerts=alerts(bandit),
+        waiting=reader.waiting(),
+    )
+
+
+def overview(bandit: DurableBandit, span: str | None = None, slot: str | None = None) -> Shown:
+    """What a bandit does now and did over the whole time."""
+    reader, unit, slot = bandit.read, unit_of(bandit), slot_of(bandit, slot)
+    counts, reports, totals = bandit.counts(), lift_of(bandit), reader.totals()
+    window = min(max(counts["decisions"] // PART, SMALLEST_WINDOW), LARGEST_WINDOW)
+    since, recent = reader.recent(window, step=HOUR, slot=slot)
+    now: dict[str, list[Tally]] = defaultdict(list)
+    for cell in own_cells(recent):
+        now[cell.choice].append(cell.sums)
+    tallies = {choice: Tally.total(sums) for choice, sums in now.items()}
+    arms = _arms(bandit, slot, tallies)
+    times = cells_of(bandit, span, slot)
+    start = times.at[0] if times.at else math.inf
+    return Shown(
+        name=bandit.name,
+        unit=unit,
+        personalised=is_personalised(bandit),
+        sentences=[
+            *_arm_sentences(bandit, arms, tallies, window),
+            *(lift_sentence(one, unit) for one in reports),
+        ],
+        waiting=reader.waiting(),
+        alerts=alerts(bandit),
+        window=min(window, counts["decisions"]),
+        since=since,
+        arms=sorted(arms, key=lambda one: -(one.share_now or 0.0))[:MOST_ARMS_NOW],
+        facts={
+            "decisions": counts["decisions"],
+            "wait for rewards": counts["decisions"] - counts["matured"],
+            "reward now": Tally.total(tallies.values()).mean,
+            "reward, whole time": own_totals(totals).mean,
+            "reward of the holdout": totals.get(HOLDOUT, Tally()).mean,
+            "version": bandit.version,
+        },
+        lift=reports,
+        span=times.span,
+        shares=share_chart(times, [one.name for one in arms]),
+        rewards=reward_chart(times, bandit.settings.scale.bounds),
+        lifts=lift_chart(bandit, start if reports else math.inf),
+    )
+
+
+def _arms(bandit: DurableBandit, slot: str, tallies: dict[str, Tally]) -> list[Shown]:
+    """The choices of a slot in the order of the menu."""
+    total = sum(one.decisions for one in tallies.values())
+    arms = []
+    statuses = [one for one in bandit.arms() if one.slot == slot]
+    for colour, one in enumerate(statuses):
+        tally = tallies.get(one.choice, Tally())
+        arms.append(
+            Shown(
+                name=one.choice,
+                colour=colour,
+                status=one.status,
+                probability=one.probability,
+                share_now=tally.decisions / total if total else None,
+                rate_now=tally.weighted_rate(bandit.settings.scale)[0],
+                share=one.share,
+                rate=one.reward_rate,
+                low=one.low,
+                high=one.high,
+            )
+        )
+    return arms
+
+
+def _arm_sentences(
+    bandit: DurableBandit, arms: Sequence[Shown], tallies: dict[str, Tally], window: int
+) -> list[str]:
+    """What the bandit does now, and which arm is ahead, as far as that can be said."""
+    menu, unit = bandit.menu, unit_of(bandit)
+    shown = max(arms, key=lambda one: one.share_now or 0.0, default=None)
+    if not menu.slots:
+        return ["The action consists of numbers: see Decisions."]
+    if shown is None or not shown.share_now:
+        return ["No decision has been made yet."]
+    if is_personalised(bandit):
+        return ["Different visitors can get different arms: see Arms and segments."]
+    if not menu.plain:
+        slots = ", ".join(one.name for one in menu.slots)
+        return [f"The action has several parts ({slots}): see Arms and segments."]
+    last = f"the last {window:,} decisions"
+    earns = f" and earns {reward(shown.rate_now, unit)}" if shown.rate_now is not None else ""
+    said = [f"Now: '{shown.name}' gets {percent(shown.share_now, 0)} of {last}{earns}."]
+    recent = [tallies.get(one.name, Tally()) for one in arms]
+    now = comparison(menu, recent, at_any_time=False)
+    by_now = "" if now is None else interval(now.low, now.high, unit, difference=True)
+    if now is not None and now.low > 0:
+        lead = f"In {last} '{now.ahead}' is ahead of '{now.behind}' by {by_now}"
+        said.append(f"{lead} (95 % interval for one look).")
+    ever = comparison(menu, bandit.read.tallies()[0])
+    if ever is not None and ever.low > 0:
+        by = interval(ever.low, ever.high, unit, difference=True)
+        said.append(
+            f"Over the whole time '{ever.ahead}' is ahead of '{ever.behind}' by {by} (95 % "
+            "interval, valid at any time)."
+            if ever.ahead == shown.name
+            else f"Over the whole time '{ever.ahead}' earned most, but this has changed: the "
+            f"bandit now shows '{shown.name}'."
+        )
+    elif now is None or now.low <= 0:
+        seems = "" if now is None else f": '{now.ahead}' seems best, by {by_now}"
+        said.append(f"No arm is clearly best yet{seems}.")
+    return said
+
+
+# Charts
+
+
+def cells_of(bandit: DurableBandit, span: str | None, slot: str = "") -> Shown:
+    """Sums by interval, choice and part; without a ``span`` in the shortest that has everything.
+
+    ``at`` are the times at which the intervals begin, each of so many ``seconds``.
+    """
+    reader = bandit.read
+    now = bandit.store.now(reader.declared.n)
+    age, wait = now - reader.declared.created, bandit.settings.reward_wait
+    if span is None:
+        # Rewards that still wait need a longer range than the decisions.
+        fits = (age <= length and (seconds >= HOUR or wait < length / 2)
+                for _, length, seconds in SPANS.values())  # fmt: skip
+        span = next(name for name, fit in zip(SPANS, fits, strict=True) if fit)
+    one_of("span", span, list(SPANS))
+    _, length, seconds = SPANS[span]
+    if span == "all":
+        seconds = HOUR * max(1, math.ceil(age / HOUR / MOST_INTERVALS))
+    since = now - length
+    if seconds < HOUR:
+        start, cells = reader.recent(SEGMENT_DECISIONS, step=seconds, slot=slot)
+        since = max(since, start)
+    else:
+        cells = reader.series(None if since == -math.inf else since, step=seconds, slot=slot)
+    cells = [cell for cell in cells if cell.at > since - seconds]
+    at: list[float] = []
+    if times := sorted({cell.at for cell in cells})[-MOST_INTERVALS:]:
+        # An event far from the others must not make a chart of empty intervals.
+        first = max(times[0], times[-1] - (MOST_INTERVALS - 1) * seconds)
+        at = [first + number * seconds for number in range(int((times[-1] - first) / seconds) + 1)]
+    return Shown(span=span, seconds=seconds, cells=cells, at=at)
+
+
+def _line(name: str, colour: int, values: list[float | None], *ends: list[float | None]) -> Shown:
+    """A line of a chart, perhaps with the ends of its band; an arm keeps its colour."""
+    low, high = ends or (None, None)
+    return Shown(name=name, colour=colour, values=values, low=low, high=high)
+
+
+def share_chart(times: Shown, choices: Sequence[str]) -> Shown:
+    """The share of the decisions that each choice got; the least frequent ones are joined."""
+    total: dict[float, float] = defaultdict(float)
+    counts: dict[str, dict[float, float]] = defaultdict(lambda: defaultdict(float))
+    for cell in own_cells(times.cells):
+        total[cell.at] += cell.sums.decisions
+        counts[cell.choice][cell.at] += cell.sums.decisions
+    frequent = sorted(choices, key=lambda name: -sum(counts[name].values()))
+    joined = set(frequent[MOST_LINES:] if len(choices) > MOST_LINES + 1 else ())
+
+    def shares(names: Iterable[str]) -> list[float | None]:
+        sums = [sum(counts[name].get(at, 0.0) for name in names) for at in times.at]
+        pairs = zip(sums, times.at, strict=True)
+        return [one / total[at] if total.get(at) else None for one, at in pairs]
+
+    lines = [
+        _line(name, colour, shares([name]))
+        for colour, name in enumerate(choices)
+        if name not in joined
+    ]
+    if joined:
+        lines.append(_line(OTHERS, OTHERS_COLOUR, shares(joined)))
+    return Shown(seconds=times.seconds, at=times.at, lines=lines)
+
+
+def reward_chart(times: Shown, bounds: tuple[float, float] | None) -> Shown:
+    """The mean reward of a decision by group, with 95 % bands that respect bounds of rewards."""
+    least, most = bounds or (-math.inf, math.inf)
+
+    def end(sums: Tally, deviations: float) -> float | None:
+        if sums.mean is None or sums.standard_error is None:
+            return None
+        return min(max(sums.mean + deviations * sums.standard_error, least), most)
+
+    lines = []
+    groups = {"bandit": ("", "bandit"), "holdout": (HOLDOUT,), "control": ("control",)}
+    for colour, (name, parts) in enumerate(groups.items()):
+        found: dict[float, list[Tally]] = defaultdict(list)
+        for cell in times.cells:
+            if cell.part in parts:
+                found[cell.at].append(cell.sums)
+        known = [Tally.total(found.get(at, ())) for at in times.at]
+        if any(one.known for one in known):
+            band = ([end(one, side * DEVIATIONS) for one in known] for side in (-1, 1))
+            lines.append(_line(name, colour, [one.mean for one in known], *band))
+    return Shown(seconds=times.seconds, at=times.at, lines=lines)
+
+
+def lift_chart(bandit: DurableBandit, since: float = -math.inf) -> Shown:
+    """The lift as it was known over time, with its interval, over each group."""
+    points = [one for one in bandit.read.lift_history() if one.at >= since]
+    at = sorted({one.at for one in points})
+    lines = []
+    for colour, against in enumerate(("", "holdout", "control")):
+        known = {one.at: one for one in points if one.against == against}
+        if known:
+            listed = [known.get(time) for time in at]
+            columns = ([getattr(one, word, None) for one in listed]
+                       for word in ("estimate", "low", "high"))  # fmt: skip
+            lines.append(_line(f"over the {against}", colour, *columns))
+    return Shown(seconds=round(at[1] - at[0]) if len(at) > 1 else 60, at=at, lines=lines)
+
+
+# Arms and segments
+
+
+def arms_page(
+    bandit: DurableBandit,
+    slot: str | None = None,
+    first: str | None = None,
+    second: str | None = None,
+) -> Shown:
+    """What each choice earns, and segments by the fields ``first`` and ``second``.
+
+    Without ``first``, by the field by which choices differ most, crossed with the next one.
+    """
+    slots, slot = [one.name for one in bandit.menu.slots], slot_of(bandit, slot)
+    arms = [one for one in bandit.arms() if one.slot == slot] if slots else []
+    personalised, leader = is_personalised(bandit), ""
+    if bandit.menu.plain and not personalised:
+        found = comparison(bandit.menu, bandit.read.tallies()[0])
+        leader = found.ahead if found is not None and found.low > 0 else ""
+    shown = arms
+    if len(arms) > MOST_ARMS:
+        shown = sorted(arms, key=lambda one: -one.decisions)[:MOST_ARMS]
+    fields, table = list(bandit.settings.context.names), None
+    if fields and slots:
+        if first is None:
+            first, second, *_ = [*most_different(bandit, slot), None]
+        table = crossed(bandit, first, second or None, slot=slot)
+    return Shown(
+        name=bandit.name,
+        unit=unit_of(bandit),
+        personalised=personalised,
+        slots=slots,
+        slot=slot,
+        leader=leader,
+        arms=shown,
+        total=len(arms),
+        colours=_colours(bandit, slot),
+        notes=[
+            Shown(choice=one.subject, words=NOTES[one.kind], sentence=sentence(one.sentence))
+            for one in bandit.conditions()
+            if one.kind in NOTES
+        ],
+        fields=fields,
+        first=first or "",
+        second=second or "",
+        segments=table,
+    )
+
+
+def crossed(bandit: DurableBandit, first: str, second: str | None, *, slot: str = "") -> Shown:
+    """What was shown in which segments, by one field or two crossed.
+
+    ``rows`` have a name, a value of the first field, and a box for each of the ``columns``, the
+    values of the second.
+    """
+    if first == second:
+        raise InputError(
+            f"the field {first!r:.60} is named twice: choose another second field, or none",
+            parameter="second",
+        )
+    found = bandit.read.segments(first, second, slot=slot, decisions=SEGMENT_DECISIONS)
+    columns = _frequent(found, 1) if second else [""]
+    by_values, colours, rows = {one.values: one for one in found}, _colours(bandit, slot), []
+    for row in _frequent(found, 0):
+        places = [(row, column) if second else (row,) for column in columns]
+        cells = [_box(bandit, by_values.get(place), colours) for place in places]
+        rows.append(Shown(name=row, cells=cells))
+    total = sum(one.decisions for one in found)
+    return Shown(
+        first=first,
+        second=second or "",
+        columns=columns if second else [],
+        rows=rows,
+        decisions=total,
+        left_out=total - sum(cell.decisions for row in rows for cell in row.cells),
+    )
+
+
+def _frequent(segments: Sequence[Segment], place: int) -> list[str]:
+    """The most frequent values of a field, in the order of their names or numbers."""
+    counts = Counter[str]()
+    for one in segments:
+        counts[one.values[place]] += one.decisions
+    return sorted((value for value, _ in counts.most_common(MOST_VALUES)), key=_order)
+
+
+def _order(label: str) -> tuple[float, float, str]:
+    """Bins of numbers by their edges (“below 3” first), then categories by their names."""
+    word, _, rest = label.partition(" ")
+    try:
+        number = float(rest if word == "below" else word)
+    except ValueError:
+        return math.inf, 0.0, label
+    return number, 0.0 if word == "below" else 1.0, label
+
+
+def _colours(bandit: DurableBandit, slot: str) -> dict[str, int]:
+    """The number of the colour of each choice, which never changes: its place in the menu."""
+    choices = [one.choices for one in bandit.menu.slots if one.name == slot]
+    return {one.name: number for number, one in enumerate(choices[0])} if choices else {}
+
+
+def _box(bandit: DurableBandit, segment: Segment | None, colours: dict[str, int]) -> Shown:
+    """A segment: what is shown there most, what earns most, and all choices.
+
+    ``winner`` is the choice with the highest mean reward; it is ``clear`` if the interval of its
+    difference from every other choice lies above 0. ``choice`` is empty if there is no decision.
+    """
+    if segment is None or not segment.decisions:
+        return Shown(choice="", decisions=0, clear=False, arms=[])
+    arms = []
+    for choice, tally in segment.choices.items():
+        rate, low, high = tally.weighted_rate(bandit.settings.scale)
+        arms.append(
+            Shown(
+                choice=choice,
+                colour=colours.get(choice, 8),
+                decisions=round(tally.decisions),
+                known=round(tally.known),
+                share=round(tally.decisions) / segment.decisions,
+                rate=rate,
+                low=low,
+                high=high,
+            )
+        )
+    rated = [one for one in arms if one.rate is not None]
+    enough = [one for one in rated if one.known >= FEWEST_IN_SEGMENT]
+    winner = max(enough, key=lambda one: float(one.rate), default=None)
+    others = [one for one in rated if one is not winner]
+    clear = winner is not None and bool(others) and all(_above(winner, one) for one in others)
+    return Shown(
+        **{word: getattr(arms[0], word) for word in ("choice", "colour", "share")},
+        decisions=segment.decisions,
+        mean=segment.mean,
+        winner="" if winner is None else winner.choice,
+        clear=clear,
+        arms=arms,
+    )
+
+
+def _above(one: Shown, other: Shown) -> bool:
+    """Whether the 95 % interval of the difference of two rates lies above 0.
+
+    Its lower end follows from the intervals of the two (Newcombe 1998, method 10).
+    """
+    if one.low is None or other.high is None:
+        return False
+    return bool(one.rate - other.rate > math.hypot(one.rate - one.low, other.high - other.rate))
+
+
+def most_different(bandit: DurableBandit, slot: str) -> list[str]:
+    """The fields of the context, those first by whose values choices differ most."""
+
+    def distance(name: str) -> float:
+        """The mean distance of the shares of choices in a segment from those of all."""
+        segments = bandit.read.segments(name, None, slot=slot, decisions=LOOKED_AT)
+        total = Counter[str]()
+        for one in segments:
+            total.update({choice: round(sums.decisions) for choice, sums in one.choices.items()})
+        count, apart = total.total(), 0.0
+        for one in segments:
+            for choice, of_all in total.items():
+                own = one.choices[choice].decisions if choice in one.choices else 0.0
+                apart += abs(own - one.decisions * of_all / count)
+        return apart / count if count else 0.0
+
+    return sorted(bandit.settings.context.names[:MOST_FIELDS], key=distance, reverse=True)
+
+
+# Decisions
+
+
+def decisions_page(
+    bandit: DurableBandit, identifier: str | None = None, unit: str | None = None
+) -> Shown:
+    """The decision with an id, the decisions of a unit, or the newest decisions."""
+    identifier, unit = (identifier or "").strip(), (unit or "").strip()
+    decision, newest, problem = None, list[ListedDecision](), ""
+    try:
+        if not identifier:
+            newest = bandit.newest_decisions(unit or None)
+            if unit and not newest:
+                problem = (
+                    f"The unit {unit} has no decisions: check its spelling, or search by "
+                    "decision id."
+                )
+        elif (found := bandit.find_decision(identifier)) is not None:
+            decision = _details(bandit, found)
+        elif bandit.is_quarantined(identifier):
+            problem = (
+                f"No decision has the id {identifier}, but a reward arrived for it and "
+                "waits in quarantine."
+            )
+        else:
+            problem = (
+                f"No decision of this bandit has the id {identifier}: check that it is "
+                "complete, and that this bandit made the decision."
+            )
+    except InputError as error:
+        problem = f"{error}."
+    return Shown(
+        name=bandit.name, measure=unit_of(bandit), id=identifier, unit=unit, problem=problem,
+        decision=decision, newest=newest,
+    )  # fmt: skip
+
+
+def _details(bandit: DurableBandit, found: FoundDecision) -> Shown:
+    """Everything that is known about a decision."""
+    believed = bandit.believed_actions(found)
+    total = math.prod(map(len, found.eligible)) if not bandit.menu.ranges else 1
+    wait = bandit.settings.longest_wait
+    return Shown(
+        found=found,
+        why=_why(found, believed, unit_of(bandit)),
+        wait=wait if math.isfinite(wait) else None,
+        default=bandit.settings.default_reward,
+        actions=believed,
+        unlisted=total - len(believed),
+    )
+
+
+def _why(found: FoundDecision, actions: list[BelievedAction], unit: str) -> str:
+    """How the action was chosen, in a sentence or two."""
+    chosen = f"'{action_text(found.action)}'"
+    if found.group == "holdout":
+        return f"This decision belongs to the holdout, which always gets the baseline, {chosen}."
+    if found.paused:
+        return (
+            f"The bandit was paused: the control, the baseline or a uniform choice gave {chosen}."
+        )
+    chance = f"{chosen} was chosen with probability {percent(found.propensity)}"
+    if found.version == 0:
+        return f"{chance}. Nothing had been learned yet."
+    known = [one for one in actions if one.reward is not None]
+    taken = next((one for one in known if one.taken), None)
+    if taken is None:
+        return f"{chance} by version {found.version}, whose policy does not estimate rewards."
+    best = max(known, key=lambda one: one.reward or 0.0)
+    expected = f"{chance}. Expected reward {reward(taken.reward, unit)}"
+    if best.reward == taken.reward:
+        return f"{expected}, the highest of all."
+    return (
+        f"{expected}; the best was '{action_text(best.action)}' with "
+        f"{reward(best.reward, unit)}. A bandit also tries other actions to learn "
+        "whether they are better."
+    )
+
+
+# Health and settings
+
+
+def health(bandit: DurableBandit) -> Shown:
+    """Whether a bandit works as it should."""
+    reader, counts, conditions = bandit.read, bandit.counts(), bandit.conditions()
+    wait = bandit.settings.longest_wait
+    return Shown(
+        name=bandit.name,
+        conditions=conditions,
+        alerts=alerts(bandit, [])[: 100 - len(conditions)],
+        counts={text: counts[name] for name, text in COUNTS.items() if counts.get(name)},
+        pending=counts["decisions"] - counts["matured"],
+        # Shortest and longest delay of a bin, with a count.
+        histogram=[
+            (low, high if math.isfinite(high) else None, count)
+            for low, high, count in reader.delay_histogram()
+        ],
+        delays=reader.delays()[:MOST_OPTIONS],
+        wait=wait if math.isfinite(wait) else None,
+        smallest=reader.smallest_propensity(),
+        effective=own_totals(reader.totals()).effective,
+        failures=bandit.failures,
+        quarantined=reader.early_rewards(20),
+        lift=lift_of(bandit),
+    )
+
+
+def settings_page(bandit: DurableBandit) -> Shown:
+    """What is declared of a bandit, and how it can be changed."""
+    settings = bandit.settings
+    table: dict[str, Any] = msgspec.to_builtins(settings)
+    versions, sums = bandit.versions()[::-1], bandit.read.by_version()
+    choices = bandit.menu.slots[0].choices if bandit.menu.plain else ()
+    arms = [one.name for one in choices if one.status != "retired"]
+    return Shown(
+        name=bandit.name,
+        unit=unit_of(bandit),
+        status=settings.status,
+        values=msgspec.structs.asdict(settings) | {"context": _declared_context(settings)},
+        rails=msgspec.structs.asdict(settings.guard_rails),
+        alarms=msgspec.structs.asdict(settings.alarms),
+        # The description of each setting, as it is declared.
+        about={name: ABOUT.get(name, "") for name in SETTING_TYPES},
+        # The arms to choose a baseline from; none if the action has several parts.
+        arms=arms if len(arms) <= MOST_OPTIONS else [],
+        plain=bandit.menu.plain,
+        fixed={name: table[name] for name in FIXED if name != "reward_wait"},
+        settings=table,
+        deciding=bandit.version,
+        held=bandit.held,
+        total=len(versions),
+        versions=[
+            Shown(of=one, earned=sums.get(one.version, Tally())) for one in versions[:MOST_VERSIONS]
+        ],
+        changes=bandit.audit(20),
+    )
+
+
+def _declared_context(settings: Settings) -> dict[str, Any] | None:
+    """The fields of the context as they are declared; None without any."""
+    context = settings.context
+    return {
+        name: list(field.values) if isinstance(field, Category) else "number"
+        for name, field in zip(context.names, context.fields, strict=True)
+    } or None
