@@ -29,10 +29,14 @@ from submax.testing import (
     check_environment,
     check_estimator,
     check_policy,
-    check_scale,
     check_strategy,
 )
-from submax.testing.problems import problems_of, some_contexts, some_feedback
+from submax.testing.problems import (
+    problems_of,
+    some_contexts,
+    some_feedback,
+    some_rewards,
+)
 
 LONG = (FourierThompson, PosteriorSubMax, PosteriorSlots, Adaptive)
 EXAMPLES = list(examples_of(POLICIES))
@@ -123,8 +127,26 @@ def test_environment_keeps_its_contract(environment, seed):
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=repr)
-def test_scale_keeps_its_contract(scale, seed):
-    check_scale(scale, seed)
+def test_an_encoding_follows_from_the_rewards_of_its_replica_alone(scale, seed):
+    rng = np.random.default_rng(seed)
+    reward, once = some_rewards(scale, (4, 30), rng), np.ones((4, 30))
+    assert scale.contains(reward).all()
+    absent = np.concatenate([reward, np.full_like(reward, np.nan)], axis=1)
+    changed = reward.copy()
+    changed[0] = changed[0, 0]
+    expected = scale.reward_encoding(reward, once)
+    for found, first in (
+        (scale.reward_encoding(absent, np.concatenate([once, 0 * once], axis=1)), 0),
+        (scale.reward_encoding(reward[:, rng.permutation(30)], once), 0),
+        (scale.reward_encoding(changed, once), 1),
+    ):
+        for mine, theirs in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(mine[first:], theirs[first:])
+    for asked in (scale, *map(scale.with_levels, (2, 3, 7))):
+        levels, bin_edges = encoding = asked.reward_encoding(reward, once)
+        assert (levels.shape, bin_edges.shape) == ((4, asked.levels), (4, asked.width))
+        assert np.all(np.diff(levels, axis=1) >= 0)
+        np.testing.assert_allclose(encoding.encoded(levels).sum(axis=-1), 1)
 
 
 @pytest.mark.parametrize("delay", list(examples_of(DELAYS)), ids=repr)

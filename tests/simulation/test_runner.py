@@ -302,7 +302,7 @@ def test_rows_are_found_by_labels_and_by_policy(parts, tmp_path):
     write_table(tmp_path, "finals", parts)
     table = ResultTable.read(tmp_path, "finals")
     assert table.labels == ["arms", "beta", "shape", "sparse"]
-    assert table.distinct("arms", "beta") == [(3, 1.0), (5, 0.5)]
+    assert list(table.groups("arms", "beta")) == [(3, 1.0), (5, 0.5)]
     chosen = table.where({"arms": 5, "sparse": False}).by_policy()
     assert list(chosen) == ["ucb1", "7"]
     np.testing.assert_array_equal(chosen["7"]["regret"], parts[3]["regret"])

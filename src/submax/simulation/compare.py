@@ -2,9 +2,9 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -13,10 +13,8 @@ from submax.core.arrays import Floats
 from submax.core.checks import one_of, probability
 from submax.core.errors import InputError
 from submax.core.numerics import standard_error
+from submax.simulation.experiment import Labels
 from submax.simulation.results import FINAL_TABLE, ResultTable, read_specification
-
-CellLabels: TypeAlias = tuple[tuple[tuple[str, Any], ...], str]
-"""What identifies a cell: the labels of its configuration, and the name of its policy."""
 
 
 class Side(NamedTuple):
@@ -34,33 +32,31 @@ last tenth of a run."""
 class Finals:
     """The final values of every replica by measure, by configuration and policy."""
 
-    def __init__(self, cells: Mapping[CellLabels, Mapping[str, Floats] | ResultTable]) -> None:
-        self._cells = cells
-        self._of_policy: dict[str, list[tuple[dict[str, Any], Any]]] = {}
-        for (labels, policy), rows in cells.items():
-            self._of_policy.setdefault(policy, []).append((dict(labels), rows))
+    def __init__(self, cells: Iterable[tuple[Labels, str, Mapping[str, Floats]]]) -> None:
+        self._of_policy: dict[str, list[tuple[Labels, Mapping[str, Floats]]]] = {}
+        for labels, policy, rows in cells:
+            self._of_policy.setdefault(policy, []).append((labels, rows))
 
     @classmethod
     def read(cls, directory: Path) -> "Finals":
         """Read the table that ``write_results`` wrote."""
         table = ResultTable.read(directory, FINAL_TABLE)
-        labels = table.labels
+        groups = table.groups(*table.labels, "policy").items()
         return cls(
-            {
-                (tuple(zip(labels, values, strict=True)), policy): rows
-                for (*values, policy), rows in table.groups(*labels, "policy").items()
-            }
+            (dict(zip(table.labels, values, strict=True)), policy, rows)
+            for (*values, policy), rows in groups
         )
 
-    def configurations(self) -> list[dict[str, Any]]:
+    def configurations(self) -> list[Labels]:
         """All configurations with at least one finished cell, in order."""
-        return [dict(labels) for labels in dict.fromkeys(labels for labels, _ in self._cells)]
+        cells = itertools.chain(*self._of_policy.values())
+        return list({tuple(labels.items()): labels for labels, _ in cells}.values())
 
     def policies(self) -> list[str]:
         """The names of all policies, in order."""
         return list(self._of_policy)
 
-    def side(self, measure: str, policy: str, labels: dict[str, Any]) -> Side | None:
+    def side(self, measure: str, policy: str, labels: Labels) -> Side | None:
         """The values of a policy in the first configuration with these labels; None if not run."""
         one_of("measure", measure, MEASURES)
         for cell, rows in self._of_policy.get(policy, []):
@@ -71,10 +67,6 @@ class Finals:
     def final(self, policy: str, **labels: Any) -> Side | None:
         """The final regret of a policy; None if its cell was not run."""
         return self.side("regret", policy, labels)
-
-    def reward(self, policy: str, **labels: Any) -> Side | None:
-        """The final reward of a policy; None if its cell was not run."""
-        return self.side("reward", policy, labels)
 
 
 POWER = 0.8
@@ -94,7 +86,7 @@ class PairedDifference(NamedTuple):
     this size, at the same confidence, with a probability of 80 %; None if there is no difference.
     """
 
-    configuration: dict[str, Any]
+    configuration: Labels
     left: str
     right: str
     difference: float
@@ -135,8 +127,11 @@ def compare(
     for labels in finals.configurations():
         sides = [finals.side(measure, name, labels) for name in chosen]
         for left, right in itertools.combinations(filter(None, sides), 2):
-            values = left.values - right.values
-            found.append(paired_difference(labels, left.name, right.name, values, confidence))
+            differences = left.values - right.values
+            test, count, needed = t_test(differences, confidence), len(differences), None
+            if count > 1:
+                needed = replicas_needed(test.mean, test.error * math.sqrt(count), confidence)
+            found.append(PairedDifference(labels, left.name, right.name, *test, 1.0, count, needed))
     p_values = holm([one.p_value for one in found])
     return [one._replace(corrected=p) for one, p in zip(found, p_values, strict=True)]
 
@@ -178,30 +173,15 @@ def replicas_needed(
     if least > MOST_REPLICAS:
         return None
     count = max(2, math.ceil(least))
-    while count < MANY_REPLICAS and _power(difference, deviation, count, confidence) < power:
+
+    def decided() -> float:
+        threshold = scipy.stats.t.ppf((1 + confidence) / 2, count - 1)
+        away = abs(difference) * math.sqrt(count) / deviation
+        return float(scipy.stats.nct.sf(threshold, count - 1, away))
+
+    while deviation > 0 and count < MANY_REPLICAS and decided() < power:
         count += 1
     return count
-
-
-def _power(difference: float, deviation: float, count: int, confidence: float) -> float:
-    """Return the chance that a t-test with ``count`` replicas decides this difference."""
-    if deviation == 0:
-        return 1.0
-    threshold = scipy.stats.t.ppf((1 + confidence) / 2, count - 1)
-    return float(
-        scipy.stats.nct.sf(threshold, count - 1, abs(difference) * math.sqrt(count) / deviation)
-    )
-
-
-def paired_difference(
-    labels: dict[str, Any], left: str, right: str, values: Floats, confidence: float
-) -> PairedDifference:
-    """Return the mean of differences of single replicas, ``values [R]``, with its interval."""
-    test, count = t_test(values, confidence), len(values)
-    needed = None
-    if count > 1:
-        needed = replicas_needed(test.mean, test.error * math.sqrt(count), confidence)
-    return PairedDifference(labels, left, right, *test, 1.0, count, needed)
 
 
 class TTest(NamedTuple):

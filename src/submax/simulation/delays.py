@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -13,11 +14,10 @@ from submax.core.checks import (
     Checked,
     Count,
     NonNegative,
-    Positive,
     Probability,
+    at_least,
     whole_number,
 )
-from submax.core.errors import InputError
 
 
 class Step(NamedTuple):
@@ -58,8 +58,7 @@ class BatchedRewards(Delay):
 
     def schedule(self, observations: int) -> Iterator[Step]:
         """Full batches, then the remaining decisions, whose rewards never come back."""
-        for _ in range(observations // self.size):
-            yield Step(self.size, self.size)
+        yield from repeat(Step(self.size, self.size), observations // self.size)
         if rest := observations % self.size:
             yield Step(rest, 0)
 
@@ -82,10 +81,9 @@ class Lag(Delay):
         """The first ``steps`` decisions get no reward back; then one comes with each decision."""
         if observations <= self.steps:
             yield Step(observations, 0)
-            return
-        yield Step(self.steps + 1, 1)
-        for _ in range(observations - self.steps - 1):
-            yield Step(1, 1)
+        else:
+            yield Step(self.steps + 1, 1)
+            yield from repeat(Step(1, 1), observations - self.steps - 1)
 
     @property
     def length(self) -> int:
@@ -108,8 +106,7 @@ class RandomDelay(Delay):
 
     def schedule(self, observations: int) -> Iterator[Step]:
         """Single decisions; which rewards come back is drawn, see ``waits``."""
-        for _ in range(observations):
-            yield Step(1, 0)
+        yield from repeat(Step(1, 0), observations)
 
     @property
     def length(self) -> int:
@@ -151,16 +148,7 @@ class Pareto(RandomDelay):
 
     mean: float = 10.0
     missing: float = 0.0
-    shape: Positive = 1.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.shape <= 1:
-            raise InputError(
-                f"shape must be above 1, so the mean delay exists, not {self.shape}: take a "
-                "larger number, such as 1.5",
-                parameter="shape",
-            )
+    shape: Annotated[float, Allowed(at_least, 1.001)] = 1.5
 
     def draw(self, mean: Floats, rng: np.random.Generator) -> Integers:
         drawn = mean * (self.shape - 1) * rng.pareto(self.shape, mean.shape)

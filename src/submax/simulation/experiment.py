@@ -6,6 +6,7 @@ import itertools
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -45,6 +46,10 @@ EXAMPLES = {
 """How the required keys are written."""
 DATA_ENDINGS = (".csv", ".parquet")
 """The endings of data files that a specification can name."""
+Labels: TypeAlias = dict[str, Any]
+"""The columns of a result that describe its configuration, by name."""
+PolicyData: TypeAlias = str | dict[str, Any]
+"""The name of a preset, or a table with a ``kind`` and parameters."""
 
 
 class Specification(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,8 +86,8 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     delay: dict[str, Any] = msgspec.field(
         default_factory=lambda: {"kind": "batched-rewards", "size": 1}
     )
-    policies: list[str | dict[str, Any]]
-    more_policies: list[str | dict[str, Any]] = []
+    policies: list[PolicyData]
+    more_policies: list[PolicyData] = []
     quick: dict[str, Any] = {}
     define: dict[str, Any] = {}
 
@@ -108,7 +113,7 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
         return small.changed(title=f"{self.title} (quick look: {small.replicas} replicas)")
 
 
-def policy_name(policy: str | dict[str, Any]) -> str:
+def policy_name(policy: PolicyData) -> str:
     """The name of a policy in results: its ``name``, else that of the preset, else its kind."""
     return PolicySpecification.of(policy).label
 
@@ -133,11 +138,9 @@ def load_file(path: Path) -> Specification:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = (
-            "it is not a UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
-        )
         raise InputError(
-            f"cannot read the experiment file {str(path)!r}: {reason}; give the path of a TOML file"
+            f"cannot read the experiment file {str(path)!r}: {getattr(error, 'strerror', error)}; "
+            "give the path of a TOML file in UTF-8"
         ) from error
     specification = parse(text, path.stem)
     keys = ("environment", "delay", "policies", "more_policies", "quick")
@@ -159,10 +162,8 @@ def parse(text: str, name: str) -> Specification:
     }
     for key, one in values.get("quick", {}).items():
         values["quick"][key] = converted(f"{key} of quick of {name}.toml", one, hints.get(key, Any))
-    for key in ("policies", "more_policies", "quick"):
-        values[key] = _defined(
-            values.get(key, {} if key == "quick" else []), values.get("define", {})
-        )
+    for key in values.keys() & {"policies", "more_policies", "quick"}:
+        values[key] = _defined(values[key], values.get("define", {}))
     return Specification(name=name, **values)
 
 
@@ -196,9 +197,8 @@ def own_file(kind: object) -> Path | None:
     if not isinstance(kind, str):
         return None
     # Texts such as sklearn:digits, a data set of a package, have none of the endings of a file.
-    place = kind if kind.endswith(DATA_ENDINGS) else kind.rpartition(":")[0]
-    is_file = place.endswith((".py", *DATA_ENDINGS)) and Path(place).is_file()
-    return Path(place) if is_file else None
+    place = Path(kind if kind.endswith(DATA_ENDINGS) else kind.rpartition(":")[0])
+    return place if place.suffix in (".py", *DATA_ENDINGS) and place.is_file() else None
 
 
 def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -255,7 +255,7 @@ class Configuration(NamedTuple):
     def text(self, key: str) -> str | None:
         """The value of a key as a text; None if the configuration does not have the key."""
         if key == "delay":
-            return _normal(str(make_delay(self.delay).length))
+            return str(make_delay(self.delay).length)
         table = self.environment if key in self.environment else self.delay
         return _normal(str(_plain(table[key]))) if key in table else None
 
@@ -263,13 +263,13 @@ class Configuration(NamedTuple):
 def configurations(specification: Specification) -> list[Configuration]:
     """Every combination of the values that are listed for the environment and the delay."""
     tables = specification.environment
-    environments = [
-        one
-        for table in (tables if isinstance(tables, list) else [tables])
-        for one in _combinations(table, ENVIRONMENTS)
-    ]
     delays = list(_combinations(specification.delay, DELAYS))
-    return list(itertools.starmap(Configuration, itertools.product(environments, delays)))
+    return [
+        Configuration(environment, delay)
+        for table in (tables if isinstance(tables, list) else [tables])
+        for environment in _combinations(table, ENVIRONMENTS)
+        for delay in delays
+    ]
 
 
 def _combinations(table: Mapping[str, Any], registry: Registry[Any]) -> Iterator[dict[str, Any]]:
@@ -302,12 +302,6 @@ def _tuple_depth(hint: Any) -> int:
 def _list_depth(value: Any) -> int:
     """How many lists are within each other in a value."""
     return 1 + max(map(_list_depth, value), default=0) if isinstance(value, list) else 0
-
-
-Labels: TypeAlias = dict[str, Any]
-"""The columns of a result that describe its configuration, by name."""
-PolicyData: TypeAlias = str | dict[str, Any]
-"""The name of a preset, or a table with a ``kind`` and parameters."""
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -343,32 +337,28 @@ def cells(
     ``only`` has texts such as ``arms=100``, with a key of the environment or the delay as it is in
     the file, ``delay`` (its length, as in the results) or ``policy``; if a key is given several
     times, any of its values. Nothing else is built. Without ``more``, ``more_policies`` are left
-    out, unless ``only`` names policies.
-
-    If an environment allows fewer decisions than ``observations``, its cells take as many as it
-    allows.
+    out, unless ``only`` names policies. A cell takes no more decisions than its environment allows.
     """
     every = configurations(specification)
     chosen, policies = _selected(specification, every, only, more)
-    labels_of = _labelling(every)
-    found: list[Cell] = []
+    labels_of, found = _labelling(every), list[Cell]()
     for environment, delay in chosen:
         made = make_environment(environment)
         labels = labels_of(made, environment, delay)
-        for name, policy in policies.items():
-            found.append(
-                Cell(
-                    labels=labels,
-                    policy_name=name,
-                    environment=environment,
-                    delay=delay,
-                    policy=policy,
-                    observations=at_most(specification.observations, made),
-                    replicas=specification.replicas,
-                    seed=specification.seed,
-                    points=specification.points,
-                )
+        found += [
+            Cell(
+                labels=labels,
+                policy_name=name,
+                environment=environment,
+                delay=delay,
+                policy=policy,
+                observations=at_most(specification.observations, made),
+                replicas=specification.replicas,
+                seed=specification.seed,
+                points=specification.points,
             )
+            for name, policy in policies.items()
+        ]
     known = dict.fromkeys(key for cell in found for key in cell.labels)
     for key in specification.reference:
         one_of("key of reference:", key, known)
@@ -418,11 +408,9 @@ def _selected(
 
 def _normal(text: str) -> str:
     """The text with one spelling for equal numbers: 9 for 9.0, 0.1 for 1e-1."""
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return str(int(number)) if number.is_integer() else str(number)
+    with suppress(ValueError):
+        return str(_plain(float(text)))
+    return text
 
 
 def named_policies(specification: Specification) -> dict[str, PolicyData]:
@@ -475,10 +463,10 @@ def _labelling(every: Sequence[Configuration]) -> Callable[..., Labels]:
     if there are several, and what varies between delays if they have the same length.
     """
     delays = {digest_of(one.delay): one.delay for one in every}.values()
-    lengths = {make_delay(one).length for one in delays}
-    keys = dict.fromkeys(key for one in delays for key in one)
-    varying = [key for key in keys if len({str(one.get(key)) for one in delays}) > 1]
-    delay_keys = varying if len(lengths) < len(delays) else []
+    delay_keys: list[str] = []
+    if len({make_delay(one).length for one in delays}) < len(delays):
+        keys = dict.fromkeys(key for one in delays for key in one)
+        delay_keys = [key for key in keys if len({str(one.get(key)) for one in delays}) > 1]
     kinds = {one.environment.get("kind") for one in every}
 
     def labels(

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from submax.simulation.results import (
     configurations_in,
     curve_of,
     read_manifest,
+    table_file,
     varying_labels,
 )
 from submax.simulation.trace import Trace
@@ -129,8 +131,8 @@ def looks_of(names: Sequence[str]) -> list[Look]:
         colour, dash, width = next(known, other)
         member = members[colour] = members.get(colour, -1) + 1
         red, green, blue = (part * (1 - DARKER * (member % 4)) for part in to_rgb(colour))
-        shade = to_hex((red, green, blue))
-        looks.append(Look(shade, dash, MARKERS[member % len(MARKERS)], width))
+        marker = MARKERS[member % len(MARKERS)]
+        looks.append(Look(to_hex((red, green, blue)), dash, marker, width))
     return looks
 
 
@@ -146,14 +148,6 @@ LONG_NUMBERS = 10_000
 """From this value on, an axis is labelled in thousands; longer numbers would not fit."""
 MOST_RIBBONS = 6
 """With more curves in a panel, ribbons would hide each other and none are drawn."""
-# A font by its own name is kept by the texts of a figure that is saved later.
-LATEX_FONTS: dict[Any, Any] = {
-    "font.family": "cmr10",
-    "mathtext.fontset": "cm",
-    "axes.formatter.use_mathtext": True,
-    "axes.unicode_minus": False,
-}
-"""The fonts of LaTeX, which matplotlib contains; LaTeX need not be installed."""
 
 
 class PanelCurve(NamedTuple):
@@ -180,8 +174,7 @@ def curves(
     log: bool = False,
     ribbon: str = "range",
     width: float | None = None,
-    colours: Mapping[str, str] | None = None,
-    latex: bool = False,
+    colours: Mapping[str, str] = MappingProxyType({}),
 ) -> Figure:
     """Draw the learning curves of several policies in one panel; a notebook shows the figure.
 
@@ -194,35 +187,35 @@ def curves(
       the mean, "none" for the means alone. More than six curves have none.
     - ``width``: inches; `COLUMN_INCHES` fits a column of a paper. Without it, the legend is beside
       the panel.
-    - ``colours``: colours of matplotlib by policy; ``latex``: the fonts of LaTeX.
+    - ``colours``: colours of matplotlib by policy.
     """
     one_of("measure", measure, MEASURES)
     one_of("ribbon", ribbon, RIBBONS)
     if width is not None:
         positive("width", width)
     replicas = None
+    if not source:
+        raise InputError(
+            "curves needs at least one trace by the name of its policy, such as "
+            "{'rcp-submax': simulate(...)}, not {}"
+        )
     if isinstance(source, (str, Path)):
         lines = _from_folder(Path(source), measure, configuration or {})
-    elif source:
+    else:
         replicas = max(len(trace.rewards) for trace in source.values())
         lines = [
             PanelCurve(name, trace.steps, **curve_of(getattr(trace, f"accumulated_{measure}")))
             for name, trace in source.items()
         ]
-    else:
-        raise InputError(
-            "curves needs at least one trace by the name of its policy, such as "
-            "{'rcp-submax': simulate(...)}, not {}"
-        )
     known = {line.name: line for line in lines}
     for name in policies:
         one_of("policy", name, known)
     lines = [known[name] for name in policies or known]
-    with figure_style(), rc_context(LATEX_FONTS if latex else {}):
+    with figure_style():
         size = (6.6, 3.6) if width is None else (width, 0.72 * width)
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.add_subplot()
-        draw_panel(axes, lines, title, log=log, ribbon=ribbon, colours=colours or {})
+        draw_panel(axes, lines, title, log=log, ribbon=ribbon, colours=colours)
         ribbon = ribbon if len(lines) <= MOST_RIBBONS else "none"
         axes.set_ylabel(axis_label(measure, ribbon, replicas))
         axes.set_xlabel("decisions")
@@ -247,14 +240,13 @@ def draw_panel(
     points: int = 200,
     log: bool = False,
     ribbon: str = "range",
-    colours: Mapping[str, str] | None = None,
+    colours: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Draw the curves, reduced to at most ``points`` points each; with ribbons if they are few."""
     ribbons = len(lines) <= MOST_RIBBONS and ribbon != "none"
-    looks = looks_of([line.name for line in lines])
+    looks, spread = looks_of([line.name for line in lines]), np.geomspace if log else np.linspace
     for position, (line, look) in enumerate(zip(lines, looks, strict=True)):
-        colour = (colours or {}).get(line.name, look.colour)
-        spread = np.geomspace if log else np.linspace
+        colour = colours.get(line.name, look.colour)
         places = np.searchsorted(line.steps, spread(line.steps[0], line.steps[-1], points))
         kept = np.unique(np.clip(places, 0, len(line.steps) - 1))
         steps = line.steps[kept]
@@ -275,27 +267,22 @@ def draw_panel(
             label=line.name,
         )
     axes.set_title(title)
+    thousands = FuncFormatter(lambda n, _: f"{n / 1000:g}k" if n >= 1000 else f"{n:g}")
     if log:
         axes.set_xscale("log")
     else:
         axes.set_xlim(0, max(line.steps[-1] for line in lines))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _thousands(value)))
+        axes.xaxis.set_major_formatter(thousands)
+    # Without ribbons the curve of random choice may leave the panel; with them, the panel ends
+    # above the ribbons, but at most half above the highest mean.
+    others = [line for line in lines if line.name != "random" or ribbons] or lines
+    top = 1.05 * max(float(line.mean.max()) for line in others) or 1.0
     if ribbons:
-        # Above the ribbons, but at most half above the highest mean.
-        mean = max(float(line.mean.max()) for line in lines)
         highest = max(float(line.q975.max()) for line in lines)
-        top = 1.03 * min(max(highest, mean), 1.5 * mean) or 1.0
-    else:
-        # The curve of random choice may leave the panel.
-        others = [line for line in lines if line.name != "random"] or lines
-        top = 1.05 * max(float(line.mean.max()) for line in others) or 1.0
+        top = 1.03 / 1.05 * np.clip(1.05 * highest, top, 1.5 * top)
     axes.set_ylim(min(0.0, 1.03 * min(float(line.mean.min()) for line in lines)), top)
     if top >= LONG_NUMBERS:
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _thousands(value)))
-
-
-def _thousands(value: float) -> str:
-    return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
+        axes.yaxis.set_major_formatter(thousands)
 
 
 def panel_curves(
@@ -382,7 +369,6 @@ def _rank(value: Any) -> tuple[bool, bool, Any]:
 
 
 def _panel_name(panel: Labels, varying: Sequence[str]) -> str:
-    """Return the name of a panel's file, with the values in which it differs from others."""
     values = [f"{key}={panel[key]}" for key in varying if panel[key] is not None]
     # Some systems do not allow these characters in the name of a file.
     return "-".join(["panel", *values]).replace("/", "_").replace(":", "_")
@@ -390,33 +376,26 @@ def _panel_name(panel: Labels, varying: Sequence[str]) -> str:
 
 def outdated(directory: Path, figures: Sequence[SweepFigure]) -> list[SweepFigure]:
     """Return the figures that are missing, or older than the results."""
-    changed = max(
-        ResultTable.path(directory, name).stat().st_mtime_ns for name in (CURVE_TABLE, FINAL_TABLE)
-    )
-
-    def is_drawn(path: Path) -> bool:
-        return path.is_file() and path.stat().st_mtime_ns >= changed
-
-    folder = directory / "figures"
-    return [
-        figure
-        for figure in figures
-        if not all(is_drawn(folder / f"{figure.name}.{ending}") for ending in FORMATS)
-    ]
+    tables = (table_file(directory, name) for name in (CURVE_TABLE, FINAL_TABLE))
+    changed = max(table.stat().st_mtime_ns for table in tables)
+    drawn = {
+        path.name for path in directory.glob("figures/*") if path.stat().st_mtime_ns >= changed
+    }
+    return [one for one in figures if not drawn >= {f"{one.name}.{ending}" for ending in FORMATS}]
 
 
 def draw_sweep_figure(
     directory: Path, wanted: SweepFigure, policies: Sequence[str] = ()
 ) -> list[Path]:
-    """Draw one figure as PNG and PDF files beside the results.
-
-    If ``policies`` are given, only these are drawn.
-    """
+    """Draw one figure as PNG and PDF files beside the results, of all policies or only of some."""
     specification = read_manifest(directory)["specification"]
     table = ResultTable.read(directory, CURVE_TABLE)
     lines = [panel_curves(table, panel, wanted.measure, policies) for panel in wanted.panels]
     varying = varying_labels(configurations_in(directory))
-    titles = [panel_title(panel, varying) for panel in wanted.panels]
+    titles = [
+        ", ".join(f"{key} = {panel[key]}" for key in varying if panel[key] is not None)
+        for panel in wanted.panels
+    ]
     ribbon = "range" if max(map(len, lines)) <= MOST_RIBBONS else "none"
     label = axis_label(wanted.measure, ribbon, specification["replicas"])
     names = list(dict.fromkeys(line.name for panel in lines for line in panel))
@@ -426,19 +405,16 @@ def draw_sweep_figure(
         size = (7.4, 3.6) if alone else (3.4 * wanted.columns, 2.4 * rows + 0.05 * len(names) + 0.6)
         figure = Figure(figsize=size, layout="constrained")
         grid = figure.subplots(rows, wanted.columns, squeeze=False)
+        handles: dict[str, Any] = {}
         for axes, panel, title in zip(grid.flat, lines, titles, strict=False):
             draw_panel(axes, panel, title, points=200 if alone else 100)
+            handles |= {str(line.get_label()): line for line in axes.get_lines()}
         for axes in list(grid.flat)[len(lines) :]:
             axes.set_axis_off()
         for axes in grid[:, 0]:
             axes.set_ylabel(label)
         for axes in grid[-1]:
             axes.set_xlabel("decisions")
-        handles = {
-            name: handle
-            for axes in grid.flat
-            for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
         figure.legend(
             handles.values(),
             handles.keys(),
@@ -447,8 +423,3 @@ def draw_sweep_figure(
         )
         figure.suptitle(specification.get("title", ""), fontsize=10)
     return saved(figure, directory / "figures", wanted.name)
-
-
-def panel_title(panel: Labels, varying: Sequence[str]) -> str:
-    """The values of a configuration in which it differs from the others."""
-    return ", ".join(f"{key} = {panel[key]}" for key in varying if panel[key] is not None)

@@ -33,35 +33,25 @@ CURVE_TABLE, FINAL_TABLE = "results", "finals"
 """The tables with the curves of every cell, and with the final values of all of its replicas."""
 SUMMARY = "summary.csv"
 """The file with one row for each cell."""
-CELL_ENDING = ".msgpack"
-"""The ending of the file of a finished cell."""
 
 Part = Mapping[str, Any]
 """Rows of a table: an array or a list for each column, or one value that all rows have."""
 
 
-class ResultTable:
+class ResultTable(dict[str, NDArray[Any]]):
     """The columns of a table by name, each an array with one value for each row.
 
     >>> table = ResultTable({"policy": np.array(["a", "a", "b"]), "regret": np.array([3, 1, 2])})
     >>> table.where({"policy": "a"})["regret"]
     array([3, 1])
-    >>> table.distinct("policy")
+    >>> list(table.groups("policy"))
     [('a',), ('b',)]
     """
-
-    def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
-        self._columns = dict(columns)
-
-    @staticmethod
-    def path(folder: Path, name: str) -> Path:
-        """The file of the table ``name`` of a result folder."""
-        return folder / f"{name}.parquet"
 
     @classmethod
     def read(cls, folder: Path, name: str) -> Self:
         """Read the table ``name`` of a result folder."""
-        path = cls.path(folder, name)
+        path = table_file(folder, name)
         if not path.exists():
             raise InputError(
                 f"{folder} has no {path.name}: repeat the command of the run to write it"
@@ -74,47 +64,38 @@ class ResultTable:
         return cls({name: _array(column) for name, column in columns})
 
     @property
-    def names(self) -> list[str]:
-        """The names of the columns, in order."""
-        return list(self._columns)
-
-    @property
     def labels(self) -> list[str]:
         """The names of the columns before the policy, which describe a configuration."""
-        return self.names[: self.names.index("policy")]
+        return list(self)[: list(self).index("policy")]
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._columns[name]
-
-    def where(self, values: Mapping[str, Any]) -> "ResultTable":
+    def where(self, values: Mapping[str, Any]) -> Self:
         """Return the rows that have these values in these columns."""
         if not values:
             return self
         return self._taken(np.all([self[name] == value for name, value in values.items()], axis=0))
 
-    def distinct(self, *names: str) -> list[tuple[Any, ...]]:
-        """Return the different combinations of values in some columns, in order."""
-        columns = (self._columns[name].tolist() for name in names)
-        return list(dict.fromkeys(zip(*columns, strict=True)))
-
-    def groups(self, *names: str) -> dict[tuple[Any, ...], "ResultTable"]:
+    def groups(self, *names: str) -> dict[tuple[Any, ...], Self]:
         """Return the rows of each combination of values in some columns, in order."""
         rows: dict[tuple[Any, ...], list[int]] = {}
-        columns = (self._columns[name].tolist() for name in names)
-        for row, values in enumerate(zip(*columns, strict=True)):
+        for row, values in enumerate(zip(*(self[name].tolist() for name in names), strict=True)):
             rows.setdefault(values, []).append(row)
         return {values: self._taken(np.array(chosen)) for values, chosen in rows.items()}
 
-    def by_policy(self) -> dict[str, "ResultTable"]:
+    def by_policy(self) -> dict[str, Self]:
         """Return the rows of each policy, in order."""
         return {name: rows for (name,), rows in self.groups("policy").items()}
 
-    def _taken(self, rows: Any) -> "ResultTable":
-        return ResultTable({name: column[rows] for name, column in self._columns.items()})
+    def _taken(self, rows: Any) -> Self:
+        return type(self)({name: column[rows] for name, column in self.items()})
+
+
+def table_file(folder: Path, name: str) -> Path:
+    """The file of the table ``name`` of a result folder."""
+    return folder / f"{name}.parquet"
 
 
 def _array(column: Any) -> NDArray[Any]:
-    """Return the values of a column; texts, and missing values as None, are objects."""
+    """The values of a column; texts, and missing values as None, are objects."""
     if column.null_count or str(column.type) == "string":
         return np.array(column.to_pylist(), dtype=object)
     return np.asarray(column.to_numpy())
@@ -134,7 +115,7 @@ def write_table(folder: Path, name: str, parts: Sequence[Part]) -> None:
             key: many[key] if key in many else pa.repeat(value, size) for key, value in part.items()
         }
         tables.append(pa.table(columns))
-    content, path = io.BytesIO(), ResultTable.path(folder, name)
+    content, path = io.BytesIO(), table_file(folder, name)
     joined = pa.concat_tables(tables, promote_options="permissive")
     pq.write_table(joined, content, compression="zstd")
     # Figures that are older than the tables are drawn again.
@@ -146,9 +127,7 @@ def write_table(folder: Path, name: str, parts: Sequence[Part]) -> None:
 def configurations_in(directory: Path) -> list[Labels]:
     """The labels of all configurations that have results."""
     table = ResultTable.read(directory, CURVE_TABLE)
-    return [
-        dict(zip(table.labels, values, strict=True)) for values in table.distinct(*table.labels)
-    ]
+    return [dict(zip(table.labels, one, strict=True)) for one in table.groups(*table.labels)]
 
 
 def varying_labels(configurations: Sequence[Labels]) -> list[str]:
@@ -173,9 +152,8 @@ LATE_SHARE = 0.9
 def curve_of(values: Floats) -> dict[str, Floats]:
     """Mean, central 95 % range and standard error over replicas: ``[R, P]`` to ``[P]`` each."""
     low, high = np.quantile(values, QUANTILES, axis=0)
-    error = np.zeros(values.shape[1])
-    if len(values) > 1:
-        error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    count = len(values)
+    error = values.std(axis=0, ddof=min(1, count - 1)) / np.sqrt(count)
     return {"mean": values.mean(axis=0), "q025": low, "q975": high, "error": error}
 
 
@@ -190,14 +168,12 @@ def late_slope(trace: Trace) -> Floats:
 def summarized(trace: Trace, **facts: Any) -> dict[str, dict[str, Any]]:
     """The result of a cell: columns of the tables of curves and finals, and its row of the summary.
 
-    The curves are over replicas, the finals have a value for each of them. ``facts`` are added to
-    the row.
+    The curves are over replicas, the finals have a value for each of them.
     """
-    regret, reward = trace.accumulated_regret, trace.accumulated_reward
     curves = {
         f"{measure}_{name}": values
-        for measure, of_replicas in (("regret", regret), ("reward", reward))
-        for name, values in curve_of(of_replicas).items()
+        for measure in ("regret", "reward")
+        for name, values in curve_of(getattr(trace, f"accumulated_{measure}")).items()
     }
     final, earned = trace.final_regret, trace.final_reward
     low, high = np.quantile(final, QUANTILES).tolist()
@@ -227,16 +203,17 @@ def write_results(directory: Path, finished: Sequence[tuple[Cell, Any]]) -> None
     """Write the curves, the final values of all replicas, and one summary row for each cell."""
     # Environments of several kinds have different labels; delay stays the last one.
     names = dict.fromkeys(name for cell, _ in finished for name in cell.labels if name != "delay")
-    columns: list[Labels] = [
-        {name: cell.labels.get(name) for name in (*names, "delay")} | {"policy": cell.policy_name}
-        for cell, _ in finished
-    ]
-    for table in (CURVE_TABLE, FINAL_TABLE):
-        parts = [
-            labels | found[table] for labels, (_, found) in zip(columns, finished, strict=True)
+    curves, finals, rows = (
+        [
+            {name: cell.labels.get(name) for name in (*names, "delay")}
+            | {"policy": cell.policy_name}
+            | found[part]
+            for cell, found in finished
         ]
-        write_table(directory, table, parts)
-    rows = [labels | found[SUMMARY] for labels, (_, found) in zip(columns, finished, strict=True)]
+        for part in (CURVE_TABLE, FINAL_TABLE, SUMMARY)
+    )
+    write_table(directory, CURVE_TABLE, curves)
+    write_table(directory, FINAL_TABLE, finals)
     write_csv(directory / SUMMARY, rows)
 
 
@@ -251,15 +228,14 @@ class CellStore:
 
     def finished(self, key: str) -> bool:
         """Whether the cell has a complete result file."""
-        try:
+        with suppress(OSError, msgspec.DecodeError):
             self.read(key)
-        except (OSError, msgspec.DecodeError):
-            return False
-        return True
+            return True
+        return False
 
     def keys(self) -> set[str]:
         """The keys of all cells in the folder, of whatever experiment."""
-        return {path.stem for path in self._directory.glob(f"*{CELL_ENDING}")}
+        return {path.stem for path in self._directory.glob("*.msgpack")}
 
     def write(self, key: str, result: Any) -> None:
         """Store a result; after a crash the file is the old or the new one, never a partial one."""
@@ -272,7 +248,7 @@ class CellStore:
         return msgspec.msgpack.decode(self._path(key).read_bytes())
 
     def _path(self, key: str) -> Path:
-        return self._directory / f"{key}{CELL_ENDING}"
+        return self._directory / f"{key}.msgpack"
 
 
 ESTIMATES = "estimates.csv"
@@ -313,8 +289,8 @@ def claim_directory(directory: Path, specification: Specification) -> None:
 def close_directory(directory: Path, specification: Specification, seconds: float) -> None:
     """Write into the manifest that all results are there, and how long the run took."""
     started = read_manifest(directory).get("started")
-    facts = {"started": started, "finished": _now(), "seconds": round(seconds, 2)}
-    _write_manifest(directory, specification, **facts)
+    done = {"finished": _now(), "seconds": round(seconds, 2)}
+    _write_manifest(directory, specification, started=started, **done)
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
@@ -330,10 +306,9 @@ def read_manifest(directory: Path) -> dict[str, Any]:
             f"{directory} is not a directory with results: {path} cannot be read: "
             f"{reason}; give the folder of one experiment, {example}"
         ) from error
-    specification = manifest.get("specification") if isinstance(manifest, dict) else None
-    if not isinstance(specification, dict):
+    if not (isinstance(manifest, dict) and isinstance(manifest.get("specification"), dict)):
         raise InputError(f"{path} was not written by submax; choose another directory")
-    return dict(manifest)
+    return manifest
 
 
 def read_specification(directory: Path) -> Specification:
@@ -388,12 +363,16 @@ def _write_manifest(directory: Path, specification: Specification, **facts: Any)
     for name in VERSIONED:
         with suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
+    # None if submax does not run from its repository.
+    root = Path(__file__).parents[3]
+    in_repository = (root / "src" / "submax").is_dir()
+    commit = _said("git", "-C", str(root), "rev-parse", "HEAD") if in_repository else ""
     manifest = {
         "specification": _plain(specification),
         "seed": specification.seed,
         **facts,
         "versions": versions,
-        "commit": _commit(),
+        "commit": commit.strip() or None,
         "machine": machine(),
     }
     with atomic_write(directory / MANIFEST) as file:
@@ -402,13 +381,16 @@ def _write_manifest(directory: Path, specification: Specification, **facts: Any)
 
 def machine() -> str:
     """The cores, the system and the GPUs of this machine, in words that a page can repeat."""
-    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-        gpus = done.stdout.splitlines()
-    except (OSError, subprocess.SubprocessError):
-        gpus = []
+    gpus = _said("nvidia-smi", "--query-gpu=name", "--format=csv,noheader").splitlines()
     return ", ".join([f"{os.cpu_count()} cores {platform.machine()}", platform.system(), *gpus])
+
+
+def _said(*command: str) -> str:
+    """What a command prints; nothing if it is missing or fails."""
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        return done.stdout
+    return ""
 
 
 def record_run(results: Path) -> None:
@@ -434,16 +416,3 @@ def _short(value: object) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _commit() -> str | None:
-    """The commit of the sources; None if submax does not run from its repository."""
-    root = Path(__file__).parents[3]
-    if not (root / "src" / "submax").is_dir():
-        return None
-    command = ["git", "-C", str(root), "rev-parse", "HEAD"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from submax.core.checks import whole_number
-from submax.core.environment import Environment
 from submax.core.errors import (
     InputError,
     MissingExtraError,
@@ -110,6 +109,8 @@ def dask_executor(address: str) -> Iterator[Executor]:
 
 
 Task = TypeVar("Task")
+Finished: TypeAlias = Callable[[str, Any], None]
+"""Called with the key and the result of a cell after its result is stored."""
 
 
 def sweep(
@@ -117,14 +118,12 @@ def sweep(
     run: Callable[[Task], Any],
     store: CellStore,
     executor: Executor,
-    finished: Callable[[str, Any], None],
+    finished: Finished,
 ) -> None:
     """Run every task that has no result in the store yet.
 
-    ``finished`` is called with the key and the result after a result is stored. A sweep that was
-    killed resumes where it stopped, because tasks with stored results are not run again. An error
-    in one task, or an interruption, cancels the tasks that have not started; tasks that are
-    running are waited for and their results stored.
+    An error in one task, or an interruption, cancels the tasks that have not started; tasks that
+    are running are waited for and their results stored.
     """
     missing = {key: task for key, task in tasks.items() if not store.finished(key)}
     futures = {executor.submit(run, task): key for key, task in missing.items()}
@@ -154,28 +153,26 @@ def dry_run(cells: Iterable[Cell]) -> list[str]:
     # Making an environment can mean reading a file, so it is made once for all its policies.
     for table, group in itertools.groupby(cells, key=lambda cell: cell.environment):
         environment = make_environment(table)
+        observations = at_most(4, environment)
         for cell in {digest_of(cell.policy): cell for cell in group}.values():
-            _rehearse_policy(cell, environment)
-            if ignores_context(environment, policy_of(cell.policy)):
+            policy = policy_of(cell.policy)
+            # Four decisions fill two batches of 2, but no batch of 5.
+            delay = BatchedRewards(2 if portable(cell.policy) != cell.policy else 5)
+            try:
+                with ignored_contexts_allowed():
+                    simulate(
+                        environment, policy, observations=observations, replicas=2, delay=delay
+                    )
+            except (InputError, MissingExtraError):
+                raise
+            except Exception as error:
+                raise InputError(
+                    f"policy {cell.policy_name!r} failed in a test run in {environment}: "
+                    f"{one_line(error)}; correct the policy, or leave it out of policies"
+                ) from error
+            if ignores_context(environment, policy):
                 ignoring[cell.policy_name] = None
     return list(ignoring)
-
-
-def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:
-    policy = policy_of(cell.policy)
-    delay = BatchedRewards(2 if portable(cell.policy) != cell.policy else 5)
-    observations = at_most(4, environment)
-    try:
-        with ignored_contexts_allowed():
-            # Four decisions fill two batches of 2, but no batch of 5.
-            simulate(environment, policy, observations=observations, replicas=2, delay=delay)
-    except (InputError, MissingExtraError):
-        raise
-    except Exception as error:
-        raise InputError(
-            f"policy {cell.policy_name!r} failed in a test run in {environment}: "
-            f"{one_line(error)}; correct the policy, or leave it out of policies"
-        ) from error
 
 
 def run_cell(cell: Cell) -> dict[str, dict[str, Any]]:
@@ -234,14 +231,13 @@ def run_cells(
     chosen: Sequence[Cell],
     directory: Path,
     executor: Executor,
-    finished: Callable[[str, Any], None],
+    finished: Finished,
     run: Callable[[Cell], Any] = run_cell,
     write: Callable[[Path, Sequence[tuple[Cell, Any]]], None] = write_results,
 ) -> None:
     """Run the chosen cells, then write result files for all finished cells of the experiment."""
-    begin = time.perf_counter()
+    begin, store = time.perf_counter(), CellStore(directory / CELLS)
     claim_directory(directory, specification)
-    store = CellStore(directory / CELLS)
     tasks = {cell.key: cell for cell in chosen}
     sweep(tasks, run, store, executor, finished)
     if store.keys() - tasks.keys():
@@ -261,7 +257,7 @@ def run_study(
     seed: int | None = None,
     only: Iterable[str] = (),
     part: tuple[int, int] = (0, 1),
-    finished: Callable[[str, Any], None] | None = None,
+    finished: Finished = lambda key, result: None,
 ) -> Path:
     """Run a sweep and return the folder with its results, ``out`` / the name of the experiment.
 
@@ -275,11 +271,6 @@ def run_study(
     folder. Each job writes the result files from all cells that are finished when it ends; a
     further call without ``part`` writes them from all cells.
     """
-    if not isinstance(experiment, (Specification, Path, str)):
-        raise InputError(
-            "the experiment is a TOML file, a name or a Specification, not a "
-            f"{type(experiment).__name__}: submax.simulation.experiment.parse reads a text in TOML"
-        )
     if not isinstance(experiment, Specification):
         is_file = isinstance(experiment, Path) or experiment.endswith(".toml")
         experiment = load_file(Path(experiment)) if is_file else load_named(str(experiment))
@@ -301,5 +292,5 @@ def run_study(
         ThreadPoolExecutor(1) if executor is None else nullcontext(executor)
     )
     with workers as running:
-        run_cells(specification, chosen, directory, running, finished or (lambda key, result: None))
+        run_cells(specification, chosen, directory, running, finished)
     return directory

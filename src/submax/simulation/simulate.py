@@ -6,7 +6,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -99,23 +99,18 @@ class Recording:
         shape = (replicas, len(steps))
         actions = np.empty((*shape, self._slots), dtype=self._dtype)
         self._trace = Trace(steps, actions, np.empty(shape), np.empty(shape), np.empty(shape))
-        self._recorded = 0
+        self._recorded = self._decisions = 0
         self._sums: tuple[Floats, Floats] = (np.zeros((replicas, 1)), np.zeros((replicas, 1)))
         self._blocks: list[tuple[Actions, Floats, Floats]] = []
-        self._decisions = 0
-        self._latest: Actions | None = None
-        self._unchecked = False
+        self._latest = actions[:, :0]
 
     def check(self, action: Actions, decisions: int) -> None:
         """Refuse actions of a wrong shape and, if they are several, those outside the space."""
         fits = action.shape == (self._replicas, decisions, self._slots)
-        if not fits or action.dtype != self._dtype:
+        inside = action.dtype == self._dtype and (decisions == 1 or self._space.contains(action))
+        if not fits or not inside:
             self._refuse(action, decisions)
         self._latest = action
-        if decisions == 1:
-            self._unchecked = True
-        elif not self._space.contains(action):
-            self._refuse(action, decisions)
 
     def add(self, action: Actions, reward: Floats, regret: Floats) -> None:
         """Record a block of decisions, a short one together with later ones."""
@@ -133,9 +128,8 @@ class Recording:
             parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
             for parts in zip(*blocks, strict=True)
         )
-        if self._unchecked and not self._space.contains(action):
+        if not self._space.contains(action):
             self._refuse(action, 1)
-        self._unchecked = False
         fits = self._scale.contains(reward)
         if not fits.all():
             raise InputError(
@@ -166,7 +160,7 @@ class Recording:
 
     def explain_error(self) -> None:
         """Raise an InputError if an action or a reward that was not checked yet does not fit."""
-        if self._latest is not None and not self._space.contains(self._latest):
+        if not self._space.contains(self._latest):
             self._refuse(self._latest, self._latest.shape[1])
         self.complete()
 
@@ -207,41 +201,24 @@ def kept_steps(observations: int, points: int | None) -> Integers:
 
 @contextmanager
 def progress_bar(name: str, decisions: int) -> Iterator[Progress]:
-    """Show a bar while the block runs; yield the function that `simulate` calls.
-
-    ``decisions`` is their number in all replicas.
-    """
-    # Imported here because most simulations show no bar.
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    if not Console().is_jupyter:
-        with Bar() as bar:
-            task = bar.add_task(name, total=decisions)
-            yield lambda taken: bar.advance(task, taken)
-        return
-    # In a notebook, the bar of rich needs ipywidgets: the percentage is written over itself.
-    done = 0
+    """Write the share of ``decisions`` over itself while the block runs, also in a notebook."""
+    done = shown = 0
 
     def advance(taken: int) -> None:
-        nonlocal done
+        nonlocal done, shown
         done += taken
-        print(f"\r{name}: {100 * done // decisions} % of {decisions:,} decisions", end="")
+        if 100 * done // decisions > shown:
+            shown = 100 * done // decisions
+            print(f"\r{name}: {shown}% of {decisions:,} decisions", end="", flush=True)
 
     yield advance
     print()
 
 
-class WorldRandomness(NamedTuple):
-    """The random streams of an environment: its truth, its contexts, and its rewards."""
-
-    truth: np.random.Generator
-    context: np.random.Generator
-    reward: np.random.Generator
-
-
 class SimulatedWorld:
     """An environment, the hidden truth that was drawn from it, and its random streams.
+
+    ``random`` are the streams of its truth, its contexts, and its rewards.
 
     If the environment does not drift, a whole block of decisions is one call; without contexts,
     the best expected reward is computed once for the whole run. If it drifts, the truth moves on
@@ -250,12 +227,11 @@ class SimulatedWorld:
     """
 
     def __init__(
-        self, environment: Environment[Any], replicas: int, random: WorldRandomness
+        self, environment: Environment[Any], replicas: int, random: Sequence[np.random.Generator]
     ) -> None:
-        self.environment = environment
-        self.replicas = replicas
-        self._random = random
-        self._world = environment.reset(replicas, random.truth)
+        self.environment, self.replicas = environment, replicas
+        self._truth, self._contexts, self._rewards = random
+        self._world = environment.reset(replicas, self._truth)
         self._drifts = environment.drifts
         self._has_contexts = environment.problem.context_width > 0
         self._own_regret = type(environment).regret is not Environment.regret
@@ -266,15 +242,14 @@ class SimulatedWorld:
         """Return the contexts of the next ``count`` decisions, ``[R, count, D]``."""
         if not self._has_contexts:
             return self._no_contexts(count)
-        environment, random = self.environment, self._random
+        environment = self.environment
         if count == 1 or not self._drifts:
-            return environment.contexts(self._world, count, random.context)
+            return environment.contexts(self._world, count, self._contexts)
         # The contexts are needed before the actions. So the world is moved on twice: here with a
         # copy of its random stream, and again when the actions are known.
-        world, truth = self._world, copy.deepcopy(random.truth)
-        drawn = []
+        world, truth, drawn = self._world, copy.deepcopy(self._truth), []
         for _ in range(count):
-            drawn.append(environment.contexts(world, 1, random.context))
+            drawn.append(environment.contexts(world, 1, self._contexts))
             world = environment.advance(world, 1, truth)
         return np.concatenate(drawn, axis=1)
 
@@ -283,19 +258,18 @@ class SimulatedWorld:
         count = action.shape[1]
         if count == 1 or not self._drifts:
             return self._step(context, action)
-        rows = [slice(row, row + 1) for row in range(count)]
-        parts = [self._step(context[:, row], action[:, row]) for row in rows]
+        parts = [self._step(context[:, [row]], action[:, [row]]) for row in range(count)]
         reward, regret = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
         return reward, regret
 
     def _step(self, context: Floats, action: Actions) -> tuple[Floats, Floats]:
         environment = self.environment
-        reward, mean = environment.outcome(self._world, context, action, self._random.reward)
+        reward, mean = environment.outcome(self._world, context, action, self._rewards)
         if self._own_regret:
             regret = environment.regret(self._world, context, action)
         else:
             regret = self._best_reward(context) - mean
-        self._world = environment.advance(self._world, context.shape[1], self._random.truth)
+        self._world = environment.advance(self._world, context.shape[1], self._truth)
         return reward, regret
 
     def _best_reward(self, context: Floats) -> Floats:
@@ -355,7 +329,7 @@ def simulate(
     expected reward of the action taken, summed over decisions. The trace keeps at most ``points``
     decisions, or all of them if ``points`` is None. While the simulation runs, ``progress`` is
     called from time to time with the number of decisions since the last call, over all replicas;
-    True shows a bar in a terminal or a notebook.
+    True prints the share of decisions taken.
 
     >>> from submax.environments.arms import Bernoulli
     >>> from submax.policies.reward_conditioned import RewardConditioned
@@ -366,7 +340,9 @@ def simulate(
     >>> trace.accumulated_regret.shape
     (20, 500)
     """
-    _check_parts(environment, policy, delay)
+    instance_of("environment", environment, Environment, "Bernoulli(10)")
+    instance_of("policy", policy, Policy, "make_policy('rcp-submax')")
+    instance_of("delay", delay, Delay, "BatchedRewards(100)")
     observations = as_whole_number("observations", observations, at_least=1)
     most = environment.most_decisions
     if most is not None and observations > most:
@@ -390,15 +366,15 @@ def simulate(
         np.random.Generator(np.random.SFC64(stream))
         for stream in np.random.SeedSequence(seed).spawn(5)
     )
-    world = SimulatedWorld(environment, replicas, WorldRandomness(*streams))
-    bar: AbstractContextManager[Progress | None] = nullcontext(None)
-    if progress is True:
-        bar = progress_bar(type(policy).__name__, observations * replicas)
-    elif progress:
-        bar = nullcontext(progress)
-    pending: Pending | RandomlyPending = Pending()
-    if isinstance(delay, RandomDelay):
-        pending = RandomlyPending(delay, delay_rng)
+    world = SimulatedWorld(environment, replicas, streams)
+    bar: AbstractContextManager[Progress | None] = (
+        progress_bar(type(policy).__name__, observations * replicas)
+        if progress is True
+        else nullcontext(progress or None)
+    )
+    pending: Pending | RandomlyPending = (
+        RandomlyPending(delay, delay_rng) if isinstance(delay, RandomDelay) else Pending()
+    )
     with bar as report:
         steps = kept_steps(observations, points)
         recording = Recording(environment, policy, replicas, steps, report)
@@ -450,10 +426,7 @@ def _decided(
     first: int,
     rng: np.random.Generator,
 ) -> ChosenActions:
-    """Decide in every row, among the choices that the environment has for its number.
-
-    ``first`` is the number of the first row.
-    """
+    """Decide in every row, among the choices that the environment has for its number."""
     if type(environment).eligible is Environment.eligible:
         return policy.act(state, context, rng)
     replicas, rows, _ = context.shape
@@ -470,18 +443,6 @@ def _decided(
             policy, state, context[:, some], choices, rng
         )
     return ChosenActions(action, log_prob)
-
-
-def _check_parts(environment: object, policy: object, delay: object) -> None:
-    """Refuse an argument that is not an environment, a policy or a delay."""
-    instance_of("environment", environment, Environment, "Bernoulli(10)")
-    if isinstance(policy, str):
-        raise InputError(
-            f"policy must be a Policy, not the name {policy!r}: use submax.make_policy({policy!r})",
-            parameter="policy",
-        )
-    instance_of("policy", policy, Policy, "make_policy('rcp-submax')")
-    instance_of("delay", delay, Delay, "BatchedRewards(100)")
 
 
 def ignores_context(environment: Environment[Any], policy: Policy[Any]) -> bool:

@@ -68,12 +68,12 @@ class Trace(NamedTuple):
         import pandas  # type: ignore[import-untyped,unused-ignore]  # optional
 
         replicas, points, slots = self.actions.shape
-        names = ["action"] if slots == 1 else [f"action_{slot}" for slot in range(slots)]
         columns: dict[str, Any] = {
             "replica": np.repeat(np.arange(replicas), points),
             "step": np.tile(self.steps, replicas),
         }
-        columns |= {name: self.actions[..., slot].ravel() for slot, name in enumerate(names)}
+        for slot in range(slots):
+            columns["action" if slots == 1 else f"action_{slot}"] = self.actions[..., slot].ravel()
         columns["reward"] = self.rewards.ravel()
         columns["accumulated_reward"] = self.accumulated_reward.ravel()
         columns["accumulated_regret"] = self.accumulated_regret.ravel()
@@ -97,24 +97,17 @@ class Trace(NamedTuple):
 
     def __repr__(self) -> str:
         replicas, points = self.accumulated_regret.shape
-        places = sorted({max(0, round(share * points) - 1) for share in SUMMARY_SHARES})
-        rows = [self._row(place) for place in places]
+        rows = []
+        for place in sorted({max(0, round(share * points) - 1) for share in SUMMARY_SHARES}):
+            rows.append([f"{int(self.steps[place]):,}"])
+            for values in (self.accumulated_regret[:, place], self.accumulated_reward[:, place]):
+                rows[-1] += [number(float(values.mean())), number(standard_error(values), 2)]
         regret, error, reward, reward_error = rows[-1][1:]
-        summary = Summary(
-            [
-                f"Trace of {counted(int(self.steps[-1]), 'decision')} in "
-                f"{counted(replicas, 'replica')}, {counted(points, 'point')} kept",
-                f"final regret {regret} ± {error}, final reward {reward} ± {reward_error} "
-                "(mean ± standard error)",
-            ],
-            ["decision", "regret", "± s.e.", "reward", "± s.e."],
-            rows,
-            texts=0,
-        )
-        return str(summary)
-
-    def _row(self, place: int) -> list[str]:
-        cells = [f"{int(self.steps[place]):,}"]
-        for values in (self.accumulated_regret[:, place], self.accumulated_reward[:, place]):
-            cells += [number(float(values.mean())), number(standard_error(values), 2)]
-        return cells
+        lines = [
+            f"Trace of {counted(int(self.steps[-1]), 'decision')} in "
+            f"{counted(replicas, 'replica')}, {counted(points, 'point')} kept",
+            f"final regret {regret} ± {error}, final reward {reward} ± {reward_error} "
+            "(mean ± standard error)",
+        ]
+        columns = ["decision", "regret", "± s.e.", "reward", "± s.e."]
+        return str(Summary(lines, columns, rows, texts=0))

@@ -7,7 +7,7 @@ They run over every class in submax, and over a class of your own just the same:
 """
 
 from submax.testing.clock import ManualClock
-from submax.testing.environments import check_delay, check_environment, check_scale
+from submax.testing.environments import check_delay, check_environment
 from submax.testing.estimators import check_estimator
 from submax.testing.policies import check_policy
 from submax.testing.strategies import check_strategy
@@ -18,6 +18,5 @@ __all__ = [
     "check_environment",
     "check_estimator",
     "check_policy",
-    "check_scale",
     "check_strategy",
 ]

@@ -13,32 +13,20 @@ from submax.core.arrays import Floats, Integers
 from submax.core.conditioning import Estimator, Strategy
 from submax.core.environment import Environment
 from submax.core.policy import Policy
-from submax.core.rewards import Scale
 
 SUITES: dict[type, str] = {
     Policy: "check_policy",
     Estimator: "check_estimator",
     Strategy: "check_strategy",
     Environment: "check_environment",
-    Scale: "check_scale",
 }
 """The suite for each contract."""
-AXES = {
-    "R": "replicas",
-    "n": "decisions",
-    "S": "parts of an action",
-    "M": "joint actions",
-    "L": "reward levels",
-    "D": "context variables",
-    "draws": "draws",
-}
-"""What the letters of shapes count, in the words of docs/reference/glossary.md."""
 CHARACTERS = 1000
 """How much of an object is shown: a store in memory may hold megabytes."""
 
 
 class Rules:
-    """What an object must keep; a broken rule raises an AssertionError that names its class."""
+    """What an object must keep."""
 
     def __init__(self, subject: Any, contract: type = object) -> None:
         if isinstance(subject, type):
@@ -63,39 +51,21 @@ class Rules:
             raise AssertionError(f"{kind} breaks a rule: {rule} ({self.subject!r:.{CHARACTERS}}).")
 
     def shape(self, found: Any, axes: str, sizes: tuple[int, ...], what: str) -> None:
-        """Require an array of these ``sizes``; ``axes`` are their letters, see `AXES`.
-
-        The last letters are explained if there are fewer of them than sizes, as for tables.
-        """
-        shape = getattr(found, "shape", None)
-        if shape == sizes:
-            return
-        letters = axes.split()
-        pairs = zip(letters[::-1], sizes[::-1], strict=False)
-        meaning = ", ".join(f"{letter} = {size} {AXES[letter]}" for letter, size in [*pairs][::-1])
-        shown = ", ".join(letters if len(letters) == len(sizes) else ["...", *letters])
-        unlike = f"a {type(found).__name__}" if shape is None else list(shape)
-        self.require(
-            False, f"{what} must have shape [{shown}] = {list(sizes)}, not {unlike}; {meaning}"
-        )
+        """Require an array of these ``sizes``; ``axes`` are their letters, see the glossary."""
+        shape = getattr(found, "shape", type(found).__name__)
+        rule = f"{what} must have shape [{axes}] = {list(sizes)}, not {shape}"
+        self.require(shape == sizes, rule)
 
     def close(
         self, found: Any, expected: Any, rule: str, rtol: float = 1e-9, atol: float = 1e-12
     ) -> None:
-        """Require numbers that agree, and name the two that differ most.
-
-        ``rtol`` and ``atol`` are the tolerances of ``numpy.isclose``. Arrays are broadcast.
-        """
-        try:
-            left, right = np.broadcast_arrays(np.asarray(found), np.asarray(expected))
-        except ValueError:
-            shapes = f"the shapes are {list(np.shape(found))} and {list(np.shape(expected))}"
-            self.require(False, f"{rule}; {shapes}")
+        """Require numbers that agree as by ``numpy.isclose``, and name the two that differ most."""
+        left, right = np.broadcast_arrays(found, expected)
         self._report(left, right, ~np.isclose(left, right, rtol=rtol, atol=atol), rule)
 
     def at_most(self, found: Any, limit: Any, rule: str) -> None:
         """Require numbers up to a limit, and name the one that exceeds its limit most."""
-        left, right = np.broadcast_arrays(np.asarray(found), np.asarray(limit))
+        left, right = np.broadcast_arrays(found, limit)
         self._report(left, right, ~(left <= right), rule, "at most ")
 
     def equal_copy(self) -> None:
@@ -103,14 +73,12 @@ class Rules:
         try:
             restored = pickle.loads(pickle.dumps(self.subject))
         except Exception as error:
-            kind = type(self.subject)
-            advice = (
-                f"the class {kind.__name__} is defined inside a function: move it to a module"
-                if "<locals>" in kind.__qualname__
-                else "keep only plain values, dataclasses and arrays in its fields"
+            self.require(
+                False,
+                "it must be possible to pickle it, for simulations in several processes, and "
+                f"pickle says: {error}; define its class in a module, and keep only plain values, "
+                "dataclasses and arrays in its fields",
             )
-            rule = "it must be possible to pickle it, for simulations in several processes"
-            self.require(False, f"{rule}, and pickle says: {error}; {advice}")
         self.require(restored == self.subject, "it must be equal to its pickled copy")
 
     @contextmanager
@@ -154,26 +122,16 @@ def leaves(state: object) -> list[NDArray[Any]]:
     return []
 
 
-def copied(state: object) -> list[NDArray[Any]]:
-    """Return a copy of every array of a state, as the argument ``before`` of ``unchanged``."""
-    return [array.copy() for array in leaves(state)]
-
-
-def unchanged(before: list[NDArray[Any]], state: object) -> bool:
-    """Return whether the arrays of a state equal the copies from before; NaN equals NaN."""
-    after = leaves(state)
-    return len(before) == len(after) and all(
-        np.array_equal(old, new, equal_nan=old.dtype.kind == "f")
-        for old, new in zip(before, after, strict=True)
-    )
+def contents(state: object) -> list[bytes]:
+    """Return the numbers of every array of a state, to see whether they change."""
+    return [array.tobytes() for array in leaves(state)]
 
 
 SMALLEST_P_VALUE = 1e-9
 """What the suites accept: they make some thousand comparisons, and must pass for any seed."""
 FEWEST_EXPECTED = 5.0
 SHARES = (0.2, 0.4, 1.0)
-"""Shares of the draws after which they are compared with the probabilities. The first share that
-agrees well is enough."""
+"""Shares of the draws after which they are compared; the first that agrees well is enough."""
 GOOD_P_VALUE = 0.2
 """Draws agree well with their probabilities if the p-value is above this."""
 
@@ -211,8 +169,7 @@ def p_value_in_steps(draw: Callable[[], Integers], probabilities: Floats, most: 
 
     ``draw`` returns several indices. If the probabilities are right, four of five comparisons end
     after a fifth of the draws. If they are wrong, 1,500 draws in steps find out more than 1,200 at
-    once: for example, three arms of probability 1/3 of which one is chosen 10 percentage points
-    more often and another less often are found out with probability 0.997 instead of 0.993.
+    once.
     """
     drawn: list[Integers] = []
     p_value = 0.0

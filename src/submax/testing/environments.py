@@ -7,20 +7,16 @@ import numpy as np
 from submax.core.arrays import Actions, Floats
 from submax.core.environment import Environment
 from submax.core.problem import Feedback
-from submax.core.rewards import RewardEncoding, Scale
 from submax.core.spaces import Space
 from submax.simulation.delays import Delay
 from submax.simulation.simulate import Pending
 from submax.testing.assertions import Rules
-from submax.testing.problems import some_rewards
 
 REPLICAS = 4
 ROWS = 3
 DRAWS = 1000
 ACTIONS_DRAWN = 16
 ACTIONS_LISTED = 2**16
-LATER = 2
-"""Decisions after which the mean rewards of an environment that does not drift are compared."""
 ROUNDING_OF_MEANS = 1e-9
 """How far a mean reward may lie beyond the bounds of rewards, because sums are rounded."""
 FALSE_ALARM = 1e-9
@@ -46,7 +42,7 @@ def _shapes(rules: Rules, seed: int) -> None:
         world = environment.reset(replicas, rng)
         context = environment.contexts(world, rows, rng)
         sizes = (replicas, rows, environment.problem.context_width)
-        rules.shape(context, "R n D", sizes, "contexts")
+        rules.shape(context, "R, n, D", sizes, "contexts")
         action = environment.problem.space.uniform((replicas, rows), rng)
         reward = environment.reward(world, context, action, rng)
         for name, values in (
@@ -54,7 +50,7 @@ def _shapes(rules: Rules, seed: int) -> None:
             ("mean_reward", environment.mean_reward(world, context, action)),
             ("best_reward", environment.best_reward(world, context)),
         ):
-            rules.shape(values, "R n", (replicas, rows), name)
+            rules.shape(values, "R, n", (replicas, rows), name)
             rules.require(values.dtype == np.float64, f"{name} must be of type float64")
             rules.require(np.all(np.isfinite(values)), f"{name} must be finite")
         rules.require(np.all(scale.contains(reward)), f"rewards must be those of {scale}")
@@ -106,10 +102,8 @@ def _outcome(rules: Rules, seed: int) -> None:
     action = environment.problem.space.uniform((REPLICAS, ROWS), rng)
     both = environment.outcome(world, context, action, np.random.default_rng(seed))
     reward = environment.reward(world, context, action, np.random.default_rng(seed))
-    mean = environment.mean_reward(world, context, action)
-    for found, expected in ((both.reward, reward), (both.mean, mean)):
-        rule = "outcome must be what reward and mean_reward give"
-        rules.close(found, expected, rule, rtol=0, atol=0)
+    expected = (reward, environment.mean_reward(world, context, action))
+    rules.close(both, expected, "outcome must be what reward and mean_reward give", rtol=0, atol=0)
 
 
 def _best(rules: Rules, seed: int) -> None:
@@ -133,13 +127,12 @@ def _regret(rules: Rules, seed: int) -> None:
     if not own:
         # It is the distance to best_reward, which was compared with the rewards of all actions.
         actions = rng.permutation(actions)[:ACTIONS_DRAWN]
-    for number in range(len(actions)):
-        eligible = environment.eligible(number)
+    for number, eligible in enumerate(map(environment.eligible, range(len(actions)))):
         if eligible is not None:
             actions[number] = [rng.choice(slot) for slot in eligible]
     tiled = np.repeat(context, len(actions), axis=1)
     regret = environment.regret(world, tiled, np.tile(actions, (REPLICAS, 1, 1)))
-    rules.shape(regret, "R n", (REPLICAS, len(actions)), "regret")
+    rules.shape(regret, "R, n", (REPLICAS, len(actions)), "regret")
     rules.at_most(np.zeros(1), regret + 1e-9, "regret must not be negative")
     if own and _listable(environment.problem.space):
         rule = "some action must have no regret"
@@ -164,7 +157,7 @@ def _drift(rules: Rules, seed: int) -> None:
     """Only an environment that drifts may change its mean rewards as decisions are taken."""
     environment, (rng, world, context) = rules.subject, _met(rules, seed, 1)
     before = _listed_means(environment, world, context)
-    for _ in range(LATER):
+    for _ in range(2):
         world = environment.advance(world, 1, rng)
     if not environment.drifts:
         rule = "it says that it does not drift, and its mean rewards change: let drifts be true"
@@ -222,70 +215,3 @@ def _check_schedule(rules: Rules, observations: int) -> None:
             assert feedback is not None
             back.extend(feedback.reward[0].tolist())
     rules.require(back == list(range(len(back))), "rewards must come back first in, first out")
-
-
-SCALE_REPLICAS, SCALE_ROWS = 4, 30
-
-
-def check_scale(scale: Scale, seed: int = 0) -> None:
-    """Raise an AssertionError where ``scale`` breaks its contract."""
-    rules = Rules(scale, Scale)
-    rules.equal_copy()
-    rules.require(scale.levels >= 2, "there must be two levels or more")
-    rng = np.random.default_rng(seed)
-    reward = some_rewards(scale, (SCALE_REPLICAS, SCALE_ROWS), rng)
-    rules.require(np.all(scale.contains(reward)), "it must contain its own rewards")
-    strange = np.array([np.nan, np.inf, -np.inf])
-    rules.require(not scale.contains(strange).any(), "it must contain finite numbers alone")
-    for rows in (0, 1, SCALE_ROWS):
-        _check_encoding(rules, scale, reward[:, :rows])
-    _check_absence(rules, reward, rng)
-    for levels in (2, 3, 7):
-        asked = scale.with_levels(levels)
-        rule = "with_levels must give this many levels, or fewer"
-        rules.require(2 <= asked.levels <= levels, rule)
-        _check_encoding(rules, asked, reward)
-
-
-def _check_encoding(rules: Rules, scale: Scale, reward: Floats) -> None:
-    encoding = _encoding(scale, reward)
-    shapes = (encoding.levels.shape[1], encoding.bin_edges.shape[1])
-    rule = "an encoding must have its levels and bin edges"
-    rules.require(shapes == (scale.levels, scale.width), rule)
-    for places in encoding:
-        rules.require(np.all(np.isfinite(places)), "levels and bin edges must be finite")
-        rules.require(np.all(np.diff(places, axis=1) >= 0), "levels and bin edges must rise")
-    encoded = encoding.encoded(encoding.levels)
-    rules.require(np.allclose(encoded.sum(axis=-1), 1), "an encoded reward must sum to one")
-    apart = encoding.levels[:, 0] < encoding.levels[:, -1]
-    encoded_apart = (encoded[:, 0] != encoded[:, -1]).any(axis=-1)
-    rule = "different levels must be encoded differently"
-    rules.require(np.array_equal(apart, encoded_apart), rule)
-    if scale.moves and reward.shape[1]:
-        varied = reward.min(axis=1) < reward.max(axis=1)
-        rule = "the first and the last level must differ where two rewards do"
-        rules.require(np.array_equal(apart, varied), rule)
-        seen = [set(row) for row in encoding.nearest(reward)[varied]]
-        ends = all({0, scale.levels - 1} <= row for row in seen)
-        rules.require(ends, "the first and the last level must both have been observed")
-
-
-def _check_absence(rules: Rules, reward: Floats, rng: np.random.Generator) -> None:
-    """Rows of weight 0, the order of rows and other replicas must not matter."""
-    scale, expected = rules.subject, _encoding(rules.subject, reward)
-    absent = np.concatenate([reward, np.full_like(reward, np.nan)], axis=1)
-    weight = np.concatenate([np.ones_like(reward), np.zeros_like(reward)], axis=1)
-    changed = reward.copy()
-    changed[0] = changed[0, 0]
-    shuffled = reward[:, rng.permutation(SCALE_ROWS)]
-    for rule, found, first in (
-        ("rows of weight 0 must change nothing", scale.reward_encoding(absent, weight), 0),
-        ("the order of rewards must not matter", _encoding(scale, shuffled), 0),
-        ("the rewards of one replica must not reach another", _encoding(scale, changed), 1),
-    ):
-        for mine, theirs in zip(found, expected, strict=True):
-            rules.require(np.array_equal(mine[first:], theirs[first:]), rule)
-
-
-def _encoding(scale: Scale, reward: Floats) -> RewardEncoding:
-    return scale.reward_encoding(reward, np.ones_like(reward))

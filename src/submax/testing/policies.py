@@ -1,6 +1,7 @@
 """Conformance suite of policies."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,10 +23,9 @@ from submax.core.spaces import Box, Choices, Mixed, RealSpace
 from submax.testing.assertions import (
     SMALLEST_P_VALUE,
     Rules,
-    copied,
+    contents,
     leaves,
     p_value_in_steps,
-    unchanged,
 )
 from submax.testing.problems import (
     REPLICAS,
@@ -45,8 +45,6 @@ DECISION_ROWS = (5, 0, 1, 70)
 """Decisions of a call; 5 come first, because a message about them is easier to understand than one
 about none."""
 LEARNING_ROWS = 3
-CHOICES = 1500
-"""Decisions that are compared with their probabilities, if the first ones do not agree well."""
 MANY = 25
 """Replicas that take them. Networks after feedback, whose training is compiled once for each number
 of replicas, have as many as elsewhere in the suite."""
@@ -71,28 +69,18 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
     rules.equal_copy()
     for problem, replicas in cases(policy):
         with rules.on(problem):
-            taught = check_decisions(policy, problem, replicas, seed)
-            check_learning(policy, problem, replicas, seed, taught)
+            feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed)
+            fresh, taught = _states(policy, problem, replicas, feedback, seed)
+            for state, rows in itertools.product((fresh, taught), DECISION_ROWS):
+                _check_state(rules, state, some_contexts(problem, replicas, rows, seed), seed)
+            _check_learning(rules, problem, replicas, seed, taught)
             if replicas > 1 and problem.space.size > 1 and problem in problems_of(policy):
                 _check_frequencies(rules, problem, seed)
                 _check_eligibility(rules, problem, replicas, seed, taught)
     for problem in accepted(policy, REAL):
         with rules.on(problem):
-            check_densities(policy, problem, seed)
+            _check_densities(rules, problem, seed)
     _check_traits(rules, seed)
-
-
-def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> Any:
-    """Check shapes, probabilities and repeatability of decisions, fresh and after feedback.
-
-    Return the state after feedback.
-    """
-    feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed)
-    fresh, taught = _states(policy, problem, replicas, feedback, seed)
-    for state in (fresh, taught):
-        for rows in DECISION_ROWS:
-            _check_state(Rules(policy), state, some_contexts(problem, replicas, rows, seed), seed)
-    return taught
 
 
 def _states(
@@ -106,14 +94,15 @@ def _states(
 
 
 def _check_state(rules: Rules, state: Any, context: Floats, seed: int) -> None:
+    """Check shapes, probabilities and repeatability of decisions."""
     policy, problem, shape = rules.subject, state.problem, context.shape[:2]
-    before, listed = copied(state), not problem.space.reals
+    before, listed = contents(state), not problem.space.reals
     # Of a tabular policy, act and log_prob follow from this table, so it is checked first.
     first = listed and isinstance(policy, TabularPolicy)
     table = _table(rules, state, context) if first else None
     decision = policy.act(state, context, np.random.default_rng(seed))
     again = policy.act(state, context, np.random.default_rng(seed))
-    rules.shape(decision.action, "R n S", (*shape, problem.space.slots), "actions")
+    rules.shape(decision.action, "R, n, S", (*shape, problem.space.slots), "actions")
     kind = problem.space.dtype
     rules.require(decision.action.dtype == kind, f"actions must be of type {kind.__name__}")
     rules.require(problem.space.contains(decision.action), "actions must belong to the space")
@@ -129,16 +118,16 @@ def _check_state(rules: Rules, state: Any, context: Floats, seed: int) -> None:
             rule = f"expected_rewards must have shape {allowed[0]} or {allowed[1]}"
             rules.require(expected.shape in allowed, f"{rule}, not {expected.shape}")
             rules.require(not np.isinf(expected).any(), "expected_rewards must be finite or NaN")
-    rules.require(unchanged(before, state), "act and log_prob must not change the state")
+    rules.require(before == contents(state), "act and log_prob must not change the state")
 
 
 def _check_log_prob(rules: Rules, state: Any, context: Floats, decision: ChosenActions) -> None:
     expected = rules.subject.log_prob(state, context, decision.action)
-    rules.shape(expected, "R n", context.shape[:2], "log_prob")
+    rules.shape(expected, "R, n", context.shape[:2], "log_prob")
     rules.require(expected.dtype == np.float64, "log_prob must be of type float64")
     rules.require(np.all(np.isfinite(expected)), "what was chosen must have a probability")
     if decision.log_prob is not None:
-        rules.shape(decision.log_prob, "R n", expected.shape, "log_prob of a decision")
+        rules.shape(decision.log_prob, "R, n", expected.shape, "log_prob of a decision")
         rule = "the log_prob of a decision must equal that of the policy"
         rules.close(decision.log_prob, expected, rule)
 
@@ -150,31 +139,27 @@ def _table(rules: Rules, state: Any, context: Floats) -> Floats:
     shape = (replicas, rows, state.problem.space.size)
     if getattr(listed, "shape", None) != (replicas, 1, shape[2]):
         also = ", unless it is [R, 1, M]," if rows > 1 else ""
-        rules.shape(listed, "R n M", shape, f"probabilities(state, context){also}")
+        rules.shape(listed, "R, n, M", shape, f"probabilities(state, context){also}")
     return np.broadcast_to(listed, shape)
 
 
 def _check_table(rules: Rules, state: Any, context: Floats, table: Floats) -> None:
     """Check that probabilities sum to one, and that ``log_prob`` agrees with the ``table`` of them.
 
-    A policy that computes ``log_prob`` itself is asked for every action in every row if there are
-    few rows. Among many rows, and of a policy whose ``log_prob`` follows from ``probabilities``,
-    every row is asked for one action, in turn.
+    Every action is asked for in every row. Among many rows, and of a policy whose ``log_prob``
+    follows from ``probabilities``, every row is asked for one action, in turn.
     """
-    policy, agree = rules.subject, "probabilities must be those of log_prob"
-    sums = "the probabilities of all joint actions must sum to one in every row"
+    policy, sums = rules.subject, "the probabilities of all joint actions must sum to one"
     few = 0 < context.shape[1] < DECISION_ROWS[-1]
     if few and type(policy).log_prob is not TabularPolicy.log_prob:
-        found = _all_log_probs(policy, state, context)
-        rules.require(not np.any(np.isnan(found)), "no log_prob may be NaN")
+        found, expected = _all_log_probs(policy, state, context), np.moveaxis(table, -1, 0)
         rules.close(np.exp(found).sum(axis=0), 1, sums, rtol=0, atol=1e-9)
-        rules.close(np.moveaxis(table, -1, 0), np.exp(found), agree)
     else:
         index = np.add.outer(*(np.arange(count) for count in context.shape[:2])) % table.shape[2]
         found = policy.log_prob(state, context, state.problem.space.action(index))
-        rules.require(not np.any(np.isnan(found)), "no log_prob may be NaN")
         expected = np.take_along_axis(table, index[..., None], axis=-1)[..., 0]
-        rules.close(np.exp(found), expected, agree)
+    rules.require(not np.any(np.isnan(found)), "no log_prob may be NaN")
+    rules.close(np.exp(found), expected, "probabilities must be those of log_prob")
     rules.close(table.sum(axis=-1), 1, sums, rtol=0, atol=1e-9)
 
 
@@ -200,11 +185,16 @@ def _check_frequencies(rules: Rules, problem: Problem, seed: int) -> None:
             context = some_contexts(problem, 1, rows, seed).repeat(alike, axis=0)
             # That the probabilities are those of log_prob was checked with the decisions.
             expected = policy.probabilities(state, context)[:, -1].mean(axis=0)
-
-            def choose(action: Actions) -> Integers:
-                return problem.space.index(action[:, -1])
-
-            _check_choices(rules, state, context, choose, expected, CHOICES, "log_prob", seed)
+            _check_choices(
+                rules,
+                state,
+                context,
+                lambda action: problem.space.index(action[:, -1]),
+                expected,
+                1500,
+                "log_prob",
+                seed,
+            )
 
 
 def _check_choices(
@@ -229,8 +219,6 @@ def _check_choices(
 
 
 TRAIT_REPLICAS, TRAIT_ROWS = 4, 120
-APART = 1e-9
-"""Probabilities in two contexts that differ by more than this are different."""
 
 
 def _check_traits(rules: Rules, seed: int) -> None:
@@ -258,14 +246,13 @@ def _check_traits(rules: Rules, seed: int) -> None:
         np.exp(_all_log_probs(policy, state, context[np.arange(TRAIT_REPLICAS), row][:, None]))
         for row in (first.argmin(axis=1), first.argmax(axis=1))
     )
+    rule = "it says that it ignores the context, and decides differently in two of them"
     if policy.traits.uses_context:
         rule = (
             "it says that it uses the context, and decides the same in all of them: "
             "return PolicyTraits(uses_context=False) as its traits"
         )
-    else:
-        rule = "it says that it ignores the context, and decides differently in two of them"
-    rules.require(bool(np.abs(one - other).max() > APART) == policy.traits.uses_context, rule)
+    rules.require(bool(np.abs(one - other).max() > 1e-9) == policy.traits.uses_context, rule)
     if not policy.traits.needs_propensities:
         try:
             taught(feedback._replace(log_prob=None))
@@ -278,16 +265,14 @@ DENSITY_FEEDBACK_ROWS = 20
 DENSITY_ROWS = (0, 1, 5)
 DENSITY_REPLICAS = 4
 """As many as elsewhere in the suite: networks are compiled once for each number of replicas."""
-DENSITY_CHOICES = 1000
-"""Decisions that are compared with the density, if the first ones do not agree well."""
 BINS, MIDPOINTS = 6, 10
 LARGEST_ERROR = {True: 0.25, False: 1e-6}
 """How far the integral of a density may be from 1: of networks, whose constant is estimated."""
 
 
-def check_densities(policy: Policy[Any], problem: Problem, seed: int) -> None:
+def _check_densities(rules: Rules, problem: Problem, seed: int) -> None:
     """Check decisions, densities and learning on real-valued actions."""
-    rules, space = Rules(policy), problem.space
+    policy, space = rules.subject, problem.space
     assert isinstance(space, RealSpace)
 
     def states(replicas: int) -> Iterator[Any]:
@@ -320,8 +305,7 @@ def check_densities(policy: Policy[Any], problem: Problem, seed: int) -> None:
             choice = chosen[:, 0, 0].astype(np.int64) if space.choices else 0
             return last.astype(np.int64) + BINS * choice
 
-        most = DENSITY_CHOICES
-        _check_choices(rules, state, context, cell, expected, most, "the density", seed)
+        _check_choices(rules, state, context, cell, expected, 1000, "the density", seed)
 
 
 def _bins_mass(policy: Policy[Any], state: Any, space: RealSpace, context: Floats) -> Floats:
@@ -358,11 +342,9 @@ def _check_separation(
     check_separation(rules, state.problem, feedback, learned, answer, **tolerance)
 
 
-def check_learning(
-    policy: Policy[Any], problem: Problem, replicas: int, seed: int, state: Any
-) -> None:
+def _check_learning(rules: Rules, problem: Problem, replicas: int, seed: int, state: Any) -> None:
     """Check what feedback does to a ``state`` after some feedback and, above all, what not."""
-    rules = Rules(policy)
+    policy = rules.subject
     feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed + 1)
     context = some_contexts(problem, replicas, LEARNING_ROWS, seed)
 
@@ -371,14 +353,14 @@ def check_learning(
         listed = policy.probabilities(state, context)
         return np.broadcast_to(listed, (*context.shape[:2], listed.shape[2]))
 
-    before, given = copied(state), copied(feedback)
+    before, given = contents(state), contents(feedback)
     policy.record(state, feedback.action)
-    rules.require(unchanged(before, state), "record must not change the state it was given")
+    rules.require(before == contents(state), "record must not change the state it was given")
     once = policy.update(state, feedback, np.random.default_rng(seed))
-    rules.require(unchanged(before, state), "update must not change the state it was given")
-    rules.require(unchanged(given, feedback), "update must not change the feedback")
+    rules.require(before == contents(state), "update must not change the state it was given")
+    rules.require(given == contents(feedback), "update must not change the feedback")
     again = policy.update(state, feedback, np.random.default_rng(seed))
-    rules.require(unchanged(copied(once), again), "the same seed must give the same state")
+    rules.require(contents(once) == contents(again), "the same seed must give the same state")
     _check_separation(rules, state, ask, FEEDBACK_ROWS, seed)
     for clear in clear_feedback(problem, replicas, 10 * problem.space.size):
         _, taught = _states(policy, problem, replicas, clear, seed)
@@ -401,12 +383,12 @@ def _check_refusals(rules: Rules, state: Any, feedback: Feedback) -> None:
     if not state.problem.scale.moves:
         wrong["a reward outside the scale"] = feedback._replace(reward=feedback.reward + 0.123)
     for what, given in wrong.items():
-        before = copied(state)
+        before = contents(state)
         try:
             after = rules.subject.update(state, given, np.random.default_rng(0))
         except InputError:
             continue
-        rules.require(unchanged(before, after), f"{what} must be refused by InputError")
+        rules.require(before == contents(after), f"{what} must be refused by InputError")
 
 
 def _check_eligibility(

@@ -1,5 +1,6 @@
 """Problems, contexts and feedback that the suites run on."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -68,11 +69,8 @@ def cases(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[Problem, int]
     if subject.traits.trains_models:
         yield from _cases_of_networks(subject)
         return
-    for problem in problems_of(subject):
-        for replicas in REPLICAS:
-            yield problem, replicas
-    for problem in accepted(subject, SCALED):
-        yield problem, REPLICAS[-1]
+    yield from itertools.product(problems_of(subject), REPLICAS)
+    yield from ((problem, REPLICAS[-1]) for problem in accepted(subject, SCALED))
 
 
 def _cases_of_networks(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[Problem, int]]:
@@ -103,12 +101,8 @@ def some_contexts(problem: Problem, replicas: int, rows: int, seed: int) -> Floa
 
 def some_feedback(problem: Problem, replicas: int, rows: int, seed: int) -> Feedback:
     """Draw uniform actions with rewards at any level, and propensities as if from anywhere."""
-    rng = np.random.default_rng((seed, 2))
-    shape = (replicas, rows)
-    context, action = (
-        some_contexts(problem, replicas, rows, seed),
-        problem.space.uniform(shape, rng),
-    )
+    rng, shape = np.random.default_rng((seed, 2)), (replicas, rows)
+    context, action = some_contexts(problem, *shape, seed), problem.space.uniform(shape, rng)
     reward = some_rewards(problem.scale, shape, rng)
     log_prob = np.log(rng.uniform(0.1, 1.0, size=shape))
     if problem.space.reals:
@@ -194,8 +188,7 @@ def check_separation(
 ) -> None:
     """Check that rows of weight 0 and feedback without rows change nothing, and replicas are apart.
 
-    ``learned`` returns what a state says after feedback, with replicas first, and ``before`` is
-    what it says before.
+    ``learned`` returns what a state says after feedback, ``before`` is what it says before.
     """
     expected = learned(feedback)
     weight = feedback.weight.copy()

@@ -41,13 +41,9 @@ CLASSIC = family("$classic")
 
 def finals_of(cells) -> Finals:
     """Results of cells by labels and policy; every measure has the same values."""
+    measures = ("regret", "reward", "late_slope")
     return Finals(
-        {
-            (tuple(labels.items()), policy): dict.fromkeys(
-                ("regret", "reward", "late_slope"), values
-            )
-            for labels, policy, values in cells
-        }
+        (labels, policy, dict.fromkeys(measures, values)) for labels, policy, values in cells
     )
 
 

@@ -446,7 +446,7 @@ def environment_checks(
     """A check for every environment that is in the paper's section and in the results."""
     table = _file().get(section, {})
     for shift, paper in table.get("means", {}).items():
-        found = finals.reward("random", shift=int(shift))
+        found = finals.side("reward", "random", {"shift": int(shift)})
         if found is not None and len(found.values) > 1:
             mean = found.values / observations
             ours = standard_error(mean)
