@@ -3,7 +3,7 @@
 import mmap
 import shutil
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, NamedTuple
@@ -25,20 +25,17 @@ class TemporaryFolder:
     """A folder that is removed when nothing refers to it any more, or when the process ends."""
 
     def __init__(self) -> None:
-        self.path = Path(mkdtemp(prefix="submax-"))
-        self._files = 0
+        self.path, self.files = Path(mkdtemp(prefix="submax-")), 0
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
-    def new_file(self) -> Path:
-        """Return the path of a file that is not there yet."""
-        self._files += 1
-        return self.path / f"column{self._files}"
 
-    def column(self, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-        """Return a new column of zeros."""
-        if not shape[0]:
-            return np.zeros(shape, dtype)
-        return np.memmap(self.new_file(), dtype, "w+", shape=shape)
+def new_column(folder: TemporaryFolder | None, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return a column of zeros in a new file, or in memory if there is no folder."""
+    if folder is None or not all(shape):
+        # A file without a byte cannot be mapped.
+        return np.zeros(shape, dtype)
+    folder.files += 1
+    return np.memmap(folder.path / f"column{folder.files}", dtype, "w+", shape=shape)
 
 
 def pieces(rows: int, step: int = PIECE_ROWS) -> Iterator[slice]:
@@ -75,7 +72,7 @@ def taken(
     number = np.flatnonzero(which) if which.dtype == bool else which
     shape = (len(number), *column.shape[1:])
     small = len(number) <= IN_MEMORY
-    found = np.empty(shape, column.dtype) if small else folder.column(column.dtype, shape)
+    found = new_column(None if small else folder, column.dtype, shape)
     # A few rows that are far apart touch all pages of a column between them.
     step = SPARSE_ROWS if small else PIECE_ROWS
     for rows in pieces(len(number), step):
@@ -105,39 +102,3 @@ class ColumnFile(NamedTuple):
     def opened(self) -> NDArray[Any]:
         """Return the column."""
         return np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
-
-
-class ColumnWriter:
-    """Collects the batches of columns, in memory or in files of a folder."""
-
-    def __init__(self, folder: TemporaryFolder | None = None) -> None:
-        self._folder = folder
-        self._batches: dict[str, list[NDArray[Any]]] = {}
-        self._files: dict[str, tuple[Path, NDArray[Any]]] = {}
-        self._rows = 0
-
-    def add(self, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Add the rows of a batch."""
-        self._rows += len(next(iter(columns.values())))
-        for name, values in columns.items():
-            if self._folder is None:
-                self._batches.setdefault(name, []).append(values)
-                continue
-            if name not in self._files:
-                self._files[name] = self._folder.new_file(), values[:0]
-            with self._files[name][0].open("ab") as file:
-                file.write(np.ascontiguousarray(values).data)
-
-    def finished(self) -> dict[str, NDArray[Any]]:
-        """Return the columns; those in files can be changed."""
-        columns = {name: np.concatenate(self._batches.pop(name)) for name in list(self._batches)}
-        for name, (path, like) in self._files.items():
-            shape = (self._rows, *like.shape[1:])
-            # A file without a byte cannot be mapped.
-            empty = not all(shape)
-            columns[name] = (
-                np.zeros(shape, like.dtype)
-                if empty
-                else np.memmap(path, like.dtype, "r+", shape=shape)
-            )
-        return columns

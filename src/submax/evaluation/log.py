@@ -18,14 +18,9 @@ from submax.core.checks import finite, one_of, whole_number
 from submax.core.errors import InputError
 from submax.core.problem import Problem
 from submax.core.summary import Summary, counted, listed, number, percentage
-from submax.evaluation.disk import ColumnFile, TemporaryFolder, pieces, release, taken
+from submax.evaluation.disk import ColumnFile, TemporaryFolder, new_column, pieces, release, taken
 from submax.evaluation.propensities import with_estimated_propensities
-from submax.evaluation.reading import (
-    arrays_table,
-    eligible_mask,
-    obp_table,
-    read_log,
-)
+from submax.evaluation.reading import arrays_table, eligible_mask, read_log
 from submax.evaluation.sources import TextFormat
 from submax.evaluation.sums import mean, total, variance
 from submax.schema.actions import ChoiceIndices
@@ -492,16 +487,6 @@ class Log:
         """
         return cls.read(arrays_table(action, reward, propensity, context), **options)
 
-    @classmethod
-    def from_obp(cls, feedback: Mapping[str, Any], **options: Any) -> Self:
-        """Make a log from the dictionary that Open Bandit Pipeline calls bandit feedback.
-
-        ``position`` becomes a category of the context if it has several values. ``options`` are
-        those of ``read``.
-        """
-        table, actions = obp_table(feedback)
-        return cls.read(table, **{"actions": actions, **options})
-
     def to_pandas(self) -> Any:
         """Return a data frame with columns that ``Log.read`` finds by their names."""
         columns: dict[str, NDArray[Any]] = {}
@@ -630,8 +615,8 @@ class Log:
             one_of("reward", str(name), self.outcome_names)
             finite(f"the weight of the reward {name!r}", weight)
         places = [self.outcome_names.index(name) for name in weights]
-        numbers, shape = np.array(list(weights.values()), dtype=np.float64), (len(self),)
-        values = np.zeros(shape) if self.disk is None else self.disk.folder.column(float, shape)
+        numbers = np.array(list(weights.values()), dtype=np.float64)
+        values = new_column(self.disk and self.disk.folder, float, (len(self),))
         binary = parts_binary = True
         for rows in pieces(len(self)):
             parts = self.outcomes[rows][:, places]

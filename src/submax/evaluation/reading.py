@@ -12,30 +12,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from submax.core.arrays import Booleans, Integers
-from submax.core.checks import one_of, whole_number
+from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.core.problem import PROBABILITY_TOLERANCE
-from submax.core.summary import counted, listed
-from submax.evaluation.cells import (
-    NO_DEFAULT,
-    REPEATED,
-    TRUTH,
-    UNKNOWN,
-    CheckedColumns,
-    Rows,
-    hint_about,
-    is_name,
-    not_whole,
-)
+from submax.core.summary import listed
 from submax.evaluation.columns import (
     ACTION,
     CONTEXT,
-    ColumnNames,
-    check_same,
+    NO_DEFAULT,
+    REPEATED,
+    UNKNOWN,
+    CheckedColumns,
+    Columns,
+    Rows,
+    distinct,
     find_columns,
-    role_of_similar,
+    is_name,
+    rank,
 )
-from submax.evaluation.disk import ColumnWriter, TemporaryFolder, in_pieces, pieces, release, taken
+from submax.evaluation.disk import TemporaryFolder, in_pieces, new_column, release, taken
 from submax.evaluation.sources import PLAIN, TextFormat, open_source, quoted
 from submax.schema.actions import ARMS, MOST_CHOICES, ActionSpec, ChoiceIndices, described, of_slot
 from submax.schema.context import LARGEST, Category, ContextSchema, Field, Number
@@ -55,6 +50,10 @@ MOST_DECISIONS = 2.0**53
 """Whole numbers up to this one are exact as floating-point numbers."""
 EVERYTHING, UNREADABLE = 0, -1
 """In place of the number of a set: all choices, and a cell that cannot be read."""
+IDS = ("cluster", "session", "id")
+"""Columns whose values are hashed: equal values have equal numbers."""
+TABLES = ("outcomes", "covariates", "probability", "slot_propensity")
+"""Columns of a log that have several numbers in each row."""
 
 
 # Arrays and declarations --------------------------------------------------------------------------
@@ -73,47 +72,25 @@ def read_declaration(path: Path) -> dict[str, Any]:
 
 def arrays_table(
     action: ArrayLike, reward: ArrayLike, propensity: ArrayLike | None, context: ArrayLike | None
-) -> dict[str, NDArray[Any]]:
+) -> Table:
     """Return the columns ``action``, ``reward``, ``propensity``, ``context_x0`` and so on."""
-    rewards, actions = _array("reward", reward, (1,)), _array("action", action, (1, 2))
+    actions = _array("action", action, (1, 2))
     table = {f"{ACTION}slot{slot}": column for slot, column in enumerate(actions.T)}
     table = {"action": actions} if actions.ndim == 1 else table
-    table["reward"] = rewards
+    table["reward"] = _array("reward", reward, (1,))
     if propensity is not None:
         table["propensity"] = _array("propensity", propensity, (1,))
     if context is not None:
         columns = _array("context", context, (2,)).T
         table |= {f"{CONTEXT}x{field}": column for field, column in enumerate(columns)}
     for name, column in table.items():
-        if len(column) != len(rewards):
+        if len(column) != len(table["reward"]):
             raise InputError(
-                f"{name} has {len(column)} rows and reward has {len(rewards)}: give arrays of the "
-                "same length",
+                f"{name} has {len(column)} rows and reward has {len(table['reward'])}: give arrays "
+                "of the same length",
                 parameter=name,
             )
     return {name: np.ascontiguousarray(column) for name, column in table.items()}
-
-
-def obp_table(feedback: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], list[str] | None]:
-    """Return the columns of a bandit feedback of Open Bandit Pipeline, and its action names."""
-    for name in ("action", "reward"):
-        if not isinstance(feedback, Mapping) or feedback.get(name) is None:
-            raise InputError(
-                f"the bandit feedback has no key {name!r}: give the dictionary of Open Bandit "
-                "Pipeline, with 'action' and 'reward'",
-                parameter=name,
-            )
-    _array("action", feedback["action"], (1,))
-    given = (feedback.get(name) for name in ("action", "reward", "pscore", "context"))
-    table = arrays_table(*given)  # type: ignore[arg-type]  # the first two are not None
-    position, count = feedback.get("position"), feedback.get("n_actions")
-    if position is not None and len(np.unique(position)) > 1:
-        table[f"{CONTEXT}position"] = np.asarray(position).astype(str)
-    if count is not None:
-        whole_number("n_actions", count, at_least=1, at_most=MOST_CHOICES)
-    elif table["action"].dtype.kind in "iu" and table["action"].size:
-        count = min(int(table["action"].max()) + 1, MOST_CHOICES)
-    return table, [str(number) for number in range(count)] if count else None
 
 
 def _array(name: str, values: ArrayLike, dimensions: tuple[int, ...]) -> NDArray[Any]:
@@ -125,6 +102,18 @@ def _array(name: str, values: ArrayLike, dimensions: tuple[int, ...]) -> NDArray
         wanted = " or ".join("[N]" if count == 1 else f"[N, {name}s]" for count in dimensions)
         raise InputError(f"{name} must have the shape {wanted}, not {array.shape}", parameter=name)
     return array
+
+
+def _check_same(what: str, declared: Sequence[str], found: Mapping[str, str]) -> None:
+    """Refuse declared slots or fields without a column, and columns that are not declared."""
+    if set(declared) != set(found):
+        words, columns = (
+            listed([name or "plain" for name in one], 20) for one in (declared, found)
+        )
+        raise InputError(
+            f"the {what}s {words or 'none'} are declared, and the log has columns for: "
+            f"{columns or 'none'}. Name the columns, or change the declaration"
+        )
 
 
 # Features of actions ------------------------------------------------------------------------------
@@ -154,21 +143,21 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
     wanted |= {name: columns.number(name, required=False) for name in features if name in numeric}
     found: dict[str, dict[str, Any]] = {}
     for rows in columns.batches(wanted):
-        for place in range(rows.total):
-            cells = {name: values[place] for name, values in rows.columns.items()}
-            slot, choice = (ARMS, *(cells.pop(key) for key in keys))[-2:]
-            choices = found.setdefault(str(slot), {})
-            if slot is None or choice is None or choice in choices:
+        for place, cells in enumerate(zip(*rows.columns.values(), strict=True)):
+            # Missing numbers are NaN, and missing texts None.
+            known: dict[str, Any] = {
+                name: float(cell) if name in numeric else cell
+                for name, cell in zip(wanted, cells, strict=True)
+                if cell is not None and cell == cell
+            }
+            slot, choice = (ARMS, *(known.pop(key, None) for key in keys))[-2:]
+            if slot is None or choice is None or choice in found.get(slot, {}):
                 raise InputError(
                     f"row {rows.first + place} of the action features has the name {choice!r}, "
                     "which is empty or repeated: correct or remove the row",
                     parameter="action_features",
                 )
-            # Missing numbers are NaN, and missing texts None.
-            known = {name: one for name, one in cells.items() if one is not None and one == one}
-            choices[choice] = {
-                name: float(one) if name in numeric else one for name, one in known.items()
-            }
+            found.setdefault(slot, {})[choice] = known
     columns.refuse("action_features")
     if not found:
         raise InputError(
@@ -185,14 +174,11 @@ def described_menu(menu: ActionSpec, features: Mapping[str, Any]) -> tuple[Actio
     for slot in menu.slots:
         table = tables.get(slot.name)
         if isinstance(table, Mapping):
-            known = {choice.name for choice in slot.choices}
-            unknown += [f"{name!s:.80}{of_slot(slot.name)}" for name in table if name not in known]
-            tables[slot.name] = {name: one for name, one in table.items() if name in known}
+            unknown += [f"{name!s:.80}{of_slot(slot.name)}" for name in table.keys() - slot.names]
+            tables[slot.name] = {name: table[name] for name in table if name in slot.names}
     slots = described(menu.slots, tables[ARMS] if menu.plain else tables)
-    note = (
-        f"action features of choices that the log does not have were ignored: {', '.join(unknown)}"
-    )
-    return msgspec.structs.replace(menu, slots=slots), [note[:260]] if unknown else []
+    note = f"action features of choices that the log does not have were ignored: {listed(unknown)}"
+    return msgspec.structs.replace(menu, slots=slots), [note] if unknown else []
 
 
 # Actions and their eligible sets ------------------------------------------------------------------
@@ -212,10 +198,8 @@ def eligible_names(text: str) -> list[list[str]] | None:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, list) or not value:
-        return None
     nested = value if all(isinstance(one, list) for one in value) else [value]
-    if any(isinstance(one, (list, dict)) or one is None for one in chain(*nested)):
+    if not value or any(isinstance(one, (list, dict)) or one is None for one in chain(*nested)):
         return None
     return [
         [str(int(one) if isinstance(one, float) and one.is_integer() else one) for one in slot]
@@ -230,23 +214,23 @@ class ActionColumns:
     eligible choices has a number; 0 is the set of all choices, for rows whose cell is empty.
     """
 
-    def __init__(self, sql: CheckedColumns, names: ColumnNames, menu: ActionSpec | None) -> None:
-        self._sql, self._names, self.menu = sql, names.actions, menu
-        self._eligible, self._declared = names.eligible, menu is not None
+    def __init__(
+        self, sql: CheckedColumns, columns: Columns, eligible: str | None, menu: ActionSpec | None
+    ) -> None:
+        self._sql, self._columns, self._eligible, self.menu = sql, columns, eligible, menu
+        self._declared = menu is not None
+        self.slots: dict[str, list[str]] = {slot: [] for slot in columns}
         self.ranges = () if menu is None else menu.ranges
-        self.slots: dict[str, list[str]] = {slot: [] for slot in names.actions}
         if menu is not None:
-            wanted = [slot.name for slot in menu.slots] + [one.name for one in menu.ranges]
-            check_same("slot", wanted, names.actions)
-            self.slots = {one.name: [choice.name for choice in one.choices] for one in menu.slots}
+            self.slots = {slot.name: slot.names for slot in menu.slots}
+            _check_same("slot", [*self.slots, *(one.name for one in self.ranges)], columns)
         missing = "is missing: an action is needed"
-        self._texts = {slot: sql.name(self._names[slot], missing) for slot in self.slots}
-        self._cell = None if names.eligible is None else sql.text(names.eligible, nested=True)
+        self._texts = {slot: sql.name(columns[slot], missing) for slot in self.slots}
+        self._cell = None if eligible is None else sql.text(eligible, nested=True)
+        self.eligible_sets: tuple[ChoiceIndices, ...] = ()
         self.wanted: dict[str, str] = {}
         if menu is not None:
             self._add_codes()
-        self._sets = np.zeros(1, dtype=np.int32)
-        self.eligible_sets: tuple[ChoiceIndices, ...] = ()
 
     def _add_codes(self) -> None:
         sql = self._sql
@@ -254,9 +238,9 @@ class ActionColumns:
             code = self.wanted[f"action {slot}"] = sql.code(text, self.slots[slot])
             if self._declared:
                 unknown = f"{text} is not null and {code} = {UNKNOWN}"
-                sql.check(self._names[slot], "is not one of the declared actions", unknown)
+                sql.check(self._columns[slot], "is not one of the declared actions", unknown)
         for interval in self.ranges:
-            column = self._names[interval.name]
+            column = self._columns[interval.name]
             value = self.wanted[f"action {interval.name}"] = sql.number(column)
             outside = f"{value} < {interval.low!r} or {value} > {interval.high!r}"
             sql.check(column, f"is not from {interval.low:g} to {interval.high:g}", outside)
@@ -268,35 +252,26 @@ class ActionColumns:
             # The cells of rows whose action is not in them name no action of the log.
             for text in self._texts.values():
                 named += f" and (contains({self._cell}, {text}) or contains({self._cell}, '\\'))"
-            found["cells"] = self._sql.names_fact(self._cell, f"coalesce({named}, false)")
+            found = {"cells": distinct(self._cell, "true"), "named": distinct(self._cell, named)}
             where = f"{where} and ({self._cell} is null or {named})"
         if not self._declared:
-            found |= {
-                f"action {slot}": self._sql.names_fact(one, f"coalesce({where}, false)")
-                for slot, one in self._texts.items()
-            }
+            texts = self._texts.items()
+            found |= {f"action {slot}": distinct(text, where) for slot, text in texts}
         return found
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Take the names and sets that occur; after this the codes of actions are ``wanted``."""
-        cells: dict[str, Any] = {}
+        good, cells = set(facts.get("named") or ()), dict[str, list[list[str]] | None]()
         # One text for equal names: with very many sets, copies would fill the memory.
-        extra: list[dict[str, str]] = [{} for _ in self.slots]
-        for one in sorted(facts.get("cells") or (), key=lambda one: not one["good"]):
-            if one["name"] is not None and one["name"] not in cells:
-                parsed = self._parsed(one["name"])
-                if one["good"] and parsed is not None:
-                    parsed = [
-                        [known.setdefault(name, name) for name in several]
-                        for known, several in zip(extra, parsed, strict=True)
-                    ]
-                cells[one["name"]] = parsed
+        known, nothing = dict[str, str](), [list[str]()] * len(self.slots)
+        for cell in facts.get("cells") or ():
+            parsed = self._parsed(cell)
+            cells[cell] = parsed and [[known.setdefault(x, x) for x in names] for names in parsed]
         if not self._declared:
-            for slot, more in zip(self.slots, extra, strict=True):
-                column = self._names[slot]
-                known = [*(facts.get(f"action {slot}") or ())]
-                known += [{"name": name, "good": True} for name in more]
-                self.slots[slot] = self._sql.names(column, self._texts[slot], known)
+            for place, (slot, text) in enumerate(self._texts.items()):
+                column, found = self._columns[slot], set(facts[f"action {slot}"] or ())
+                found |= {x for cell in good for x in (cells[cell] or nothing)[place]}
+                self.slots[slot] = self._sql.names(column, text, found)
                 if len(self.slots[slot]) > MOST_CHOICES:
                     raise InputError(
                         f"column {column!r} has more than {MOST_CHOICES} different actions, the "
@@ -344,17 +319,17 @@ class ActionColumns:
             for slot, names in enumerate(self.slots.values())
         ]
         if self._cell is not None:
-            self.wanted["eligible"] = self._sql.code(self._cell, list(cells))
+            self.wanted["eligible set"] = self._sql.code(self._cell, list(cells))
 
     def read(self, rows: Rows) -> tuple[NDArray[Any], NDArray[np.int32]]:
         """Return the actions ``[n, S]`` and the number of each row's set of eligible choices."""
-        columns = [rows.columns[name] for name in self.wanted if name != "eligible"]
+        columns = [rows.columns[name] for name in self.wanted if name != "eligible set"]
         action = np.stack(columns, axis=1).astype(np.float64 if self.ranges else np.int32)
-        if self._eligible is None or "eligible" not in rows.columns:
-            return action, np.zeros(rows.total, dtype=np.int32)
-        found = self._sets[rows.columns["eligible"]]
+        if self._eligible is None or "eligible set" not in rows.columns:
+            return action, np.zeros(len(action), dtype=np.int32)
+        found = self._sets[rows.columns["eligible set"]]
         self._sql.note(rows, self._eligible, "is not a list of known actions", found == UNREADABLE)
-        outside = np.zeros(rows.total, dtype=bool)
+        outside = np.zeros(len(action), dtype=bool)
         for mask, chosen in zip(self._masks, action.T, strict=False):
             chosen = chosen.astype(np.int64)
             outside |= (chosen != UNKNOWN) & ~mask[found, chosen]
@@ -364,23 +339,24 @@ class ActionColumns:
 
     def _as_interval(self, column: str) -> str:
         """Return the argument that declares a column as real numbers."""
-        slot = next(name for name, one in self._names.items() if one == column)
+        slot = next(name for name, one in self._columns.items() if one == column)
         if slot != ARMS:
             return f"actions={{{slot!r}: (low, high)}}"
         # Plain arms have no slot name, and an interval needs one: take that of the column.
         return f"columns={{'action': [{column!r}]}}, actions={{{column!r}: (low, high)}}"
 
-    def notes(self, menu: ActionSpec, action: NDArray[Any]) -> Iterator[str]:
+    def notes(self, action: NDArray[Any]) -> Iterator[str]:
         """Yield sentences about what may surprise in the actions."""
-        for slot in () if self._declared else menu.slots:
-            if not_whole(choice.name for choice in slot.choices):
-                column = self._names[slot.name]
+        for slot, names in () if self._declared else self.slots.items():
+            numbers = [number for kind, number, _ in map(rank, names) if kind == 0]
+            if len(numbers) == len(names) and not all(map(float.is_integer, numbers)):
+                column = self._columns[slot]
                 yield (
                     f"column {column!r} holds numbers that are not whole, and they were read as "
-                    f"{len(slot.choices)} names: if they are real-valued actions, declare an "
+                    f"{len(names)} names: if they are real-valued actions, declare an "
                     f"interval, {self._as_interval(column)}"
                 )
-            spaced = [one.name for one in slot.choices if one.name != one.name.strip()]
+            spaced = [name for name in names if name != name.strip()]
             if spaced:
                 yield (
                     f"actions have spaces at their ends, such as {spaced[0]!r}: with and without "
@@ -388,7 +364,7 @@ class ActionColumns:
                 )
         inactive = [
             choice.name if slot.name == ARMS else f"{slot.name}={choice.name}"
-            for place, slot in enumerate(menu.slots)
+            for place, slot in enumerate(self.menu.slots if self.menu is not None else ())
             for index, choice in enumerate(slot.choices)
             if choice.status != "active"
             and any((one[:, place] == index).any() for one in in_pieces(action))
@@ -409,29 +385,30 @@ def eligible_mask(sets: Sequence[ChoiceIndices], slot: int, choices: int) -> Boo
 
 
 class ContextColumns:
-    """One number for each field of the context; for a category it is the index of the value."""
+    """One number for each field of the context; for a category it is the index of the value.
+
+    A field that is not declared is a number or a category, as its values are.
+    """
 
     def __init__(
-        self, sql: CheckedColumns, columns: Mapping[str, str], declared: ContextSchema | None
+        self, sql: CheckedColumns, columns: Columns, declared: ContextSchema | None
     ) -> None:
         self._sql, self._columns = sql, columns
         self.fields: dict[str, Field | None] = dict.fromkeys(columns)
         if declared is not None:
-            check_same("context field", declared.names, columns)
+            _check_same("context field", declared.names, columns)
             self.fields = dict(zip(declared.names, declared.fields, strict=True))
         numeric = sql.numeric([columns[name] for name, one in self.fields.items() if one is None])
-        self._open: dict[str, str] = {}
-        self._defaults: dict[str, tuple[str, int]] = {}
-        self.wanted: dict[str, str] = {}
+        self._texts: dict[str, str] = {}
+        self._filled: dict[str, str] = {}
+        self.wanted = {f"context {name}": "null" for name in self.fields}
         for name, field in self.fields.items():
             if isinstance(field, Category):
                 self._category(name, field)
             elif field is not None or columns[name] in numeric:
-                self._number(name, field if isinstance(field, Number) else Number())
+                self._number(name, field or Number())
             else:
-                self._open[name] = sql.name(columns[name], f"is missing, and {NO_DEFAULT}")
-                # Its values are not known yet.
-                self.wanted[name] = "null"
+                self._texts[name] = sql.name(columns[name], f"is missing, and {NO_DEFAULT}")
 
     def _number(self, name: str, field: Number) -> None:
         sql, column = self._sql, self._columns[name]
@@ -447,32 +424,32 @@ class ContextColumns:
         sql, column = self._sql, self._columns[name]
         if field.default is None:
             text = sql.name(column, f"is missing, and {NO_DEFAULT}")
-            code = self.wanted[name] = sql.code(text, field.values)
+            code = sql.code(text, field.values)
             reason = f"is not one of the categories {listed(field.values)}"
             sql.check(column, reason, f"{text} is not null and {code} = {UNKNOWN}")
+            self._add(name, code, "false", None)
         else:
             code = sql.code(sql.text(column), field.values)
             self._add(name, code, f"{code} = {UNKNOWN}", field.values.index(str(field.default)))
 
     def _add(self, name: str, value: str, missing: str, default: Any) -> None:
-        self.wanted[name] = value
         if default is not None:
-            filled = self._sql.value(missing)
-            self.wanted[name] = self._sql.value(
-                f"case when {filled} then {default!r} else {value} end"
-            )
-            self.wanted[f"filled {name}"], self._defaults[name] = filled, (filled, 0)
+            self._filled[name] = missing
+            value = self._sql.value(f"case when {missing} then {default!r} else {value} end")
+        self.wanted[f"context {name}"] = value
 
     def facts(self, where: str) -> dict[str, str]:
-        """Return the aggregates that ``finish`` needs: the values of undeclared categories."""
-        fact = self._sql.names_fact
-        return {f"context {name}": fact(text, where) for name, text in self._open.items()}
+        """Return the aggregates that ``finish`` and ``notes`` need: categories, and defaults."""
+        found = {f"context {name}": distinct(text, where) for name, text in self._texts.items()}
+        for name, missing in self._filled.items():
+            found[f"filled {name}"] = f"count(*) filter ({where} and {missing})"
+        return found
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Take the values that occur as categories, sorted."""
-        for name, text in self._open.items():
+        for name, text in self._texts.items():
             column = self._columns[name]
-            values = self._sql.names(column, text, facts[f"context {name}"] or ())
+            values = self._sql.names(column, text, facts[f"context {name}"])
             if len(values) > MOST_UNDECLARED:
                 raise InputError(
                     f"column {column!r} has more than {MOST_UNDECLARED} different values, too many "
@@ -481,16 +458,13 @@ class ContextColumns:
                     parameter=column,
                 )
             self.fields[name] = Category(tuple(values)) if values else None
-            self.wanted[name] = self._sql.code(text, values)
+            self.wanted[f"context {name}"] = self._sql.code(text, values)
 
-    def read(self, rows: Rows, good: Booleans) -> NDArray[np.float32]:
-        """Return the contexts of the rows, ``[n, F]``, and count the defaults of good rows."""
-        for name, (sql, count) in self._defaults.items():
-            filled = rows.columns[f"filled {name}"].astype(bool) & good
-            self._defaults[name] = sql, count + int(np.count_nonzero(filled))
-        context = np.empty((rows.total, len(self.fields)), dtype=np.float32)
+    def read(self, rows: Rows) -> NDArray[np.float32]:
+        """Return the contexts of the rows, ``[n, F]``."""
+        context = np.empty((len(rows.bad), len(self.fields)), dtype=np.float32)
         for place, name in enumerate(self.fields):
-            context[:, place] = rows.columns[name]
+            context[:, place] = rows.columns[f"context {name}"]
         return context
 
     @property
@@ -498,22 +472,16 @@ class ContextColumns:
         """The declared schema, or that of the values that occur."""
         return ContextSchema.of({name: one for name, one in self.fields.items() if one is not None})
 
-    def notes(self) -> Iterator[str]:
-        """Yield sentences about defaults that replaced values, and about odd categories."""
-        for name, (_, count) in self._defaults.items():
-            field = self.fields[name]
+    def notes(self, facts: Mapping[str, Any]) -> Iterator[str]:
+        """Yield sentences about defaults that replaced values."""
+        for name in self._filled:
+            field, count = self.fields[name], facts[f"filled {name}"]
             if count and field is not None:
                 what = "missing" if isinstance(field, Number) else "missing or not declared"
                 yield (
                     f"column {self._columns[name]!r}: {count} values are {what}, and were replaced "
                     f"by the default {field.default!r}"
                 )
-        for name in self._open:
-            field = self.fields[name]
-            if isinstance(field, Category):
-                hint = hint_about(self._columns[name], field.values)
-                if hint is not None:
-                    yield f"{hint} It was read as {len(field.values)} categories"
 
 
 # The log ------------------------------------------------------------------------------------------
@@ -533,7 +501,7 @@ def read_log(
     """
     opened = open_source(source, text)
     declared = {name: one for name, one in declared.items() if one is not None}
-    names = find_columns(opened.columns, columns)
+    roles = find_columns(opened.columns, columns)
     schema = declared.get("schema", opened.schema)
     menu = None if schema is None else schema.menu
     # If the caller names the columns of the context, they need not be those of the export.
@@ -546,41 +514,57 @@ def read_log(
         fields = ContextSchema.of(declared["context"])
     if "rewards" in declared:
         rewards = rewards_of(declared["rewards"])
-    if menu is not None and not menu.plain and list(names.actions) == [ARMS]:
+    if menu is not None and not menu.plain and list(roles["action"]) == [ARMS]:
         # A single column of actions is that of the only slot or interval.
         parts = [*(slot.name for slot in menu.slots), *(one.name for one in menu.ranges)]
         if len(parts) == 1:
-            names = msgspec.structs.replace(names, actions={parts[0]: names.actions[ARMS]})
+            roles["action"] = {parts[0]: roles["action"][ARMS]}
     features = None
     if "action_features" in declared:
         features = read_action_features(declared["action_features"])
         if menu is not None:
             # Refuse features that do not suit the menu before the log is read.
             described_menu(menu, features)
-    status = None if names.status is None else opened.cell(names.status)
-    is_learned = "true" if status is None else f"coalesce({status} = {quoted(LEARNED)}, false)"
-    sql = CheckedColumns(opened, is_learned)
-    actions, context = ActionColumns(sql, names, menu), ContextColumns(sql, names.context, fields)
-    found, slots = declared_columns(sql, names, rewards, actions)
-    some = "" if names.count is None else f" and {found['count'][0]} > 0"
-    wanted = actions.facts(f"good{some}") | context.facts(f"good{some}") | _word_facts(sql, names)
+    is_learned, status = "true", roles["status"].get("status")
     if status is not None:
-        no_status = f"coalesce({status}, 'without a status')"
-        wanted["status"] = f"histogram({no_status}) filter (not ({sql.counted}))"
+        is_learned = f"coalesce({opened.cell(status)} = {quoted(LEARNED)}, false)"
+    sql = CheckedColumns(opened, is_learned)
+    actions = ActionColumns(sql, roles["action"], roles["eligible"].get("eligible"), menu)
+    context = ContextColumns(sql, roles["context"], fields)
+    found = declared_columns(sql, roles, rewards, actions)
+    where = f"good and {found['count'][0]} > 0" if roles["count"] else "good"
+    wanted = {"rows": "count(*)", **actions.facts(where), **context.facts(where)}
+    if status is not None:
+        no_status = f"coalesce({opened.cell(status)}, 'without a status')"
+        wanted["status"] = f"histogram({no_status}) filter (not ({is_learned}))"
     facts = sql.facts(wanted)
     actions.finish(facts)
     context.finish(facts)
-    table = collected(sql, actions, context, found, folder)
-    without_repeats(table, names, sql, folder)
+    table = collected(sql, actions, context, found, facts["rows"], folder)
+    if "id" in table:
+        _remove_repeats(table, roles["id"]["id"], sql, folder)
     if not skip_bad_rows:
         sql.refuse()
-    table, left_out = with_rewards(table), facts.get("status") or {}
-    if not table or len(table["reward"]) == 0 or actions.menu is None:
-        raise InputError(_no_rows(sql, left_out))
-    notes = [*_notes(sql, names, table, facts, left_out), *context.notes()]
-    notes += _unused(sql, names, slots)
-    notes += in_order(table, names, sql, folder)
-    notes += actions.notes(actions.menu, table["action"])
+    table = with_rewards(table)
+    left_out = [
+        f"{count} decisions were left out because of their status: {name}"
+        + (" (rewards may still come until reward_wait is over)" if name == PENDING else "")
+        for name, count in (facts.get("status") or {}).items()
+    ]
+    skipped = [f"{sql.bad} bad rows were skipped: " + "; ".join(sql.sentences())] * bool(sql.bad)
+    if len(table["reward"]) == 0 or actions.menu is None:
+        raise InputError(
+            f"{opened.name} has no rows that can be used: "
+            + ("; ".join([*left_out, *skipped]) or "give a log with at least one row")
+        )
+    notes = [*skipped, *left_out]
+    missing = sum(np.count_nonzero(np.isnan(part)) for part in in_pieces(table["propensity"]))
+    if missing:
+        notes.append(f"{missing} of {len(table['reward'])} rows have no propensity")
+    notes += context.notes(facts)
+    notes += _unused(opened.columns, roles, "slot_propensity" in found, opened.schema is None)
+    notes += _sort_by_time(table, roles["time"].get("time"), sql, folder)
+    notes += actions.notes(table["action"])
     menu = actions.menu
     if features is not None:
         menu, unused = described_menu(menu, features)
@@ -598,28 +582,19 @@ def read_log(
         "schema": Schema(menu=menu, context=context.schema, rewards=rewards),
         "eligible_sets": actions.eligible_sets,
         "estimated": np.broadcast_to(False, len(table["reward"])),
-        "outcome_names": tuple(names.outcomes),
-        "probability_names": tuple(names.probabilities.values()),
+        "outcome_names": tuple(roles["outcomes"]),
+        "probability_names": tuple(roles["probability"].values()),
         "notes": tuple(notes),
     }
 
 
-IDS = ("cluster", "session", "id")
-"""Columns whose values are hashed: equal values have equal numbers."""
-TABLES = ("outcomes", "covariates", "probability", "slot_propensity")
-"""Columns of a log that have several numbers in each row."""
-
-
 def declared_columns(
     sql: CheckedColumns,
-    names: ColumnNames,
+    roles: Mapping[str, Columns],
     rewards: dict[str, Any] | None,
     actions: ActionColumns,
-) -> tuple[dict[str, list[str]], bool]:
-    """Return the values in SQL of each column of the log, but actions and context.
-
-    It is also said whether all slots have propensities of their own, which are then used.
-    """
+) -> dict[str, list[str]]:
+    """Return the values in SQL of each column of the log, but actions and context."""
 
     def count(column: str) -> str:
         found = sql.number(column)
@@ -634,9 +609,7 @@ def declared_columns(
             sql.check(column, *off_scale(rewards, found))
         return found
 
-    def propensity(column: str | None) -> str:
-        if column is None:
-            return sql.value("cast(null as double)")
+    def propensity(column: str) -> str:
         found = sql.number(column, required=False)
         sql.check(column, "must be greater than 0", f"{found} <= 0")
         if actions.ranges:
@@ -645,33 +618,43 @@ def declared_columns(
         sql.check(column, reason, f"{found} > {1 + PROBABILITY_TOLERANCE!r}")
         return sql.value(f"case when {found} > 1 then 1 else {found} end")
 
+    def weight(column: str) -> str:
+        found = sql.number(column)
+        sql.check(column, "must be greater than 0", f"{found} <= 0")
+        return found
+
+    makers = {
+        "count": ("count", count),
+        "successes": ("successes", count),
+        "reward": ("reward", reward),
+        "outcomes": ("outcomes", reward),
+        "covariate": ("covariates", sql.number),
+        "probability": ("probability", sql.number),
+        "propensity": ("propensity", propensity),
+        "slot_propensity": ("slot_propensity", propensity),
+        "weight": ("sampling_weight", weight),
+        "time": ("time", sql.time),
+        **{name: (name, sql.identifier) for name in IDS},
+    }
     found: dict[str, list[str]] = {}
-    if names.count is not None:
-        found["count"] = [count(names.count)]
-    if names.successes is not None:
-        found["successes"] = [count(names.successes)]
+    for role, (field, make) in makers.items():
+        columns = list(roles[role].values())
+        if role == "slot_propensity":
+            # All slots need a propensity of their own.
+            names = [roles[role].get(slot) for slot in actions.slots]
+            columns = [name for name in names if name is not None] if None not in names else []
+        if role == "reward":
+            columns = columns[:1]
+        if role == "reward" and roles["successes"]:
+            found["reward"] = [sql.value("0.0")]
+        elif columns:
+            found[field] = [make(column) for column in columns]
+    if "successes" in found:
         above = f"{found['successes'][0]} > {found['count'][0]}"
-        sql.check(names.successes, "is above the number of decisions of its row", above)
-        found["reward"] = [sql.value("0.0")]
-    else:
-        found["reward"] = [reward(names.reward)]
-    found["outcomes"] = [reward(one) for one in names.outcomes.values()]
-    found["covariates"] = [sql.number(one) for one in names.covariates.values()]
-    found["probability"] = [sql.number(one) for one in names.probabilities.values()]
-    found["propensity"] = [propensity(names.propensity)]
-    slots = [names.slot_propensities.get(slot) for slot in actions.slots]
-    has_slots = bool(slots) and None not in slots
-    found["slot_propensity"] = [propensity(one) for one in slots if has_slots]
-    if names.weight is not None:
-        weight = sql.number(names.weight)
-        sql.check(names.weight, "must be greater than 0", f"{weight} <= 0")
-        found["sampling_weight"] = [weight]
-    for name in IDS:
-        column = getattr(names, name)
-        found[name] = [] if column is None else [sql.identifier(column)]
-    if names.time is not None:
-        found["time"] = [sql.time(names.time)]
-    return {name: values for name, values in found.items() if values}, has_slots
+        reason = "is above the number of decisions of its row"
+        sql.check(roles["successes"]["successes"], reason, above)
+    found.setdefault("propensity", [sql.value("cast(null as double)")])
+    return found
 
 
 def off_scale(rewards: Mapping[str, Any], value: str) -> tuple[str, str]:
@@ -693,16 +676,16 @@ def collected(
     actions: ActionColumns,
     context: ContextColumns,
     columns: Mapping[str, list[str]],
+    count: int,
     folder: TemporaryFolder | None,
 ) -> Table:
-    """Return the columns of all rows that are good, without those left out by their status."""
-    writer = ColumnWriter(folder)
+    """Return the columns of the good ones of ``count`` rows, without those left out by status."""
+    table, filled = dict[str, NDArray[Any]](), 0
     flat = {one: one for values in columns.values() for one in values}
     for rows in sql.batches({**actions.wanted, **context.wanted, **flat}):
-        action, eligible_set = actions.read(rows)
-        good = rows.counted & ~rows.bad
-        found: Table = {"action": action, "eligible_set": eligible_set}
-        found["context"] = context.read(rows, good)
+        found: Table = {}
+        found["action"], found["eligible_set"] = actions.read(rows)
+        found["context"] = context.read(rows)
         for name, values in columns.items():
             arrays = [rows.columns[one] for one in values]
             if name in IDS:
@@ -711,33 +694,37 @@ def collected(
                 one = np.stack(arrays, axis=1) if name in TABLES else arrays[0]
                 found[name] = one.astype(np.float64)
         if "id" in found or "time" in found:
-            found["row"] = np.arange(rows.first, rows.first + rows.total, dtype=np.int32)
-        writer.add({name: values[good] for name, values in found.items()})
-    return writer.finished()
+            found["row"] = np.arange(rows.first, rows.first + len(rows.bad), dtype=np.int32)
+        good = rows.counted & ~rows.bad
+        end = filled + int(np.count_nonzero(good))
+        for name, one in found.items():
+            if name not in table:
+                table[name] = new_column(folder, one.dtype, (count, *one.shape[1:]))
+            table[name][filled:end] = one[good]
+        filled = end
+        release(table.values())
+    return {name: column[:filled] for name, column in table.items()} or {"reward": np.zeros(0)}
 
 
-def without_repeats(
-    columns: Table, names: ColumnNames, sql: CheckedColumns, folder: TemporaryFolder | None
+def _remove_repeats(
+    columns: Table, column: str, sql: CheckedColumns, folder: TemporaryFolder | None
 ) -> None:
     """Remove, in place, rows whose id occurred in an earlier row, and count them as bad."""
-    if names.id is None or "id" not in columns:
-        return
     identifier, row = columns.pop("id"), columns["row"]
     _, kept = np.unique(identifier, return_index=True)
     if len(kept) == len(identifier):
         return
     repeated = np.ones(len(identifier), dtype=bool)
     repeated[kept] = False
-    first = int(np.argmax(repeated))
+    first, count = int(np.argmax(repeated)), len(identifier) - len(kept)
     before = int(row[np.argmax(identifier == identifier[first])])
-    count = len(identifier) - len(kept)
-    sql.bad.note(names.id, f"{REPEATED}{sql.source.row(before)}", count, int(row[first]))
-    sql.bad.rows += count
+    sql.count(column, f"{REPEATED}{sql.source.row(before)}", count, int(row[first]))
+    sql.bad_rows += count
     _take(columns, np.sort(kept), folder)
 
 
-def in_order(
-    columns: Table, names: ColumnNames, sql: CheckedColumns, folder: TemporaryFolder | None
+def _sort_by_time(
+    columns: Table, column: str | None, sql: CheckedColumns, folder: TemporaryFolder | None
 ) -> Iterator[str]:
     """Sort the rows by time, in place, and yield a sentence if they were not sorted."""
     row, time = columns.pop("row", None), columns.pop("time", None)
@@ -746,12 +733,11 @@ def in_order(
     earlier = np.flatnonzero(time[1:] < time[:-1])
     if earlier.size:
         yield (
-            f"the rows were not in the order of {names.time!r} "
+            f"the rows were not in the order of {column!r} "
             f"({sql.source.row(int(row[earlier[0] + 1]))} is earlier than the row before; number "
             f"of such rows: {earlier.size}), and were sorted"
         )
         _take(columns, np.argsort(time, kind="stable"), folder)
-    release([row, time])
 
 
 def _take(columns: Table, which: Integers, folder: TemporaryFolder | None) -> None:
@@ -762,17 +748,10 @@ def _take(columns: Table, which: Integers, folder: TemporaryFolder | None) -> No
 
 def numbered(ids: Integers) -> Integers:
     """Return the number of each row's id, in place, from 0 in the order of their first rows."""
-    known = first = np.zeros(0, dtype=np.int64)
-    for rows in pieces(len(ids)):
-        some, place = np.unique(ids[rows], return_index=True)
-        known, kept = np.unique(np.concatenate([known, some]), return_index=True)
-        first = np.concatenate([first, rows.start + place])[kept]
-        release([ids])
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    for rows in pieces(len(ids)):
-        ids[rows] = rank[np.searchsorted(known, ids[rows])]
-        release([ids])
+    _, first, place = np.unique(ids, return_index=True, return_inverse=True)
+    rank_of = np.empty(len(first), dtype=np.int64)
+    rank_of[np.argsort(first)] = np.arange(len(first))
+    ids[:] = rank_of[place.ravel()]
     return ids
 
 
@@ -794,73 +773,15 @@ def with_rewards(columns: Table) -> Table:
     return {name: values[some] for name, values in columns.items()}
 
 
-# Notes --------------------------------------------------------------------------------------------
-
-
-def _word_facts(sql: CheckedColumns, names: ColumnNames) -> dict[str, str]:
-    """Return aggregates that count the words among rewards, and the numbers."""
-    texts = [one for one in {names.reward, *names.outcomes.values()} if sql.is_text(one)]
-    cells = [sql.source.cell(one) for one in texts]
-    words = f"in ({', '.join(map(quoted, TRUTH))})"
-    pairs = [(cell, f"lower(trim({cell})) {words}") for cell in cells]
-    return (
-        {
-            "words": " + ".join(f"count(*) filter ({word})" for _, word in pairs),
-            "present": " + ".join(f"count({cell})" for cell in cells),
-            "word": f"coalesce({', '.join(f'first({c}) filter ({w})' for c, w in pairs)})",
-        }
-        if pairs
-        else {}
-    )
-
-
-def _no_rows(sql: CheckedColumns, left_out: Mapping[str, int]) -> str:
-    listing = ", ".join(f"{count} {status}" for status, count in left_out.items())
-    why = f"; left out because of their status: {listing}" if listing else ""
-    if left_out.get(PENDING):
-        why += " (rewards of pending decisions may still come until reward_wait is over)"
-    if sql.bad.count:
-        why += f"; bad rows: {sql.bad.count}, " + "; ".join(sql.bad.sentences())
-    why = why or ": give a log with at least one row"
-    return f"{sql.source.name} has no rows that can be used{why}"
-
-
-def _notes(
-    sql: CheckedColumns,
-    names: ColumnNames,
-    columns: Table,
-    facts: Mapping[str, Any],
-    left_out: Mapping[str, int],
+def _unused(
+    columns: Sequence[str], roles: Mapping[str, Columns], slots: bool, name_all: bool
 ) -> Iterator[str]:
-    """Yield sentences about what was left out, and about missing values."""
-    if sql.bad.count:
-        yield f"{sql.bad.count} bad rows were skipped: " + "; ".join(sql.bad.sentences())
-    for status, count in left_out.items():
-        yield f"{count} decisions were left out because of their status: {status}"
-    column = columns["propensity"]
-    missing = sum(np.count_nonzero(np.isnan(part)) for part in in_pieces(column))
-    if missing:
-        yield f"{missing} of {len(column)} rows have no propensity"
-    words = facts.get("words")
-    if words and words == facts["present"]:
-        yield f"column {names.reward!r}: yes and true were read as 1, no and false as 0"
-    elif words:
-        yield (
-            f"column {names.reward!r} has {counted(words, 'word')} such as {facts['word']!r} among "
-            "numbers; yes and true were read as 1, no and false as 0: check where they are from"
-        )
+    """Yield a sentence about columns that were not used.
 
-
-def _unused(sql: CheckedColumns, names: ColumnNames, slots: bool) -> Iterator[str]:
-    """Yield sentences about columns that were not used."""
-    unread = set() if slots else set(names.slot_propensities.values())
-    unused = sorted(unread)
-    # The export of a bandit has more columns, for people: these need no note.
-    if sql.source.schema is None:
-        used = set(names.used) - unread
-        unused = [name or repr(name) for name in sql.source.columns if name not in used]
-    if unused:
-        yield f"columns that were not used: {listed(unused)}"
-    for name in unused:
-        if (role := role_of_similar(name)) is not None:
-            yield f"is {name!r} the {role}? Then give --column {role}={name}"
+    The export of a bandit has more columns, for people: these need no note.
+    """
+    partial = set() if slots else set(roles["slot_propensity"].values())
+    used = {column for one in roles.values() for column in one.values()} - partial
+    unused = [name or repr(name) for name in columns if name not in used]
+    if unused and (name_all or partial):
+        yield f"columns that were not used: {listed(unused if name_all else sorted(partial))}"

@@ -10,8 +10,7 @@ from pyarrow import csv
 from submax.core.arrays import Floats
 from submax.core.checks import one_of
 from submax.core.errors import InputError
-from submax.evaluation.cells import CheckedColumns
-from submax.evaluation.columns import context_columns
+from submax.evaluation.columns import CheckedColumns, context_columns
 from submax.evaluation.policies import action_names
 from submax.evaluation.reading import ContextColumns, eligible_names
 from submax.evaluation.sources import PLAIN, TextFormat, open_source
@@ -51,9 +50,9 @@ def scores(
             wanted[role] = sql.text(name, nested=True)
     for rows in sql.batches(wanted):
         if not rows.bad.any():
-            context = learned.schema.context.encode_rows(reader.read(rows, ~rows.bad))
-            cells = rows.columns.get("eligible", np.full(rows.total, None))
-            probability: Floats = np.empty((rows.total, len(names)))
+            context = learned.schema.context.encode_rows(reader.read(rows))
+            cells = rows.columns.get("eligible", np.full(len(rows.bad), None))
+            probability: Floats = np.empty((len(rows.bad), len(names)))
             for cell in dict.fromkeys(cells):
                 same = np.array([one == cell for one in cells])
                 probability[same] = learned.probabilities(context[same], _choices(cell, names))

@@ -91,8 +91,8 @@ def test_bad_rows_of_several_files_are_named_with_their_file(tmp_path, mentioned
     with raises_code("invalid-input") as refused:
         Log.read(folder)
     for facts in (
-        ("row 2 (line 3)", "part-1.csv"),
-        ("reward", "row 3 (line 4)", "part-1.csv", "'often'"),
+        ("row 2", "part-1.csv"),
+        ("reward", "row 3", "part-1.csv", "'often'"),
         (2, 13, "3 files"),
     ):
         assert mentioned([str(refused.value)], *facts)

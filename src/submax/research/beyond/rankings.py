@@ -13,7 +13,7 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError, one_line
 from submax.core.problem import PROBABILITY_TOLERANCE
-from submax.evaluation.cells import CheckedColumns
+from submax.evaluation.columns import CheckedColumns, distinct
 from submax.evaluation.comparison import SLATE, Comparison, Difference, Estimate, Overview
 from submax.evaluation.diagnostics import (
     ChoiceFacts,
@@ -118,8 +118,8 @@ class Slates:
             low = "<=" if column == names["propensity"] else "<"
             outside = f"{value} {low} 0 or {value} > {1 + PROBABILITY_TOLERANCE!r}"
             sql.check(column, "is not a probability that is possible here", outside)
-        facts = sql.facts({"items": sql.names_fact(item, "good")})
-        items = sql.names(names["action"], item, facts["items"] or ())
+        facts = sql.facts({"items": distinct(item, "good")})
+        items = sql.names(names["action"], item, facts["items"])
         wanted["item"] = sql.code(item, items)
         parts = [rows.columns for rows in sql.batches(wanted)]
         sql.refuse()
