@@ -179,7 +179,7 @@ LOGS = (
     *("plain", "context", "amounts", "clusters", "eligible", "no propensities"),
     *("counts", "sessions", "slots", "features", "sampled"),
 )
-INTERVALS = ("gamma", "normal", "bootstrap", "bernstein", "sequential")
+INTERVALS = ("gamma", "normal", "sequential")
 
 
 def log(name: str) -> Log:

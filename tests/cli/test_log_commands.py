@@ -227,7 +227,7 @@ def test_evaluate_takes_a_learned_file_and_reads_the_log_as_it_was_read(folder, 
 
 def test_evaluate_takes_intervals_levels_and_tables_of_estimators(folder, done):
     said = done(
-        "evaluate", "log.csv", "--policy", "random", "--interval", "bootstrap", "--level", 0.9,
+        "evaluate", "log.csv", "--policy", "random", "--interval", "normal", "--level", 0.9,
         "--estimator", '{"kind": "clipped", "threshold": 2}', "--out", "deep/there",
     )  # fmt: skip
     assert "90 %" in said

@@ -9,14 +9,14 @@ from matplotlib.figure import Figure
 from refusals import raises_code
 
 from submax import Bernoulli, make_policy, simulate
-from submax.cli.logs.running import write_estimates
-from submax.evaluation.comparison import Comparison, Estimate
+from submax.evaluation.comparison import Estimate
 from submax.evaluation.diagnostics import Diagnostics
 from submax.evaluation.forest import ESTIMATES, draw_forest
 from submax.evaluation.intervals import ConfidenceInterval
 from submax.research.paper.figures import draw_offline
 from submax.simulation.experiment import parse
 from submax.simulation.figures import COLUMN_INCHES, curves, draw_sweep_figure, sweep_figures
+from submax.simulation.results import write_csv
 from submax.simulation.runner import run_study
 
 
@@ -121,7 +121,7 @@ def estimate(policy, estimator, value, *cautions, low=None, high=None):
 def write(folder, *estimates):
     """Some estimates, behind that of the policy that wrote the log."""
     first = estimate("logging policy", "mean", 0.5)
-    write_estimates(folder, Comparison([first, *estimates], [], 0.95))
+    write_csv(folder / ESTIMATES, [one.row() for one in (first, *estimates)])
     return folder
 
 

@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Booleans
+from submax.core.arrays import Booleans, Integers
 from submax.core.checks import one_of, positive
 from submax.core.errors import InputError, NotFoundError
-from submax.core.summary import counted, number
+from submax.core.summary import counted, listed, number
 from submax.evaluation.diagnostics import (
     FEWEST_REWARDS,
     FEWEST_TAKEN,
@@ -25,6 +26,7 @@ from submax.evaluation.diagnostics import (
 )
 from submax.evaluation.disk import IN_MEMORY
 from submax.evaluation.estimators import (
+    NEEDS,
     OffPolicyEstimator,
     ThresholdEstimator,
     make_off_policy,
@@ -36,7 +38,6 @@ from submax.evaluation.evaluator import (
     Evaluator,
     Progress,
     Setup,
-    Slice,
     check_slices,
     slices_of,
 )
@@ -69,17 +70,8 @@ MOST_NAMED = 10
 """Policies that a sentence names, and that a table or page shows before the rest is folded."""
 MOST_NAMES = 5
 """Names of choices that a sentence lists."""
-SETTINGS = ("interval", "level", "share", "by", "seed")
-"""Arguments of a comparison that its report names."""
 BEST = "best"
 """The baseline that is chosen from the estimates: the policy with the highest recommended one."""
-
-
-def some_names(names: Sequence[str]) -> str:
-    """Return the first names, and how many there are beside them."""
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-
 
 # Results ------------------------------------------------------------------------------------------
 
@@ -92,7 +84,8 @@ class Estimate(NamedTuple):
     ``recommended``. The ``joint`` intervals of all recommended estimates hold together: only they
     can say which of several policies is best. None if there is one policy alone. A policy is
     ``judged`` if the log has enough rows to rank it: the highest of many estimates often stands on
-    a few rows, or on a few rewards.
+    a few rows, or on a few rewards. ``slice`` are the column and the value that the rows have, if
+    they are only a part of the log.
     """
 
     policy: str
@@ -105,6 +98,7 @@ class Estimate(NamedTuple):
     recommended: bool = False
     joint: ConfidenceInterval | None = None
     judged: bool = True
+    slice: tuple[str, str] | None = None
 
     def __str__(self) -> str:
         return self.within(self.interval)
@@ -125,25 +119,9 @@ class Estimate(NamedTuple):
 
     def row(self) -> dict[str, Any]:
         """Return all numbers as a row of a table."""
-        return {
-            "policy": self.policy,
-            "estimator": self.estimator,
-            "recommended": self.recommended,
-            "value": self.value,
-            "low": self.interval.low,
-            "high": self.interval.high,
-            "threshold": self.threshold,
-            **self.diagnostics._asdict(),
-            "warnings": " | ".join(self.cautions),
-        }
-
-
-class SliceEstimate(NamedTuple):
-    """The recommended estimate of a policy for the rows of a slice."""
-
-    column: str
-    value: str
-    estimate: Estimate
+        row = {name: getattr(self, name) for name in ("policy", "estimator", "recommended")}
+        row |= {"value": self.value, **self.interval._asdict(), "threshold": self.threshold}
+        return {**row, **self.diagnostics._asdict(), "warnings": " | ".join(self.cautions)}
 
 
 class Difference(NamedTuple):
@@ -196,18 +174,10 @@ class Difference(NamedTuple):
 
     def row(self) -> dict[str, Any]:
         """Return the numbers as a row of a table."""
-        return {
-            "policy": self.policy,
-            "baseline": self.baseline,
-            "estimator": self.estimator,
-            "recommended": self.recommended,
-            "difference": self.value,
-            "low": self.interval.low,
-            "high": self.interval.high,
-            "standard_error": self.error,
-            "rows": self.rows,
-            "rows_needed": self.rows_needed(),
-        }
+        names = ("policy", "baseline", "estimator", "recommended", "rows")
+        row = {name: getattr(self, name) for name in names}
+        row |= {"difference": self.value, **self.interval._asdict()}
+        return {**row, "standard_error": self.error, "rows_needed": self.rows_needed()}
 
 
 class Overview(NamedTuple):
@@ -217,6 +187,7 @@ class Overview(NamedTuple):
     ``propensities`` are the lowest, the mean and the highest one; ``estimated`` propensities are
     those that a model estimated. ``settings`` are the arguments of the comparison, and ``digest``
     identifies the log: it is a SHA-256 hash of the contexts, actions and rewards of all rows.
+    ``slices`` are the recommended estimates of each policy for parts of the rows.
     """
 
     rows: int
@@ -228,23 +199,22 @@ class Overview(NamedTuple):
     choices: Sequence[ChoiceFacts]
     settings: Mapping[str, Any]
     digest: str
-    slices: Sequence[SliceEstimate] = ()
+    slices: Sequence[Estimate] = ()
 
 
 class Comparison(NamedTuple):
     """All estimates, policies in the order given, and ``notes``: sentences about the log.
 
     ``level`` is that of the confidence intervals, such as 0.95. ``differences`` are those of all
-    policies from the baseline. ``overview`` has the data checks
-    and the estimates of slices. All values are rewards per ``unit``: a
-    decision, or a slate of several positions.
+    policies from the baseline. ``overview`` has the data checks and the estimates of slices. All
+    values are rewards per ``unit``: a decision, or a slate of several positions.
     """
 
     estimates: list[Estimate]
     notes: list[str]
     level: float
-    differences: Sequence[Difference] = ()
-    overview: Overview | None = None
+    differences: Sequence[Difference]
+    overview: Overview
     unit: str = DECISION
 
     @property
@@ -273,25 +243,73 @@ class Comparison(NamedTuple):
 
     def slice_rows(self) -> list[dict[str, Any]]:
         """Return the estimates of all slices as rows of a table."""
-        slices = () if self.overview is None else self.overview.slices
-        return [{"slice": one.column, "is": one.value, **one.estimate.row()} for one in slices]
+        slices = [(one, *(one.slice or ("", ""))) for one in self.overview.slices]
+        return [{"slice": column, "is": value, **one.row()} for one, column, value in slices]
 
     def to_pandas(self, table: str = "estimates") -> Any:
         """Return a data frame of ``estimates``, ``differences``, ``slices`` or ``actions``."""
         one_of("table", table, ["estimates", "differences", "slices", "actions"])
-        actions = () if self.overview is None else self.overview.choices
-        rows = {
-            "estimates": self.rows(),
-            "differences": [one.row() for one in self.differences],
-            "slices": self.slice_rows(),
-            "actions": [one.row() for one in actions],
-        }
-        return data_frame(rows[table])
+        if table == "actions":
+            return data_frame([one._asdict() for one in self.overview.choices])
+        if table == "differences":
+            return data_frame([one.row() for one in self.differences])
+        return data_frame(self.slice_rows() if table == "slices" else self.rows())
 
     @property
     def answer(self) -> str:
-        """What the comparison says, in one or two sentences that hold for all policies together."""
-        return answer_of(self)
+        """What the comparison says, in one or two sentences.
+
+        The highest of several estimates is too high on average (the winner's curse). So with
+        several policies all intervals are ``joint`` ones, which hold together whichever policy is
+        chosen: a policy can be the best one if the upper end of its interval is above the lower
+        ends of all. Where the best policy is compared with each other one, as with
+        ``baseline="best"``, or one of two with the other, their paired differences decide.
+        """
+        logged, *others = self.recommended()
+        computed = in_order(one for one in others if not math.isnan(one.value))
+        # The best of those for which the log has enough rows; the others are counted.
+        known = [one for one in computed if one.judged] or computed
+        log_earned = f"The log earned {logged} per {self.unit}"
+        if not known:
+            return f"{log_earned}; no other value could be computed."
+        best = known[0]
+        ends = {one.policy: one.joint or one.interval for one in known}
+        floor = max(one.low for one in ends.values())
+        possible = [one.policy for one in known if ends[one.policy].high >= floor]
+        paired = [
+            one
+            for one in self.differences
+            if one.recommended
+            and {one.policy, one.baseline} <= ends.keys()
+            and best.policy in (one.policy, one.baseline)
+        ]
+        if len(paired) == len(known) - 1 and all(
+            (1 - one.level) * len(paired) <= (1 - self.level) * (1 + 1e-9) for one in paired
+        ):
+            # Paired differences from the best policy, which hold together, say more.
+            worse = {one.policy for one in paired if one.interval.high < 0}
+            worse |= {one.baseline for one in paired if one.interval.low > 0}
+            possible = [one.policy for one in known if one.policy not in worse - {best.policy}]
+        value = best.within(ends[best.policy])
+        if len(known) == 1:
+            first = f"{best.policy} would have earned {value}"
+        elif len(possible) == 1:
+            first = f"{best.policy} is the best of {len(known)} policies: it would have earned"
+            first += f" {value}"
+        else:
+            first = f"This log cannot tell which of the {len(known)} policies is best"
+            if len(possible) <= min(MOST_NAMED, len(known) - 1):
+                first = f"The best policy is one of {', '.join(possible)}"
+            first += f"; {best.policy} has the highest estimate, {value}"
+        if len(known) > 1:
+            first += f" (intervals of all policies hold together at {100 * self.level:g} %)"
+        if ends[best.policy].low > logged.interval.high:
+            log_earned = f"That is more than the log earned, {logged}"
+        if len(known) < len(computed):
+            left_out = counted(len(computed) - len(known), "more policy")
+            left_out = left_out.replace("policys", "policies")
+            log_earned += f". For {left_out} the log has too few rows"
+        return f"{first}. {log_earned}.{' See the warnings.' if best.cautions else ''}"
 
     def report(self, path: Path | str, command: str | None = None) -> None:
         """Write an HTML page with all results, which a browser can open offline.
@@ -311,10 +329,10 @@ class Comparison(NamedTuple):
         one_of("policy", policy, self.policies())
         mine = {one.estimator: one for one in self.differences if one.policy == policy}
         if not mine:
-            known = ", ".join(dict.fromkeys(one.policy for one in self.differences)) or "none here"
+            known = listed(list(dict.fromkeys(one.policy for one in self.differences)), MOST_NAMED)
             raise NotFoundError(
                 f"there is no difference of {policy!r}: name a policy other than the baseline "
-                f"({known})"
+                f"({known or 'none here'})"
             )
         if estimator is None:
             return next(one for one in mine.values() if one.recommended)
@@ -338,7 +356,7 @@ class Comparison(NamedTuple):
         return text_of(self)
 
 
-# What is recommended, and the answer --------------------------------------------------------------
+# What is recommended ------------------------------------------------------------------------------
 
 SESSIONS = "per-decision"
 """The estimator for logs with sessions. All others, except `trajectory`, have a warning there: they
@@ -391,6 +409,21 @@ def recommended(estimates: Sequence[Estimate]) -> Estimate:
     return min(estimates, key=rank)
 
 
+def in_order(estimates: Iterable[Estimate]) -> list[Estimate]:
+    """Return the highest value first; then those that cannot be judged, and last what is nan."""
+    return sorted(estimates, key=lambda one: (math.isnan(one.value), not one.judged, -one.value))
+
+
+def missing_needs(schema: Schema, has_sessions: bool) -> set[str]:
+    """Return what of the ``NEEDS`` of estimators a log does not have."""
+    has = {
+        "slots": len(schema.menu.slots) > 1 and not schema.menu.ranges,
+        "groups": group_index(schema) is not None,
+        "sessions": has_sessions,
+    }
+    return {name for name in NEEDS if not has[name]}
+
+
 def chosen_estimators(
     given: Sequence[str | Mapping[str, Any]], schema: Schema, has_sessions: bool
 ) -> dict[str, OffPolicyEstimator]:
@@ -404,15 +437,10 @@ def chosen_estimators(
             parameter="estimators",
         )
     made = [make_off_policy(one) for one in given]
-    kinds = [one.short for one in made]
+    kinds, missing = [one.short for one in made], missing_needs(schema, has_sessions)
     labelled: dict[str, OffPolicyEstimator] = {}
     for one in made:
-        applies = (
-            (has_slots(schema) or not one.uses_slots)
-            and (group_index(schema) is not None or not one.uses_groups)
-            and (has_sessions or not one.uses_sessions)
-        )
-        one.required(np.zeros(0) if applies else None)
+        one.required(np.zeros(0) if missing.isdisjoint(one.relies_on) else None)
         label = one.short if kinds.count(one.short) == 1 else repr(one)
         if label in labelled:
             raise InputError(
@@ -423,186 +451,143 @@ def chosen_estimators(
     return labelled
 
 
-def has_slots(schema: Schema) -> bool:
-    """Return whether actions have several slots and no real-valued parts."""
-    return len(schema.menu.slots) > 1 and not schema.menu.ranges
-
-
 def applicable_estimators(log: Log) -> dict[str, OffPolicyEstimator]:
     """Return all estimators that apply to the log."""
-    groups = group_index(log.schema) is not None
-    more = {
-        "pseudo-inverse": has_slots(log.schema),
-        "mips": groups and len(log.schema.menu.slots[0].choices) <= MOST_LISTED,
-        "per-decision": log.session is not None,
-        "trajectory": log.session is not None,
-        "replay": float(np.ptp(log.propensity)) < SAME_PROPENSITY,
-    }
-    names = (*USUAL, *(name for name, applies in more.items() if applies))
-    return {name: make_off_policy(name) for name in names}
-
-
-def in_order(estimates: Iterable[Estimate]) -> list[Estimate]:
-    """Return the highest value first; then those that cannot be judged, and last what is nan."""
-    return sorted(estimates, key=lambda one: (math.isnan(one.value), not one.judged, -one.value))
-
-
-def answer_of(found: Comparison) -> str:
-    """Return what a comparison says in one or two sentences.
-
-    The highest of several estimates is too high on average (the winner's curse). So with several
-    policies all intervals are ``joint`` ones, which hold together whichever policy is chosen: a
-    policy can be the best one if the upper end of its interval is above the lower ends of all.
-    Where the best policy is compared with each other one, as with ``baseline="best"``, or one of
-    two with the other, their paired differences decide.
-    """
-    logged, *others = found.recommended()
-    computed = in_order(one for one in others if not math.isnan(one.value))
-    # The best of those for which the log has enough rows; the others are counted.
-    known = [one for one in computed if one.judged] or computed
-    log_earned = f"The log earned {logged} per {found.unit}"
-    if not known:
-        return f"{log_earned}; no other value could be computed."
-    best = known[0]
-    ends = {one.policy: one.joint or one.interval for one in known}
-    floor = max(one.low for one in ends.values())
-    possible = [one.policy for one in known if ends[one.policy].high >= floor]
-    paired = [
-        one
-        for one in found.differences
-        if one.recommended and {one.policy, one.baseline} <= ends.keys() and best.policy in one[:2]
-    ]
-    if len(paired) == len(known) - 1 and all(
-        (1 - one.level) * len(paired) <= (1 - found.level) * (1 + 1e-9) for one in paired
-    ):
-        # Paired differences from the best policy, which hold together, say more.
-        worse = {one.policy for one in paired if one.interval.high < 0}
-        worse |= {one.baseline for one in paired if one.interval.low > 0}
-        possible = [one.policy for one in known if one.policy not in worse - {best.policy}]
-    value = best.within(ends[best.policy])
-    if len(known) == 1:
-        first = f"{best.policy} would have earned {value}"
-    elif len(possible) == 1:
-        first = f"{best.policy} is the best of {len(known)} policies: it would have earned {value}"
-    else:
-        first = f"This log cannot tell which of the {len(known)} policies is best"
-        if len(possible) <= min(MOST_NAMED, len(known) - 1):
-            first = f"The best policy is one of {some_names(possible)}"
-        first += f"; {best.policy} has the highest estimate, {value}"
-    if len(known) > 1:
-        first += f" (intervals of all policies hold together at {100 * found.level:g} %)"
-    if ends[best.policy].low > logged.interval.high:
-        log_earned = f"That is more than the log earned, {logged}"
-    if len(known) < len(computed):
-        left_out = counted(len(computed) - len(known), "more policy").replace("policys", "policies")
-        log_earned += f". For {left_out} the log has too few rows"
-    return f"{first}. {log_earned}.{' See the warnings.' if best.cautions else ''}"
+    missing = missing_needs(log.schema, log.session is not None)
+    if sum(len(slot.choices) for slot in log.schema.menu.slots) > MOST_LISTED:
+        missing.add("groups")
+    if float(np.ptp(log.propensity)) >= SAME_PROPENSITY:
+        missing.add("replay")
+    names = (*USUAL, "pseudo-inverse", "mips", "per-decision", "trajectory", "replay")
+    made = {name: make_off_policy(name) for name in names}
+    return {name: one for name, one in made.items() if missing.isdisjoint(one.relies_on)}
 
 
 # Computing a comparison ---------------------------------------------------------------------------
 
 
-class Options(NamedTuple):
-    """The arguments of ``compare`` after they were checked, but for the log and the policies.
+class Split:
+    """A log with the rows that policies learn from (``first``), and those that none has seen.
 
-    ``estimators`` are those that the caller named, by label; ``bounds`` are those of a reward.
+    Rows that stand for several decisions may be divided: ``numbers`` are those of the rows in the
+    log of the caller, None if they are the same. ``evaluated`` are the rows from which no policy
+    learns or has learned; policies that have ``learned_from_all`` of these are named apart.
     """
-
-    estimators: dict[str, OffPolicyEstimator]
-    interval: str
-    level: float
-    share: float
-    by: By
-    seed: int
-    apart: bool
-    reward_model: Any
-    slices: Sequence[str]
-    bounds: tuple[float, float] | None
-
-
-def split_of(
-    log: Log, candidates: Iterable[Candidate], share: float, by: By, seed: int
-) -> tuple[Log, Booleans, Any]:
-    """Return the log, which of its rows policies learn from, and their numbers for the caller.
-
-    The rows are those of the caller's log and need no numbers (None), unless they stand for several
-    decisions: then they may be divided.
-    """
-    if not any(one.target is None for one in candidates):
-        return log, np.zeros(len(log), dtype=bool), None
-    found = divided(log, [share, 1 - share], by, seed)
-    return found.log, found.part == 0, found.number
-
-
-def unseen_by_all(
-    log: Log, first: Booleans, candidates: Mapping[str, Candidate]
-) -> tuple[Booleans, list[str], list[str]]:
-    """Return the rows from which no policy learns or has learned, and notes about them.
-
-    Policies that have learned from all these rows are named between them.
-    """
-    rest, all_rows, found = ~first, list[str](), dict[str, Booleans | None]()
-    for name, one in candidates.items():
-        if isinstance(one.target, TrainedPolicy):
-            unseen = found[name] = unseen_rows(log, one.target)
-            if unseen is not None and not (rest & unseen).any():
-                all_rows.append(name)
-            elif unseen is not None:
-                rest &= unseen
-    notes = []
-    for name, unseen in found.items():
-        if unseen is None:
-            notes.append(
-                f"{name} was learned from another log: whether it learned from some of these rows "
-                "is not known"
-            )
-        elif name not in all_rows:
-            count = np.count_nonzero(rest)
-            notes.append(f"policies are evaluated on {count} rows, from which {name} did not learn")
-    return rest, all_rows, notes
-
-
-def learning_rows(log: Log, first: Booleans, seed: int) -> Log:
-    """Return the rows to learn from; a sample of them if the log may be larger than memory."""
-    rows = np.flatnonzero(first)
-    if log.disk is not None:
-        rows = rows[random_rows(len(rows), IN_MEMORY, seed)]
-    return log.rows(rows)
-
-
-class Evaluation:
-    """A log that is split into rows to learn from (``first``) and rows to evaluate on."""
 
     def __init__(
         self,
         log: Log,
         candidates: Mapping[str, Candidate],
+        share: float,
+        by: By,
+        seed: int,
+        apart: bool = False,
+    ) -> None:
+        self.log, self.numbers, self._seed = log, None, seed
+        self.first: Booleans = np.zeros(len(log), dtype=bool)
+        if any(one.target is None for one in candidates.values()):
+            found = divided(log, [share, 1 - share], by, seed)
+            self.log, self.first, self.numbers = found.log, found.part == 0, found.number
+        self.evaluated, self.learned_from_all, self.notes = ~self.first, list[str](), list[str]()
+        known = list[str]()
+        for name, one in candidates.items():
+            if apart or not isinstance(one.target, TrainedPolicy):
+                continue
+            unseen = unseen_rows(self.log, one.target)
+            if unseen is None:
+                self.notes.append(
+                    f"{name} was learned from another log: whether it learned from some of these "
+                    "rows is not known"
+                )
+            elif not (self.evaluated & unseen).any():
+                self.learned_from_all.append(name)
+            else:
+                self.evaluated &= unseen
+                known.append(name)
+        rows = np.count_nonzero(self.evaluated)
+        self.notes += [
+            f"policies are evaluated on {rows} rows, from which {name} did not learn"
+            for name in known
+        ]
+
+    @cached_property
+    def learning(self) -> Log:
+        """The rows to learn from; a sample of them if the log may be larger than memory."""
+        rows = np.flatnonzero(self.first)
+        if self.log.disk is not None:
+            rows = rows[random_rows(len(rows), IN_MEMORY, self._seed)]
+        return self.log.rows(rows)
+
+    @property
+    def places(self) -> Integers:
+        """The numbers of the evaluated rows in the log of the caller."""
+        rows = np.flatnonzero(self.evaluated)
+        return rows if self.numbers is None else self.numbers[rows]
+
+    def target(self, candidate: Candidate) -> Target:
+        """Return what decides, after it has learned if it has to."""
+        learns = candidate.target is None
+        return candidate.learned(self.learning if learns else self.log, self._seed)
+
+
+class Options(NamedTuple):
+    """The arguments of ``compare`` that its report names, after they were checked."""
+
+    interval: str
+    level: float
+    share: float
+    by: By
+    seed: int
+
+
+class Evaluation:
+    """Policies that have learned from one part of a log, and the part to evaluate them on.
+
+    ``chosen`` are the estimators that the caller named, by label.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        candidates: Mapping[str, Candidate],
+        chosen: dict[str, OffPolicyEstimator],
         options: Options,
+        apart: bool,
+        reward_model: Any,
+        slices: Sequence[str],
         progress: Progress | None,
     ) -> None:
-        self._candidates, self.options, self._progress = candidates, options, progress
-        self.digest = log.fingerprint
-        self.log, self.first, self._numbers = split_of(
-            log, candidates.values(), options.share, options.by, options.seed
+        self._candidates, self.options, self._columns = candidates, options, slices
+        self._digest, self._bounds = log.fingerprint, log.problem.scale.bounds
+        split = Split(log, candidates, options.share, options.by, options.seed, apart)
+        self._learned_from_all, self._learned_rows = split.learned_from_all, int(split.first.sum())
+        first, count = int(split.evaluated.argmax()), int(split.evaluated.sum())
+        consecutive = split.numbers is None and split.evaluated[first : first + count].all()
+        self.main = Evaluator(
+            split.log.rows(split.evaluated),
+            options.seed,
+            reward_model,
+            first if consecutive else split.places,
+            in_batches=True,
+            blocks=options.interval == NEED_BLOCKS,
+            progress=progress,
         )
-        rest, self._learned_from_all, notes = ~self.first, list[str](), list[str]()
-        if not options.apart:
-            rest, self._learned_from_all, notes = unseen_by_all(self.log, self.first, candidates)
-        self.main = self._evaluated(rest)
-        self.estimators = options.estimators or applicable_estimators(self.main.sample.log)
+        self.estimators = chosen or applicable_estimators(self.main.sample.log)
         # An estimator with a threshold needs the interval of the one without the threshold, too.
-        without = [one for one in self.estimators.values() if isinstance(one, ThresholdEstimator)]
-        self._all = self.estimators | {
-            one.plain.short: one.plain for one in without if one.plain.short not in self.estimators
-        }
-        self.notes = [*self._notes(log), *notes]
+        thresholds = [
+            one.plain for one in self.estimators.values() if isinstance(one, ThresholdEstimator)
+        ]
+        self._all = {**{one.short: one for one in thresholds}, **self.estimators}
+        self.notes = [*self._notes(log, split), *split.notes]
         self._targets: dict[str, Target] = {}
         for name, one in candidates.items():
-            self._learn(name, one)
+            if progress is not None:
+                progress(name, len(self._targets), len(candidates))
+            self._targets[name] = split.target(one)
+            self.notes += one.notes(self._targets[name], self._learned_rows)
 
-    def _notes(self, log: Log) -> Iterator[str]:
-        main, first = self.main, self.first
-        rest, sample = main.log, main.sample.log
+    def _notes(self, log: Log, split: Split) -> Iterator[str]:
+        main, rest, sample = self.main, self.main.log, self.main.sample.log
         yield from (rest if main.is_long else sample).notes
         yield from main.models.notes()
         if rest.cluster is not None:
@@ -615,46 +600,20 @@ class Evaluation:
             yield (
                 f"reward models and thresholds were fitted to a random sample of {len(sample)} rows"
             )
-        if first.any():
-            count = self.log.count
-            learned = round(float(first.sum() if count is None else count @ first))
+        if split.first.any():
+            count = split.log.count
+            learned = round(float(split.first.sum() if count is None else count @ split.first))
             if log.disk is not None:
                 learned = min(learned, SAMPLE_ROWS)
             yield f"evaluated on {rest.decisions} rows, learned from {learned}"
-            yield from order_notes(self.log, first, self.options.by)
-
-    def _evaluated(self, which: Booleans) -> Evaluator:
-        options, rows = self.options, self.log.rows(which)
-        numbers: Any = int(which.argmax())
-        if self._numbers is not None or not which[numbers : numbers + len(rows)].all():
-            numbers = np.flatnonzero(which)
-            numbers = numbers if self._numbers is None else self._numbers[numbers]
-        adds_up = all(one.adds_up for one in options.estimators.values())
-        return Evaluator(
-            rows,
-            options.seed,
-            options.reward_model,
-            numbers,
-            rows.session is not None or not adds_up,
-            options.interval in NEED_BLOCKS,
-            self._progress,
-        )
-
-    def _learn(self, name: str, candidate: Candidate) -> None:
-        if self._progress is not None:
-            self._progress(name, len(self._targets), len(self._candidates))
-        if candidate.target is None and not hasattr(self, "_learning"):
-            self._learning = learning_rows(self.log, self.first, self.options.seed)
-        log = self._learning if candidate.target is None else self.log
-        self._targets[name] = candidate.learned(log, self.options.seed)
-        self.notes += candidate.notes(self._targets[name], int(self.first.sum()))
+            yield from order_notes(split.log, split.first, self.options.by)
 
     def compared(self, baseline: str, together: int = 1) -> Comparison:
         """Return the comparison with a baseline; so many differences hold ``together``."""
         rows, options, notes = self.main, self.options, [*self.notes]
-        sample = rows.sample.log
+        sample, names = rows.sample.log, [LOGGING_POLICY, *self._candidates]
         rewards, ranges = np.unique(sample.reward), bool(sample.schema.menu.ranges)
-        slices, centre = slices_of(sample, options.slices), mean(sample.reward, sample.count)
+        slices, centre = slices_of(sample, self._columns), mean(sample.reward, sample.count)
         setup = Setup(self._all, baseline, slices, centre, rewards)
         found = rows.evaluated({LOGGING_POLICY: None, **self._targets}, setup)
         choices = found.log.facts(sample)
@@ -662,40 +621,50 @@ class Evaluation:
         largest = None if ranges else 1 / found.log.propensities[0]
         untaken = ", ".join(rows.never_taken()[:MOST_NAMES])
         estimates, differences = list[Estimate](), list[Difference]()
-        of_slices = list[SliceEstimate]()
-        for name in (LOGGING_POLICY, *self._candidates):
-            whole = found.policies[name][None]
+        of_slices = list[Estimate]()
+        for name in names:
+            sums = found.policies[name]
             if name == LOGGING_POLICY:
-                own = [*rare_reward_cautions(whole.diagnostics)]
+                own = [*rare_reward_cautions(sums[None].diagnostics)]
                 own += found.log.large_reward_cautions(len(rewards))
             else:
                 own = [LEARNED_FROM_ALL] * (name in self._learned_from_all)
-                own += [*whole.cautions(found.log, largest, untaken), *cautions]
+                own += [*sums[None].cautions(found.log, largest, untaken), *cautions]
                 notes += self._eligibility(name, found.log, sample)
-            mine = self._estimates(name, whole, own, found.log.mean_reward)
+            mine = self._estimates(name, sums[None], own, found.log.mean_reward)
             best = next(one for one in mine if one.recommended)
             estimates += mine
-            for cut, sums in found.policies[name].items():
-                of_slices += [] if cut is None else [self._of_slice(best, cut, sums)]
+            for cut, part in sums.items():
+                if cut is not None:
+                    about, where = part.diagnostics, (cut.column, cut.value)
+                    doubts = [*rare_reward_cautions(about), *spread_cautions(about, "all")]
+                    one = self._estimate(name, best.estimator, part, doubts)
+                    of_slices.append(
+                        one._replace(recommended=True, judged=best.judged, slice=where)
+                    )
             if name not in (baseline, LOGGING_POLICY):
                 level = 1 - (1 - options.level) / together
-                differences += self._differences(mine, whole, baseline, level)
+                for one in mine:
+                    value, ends, summed = self._interval(sums[None], one.estimator, level, True)
+                    of = name, baseline, one.estimator, value, ends, summed.error
+                    count = round(sums[None].moments.decisions)
+                    differences.append(Difference(*of, count, level, one.recommended))
         overview = Overview(
             rows=found.log.decisions,
-            learned_rows=int(self.first.sum()),
-            reward_kind=str(self.log.schema.rewards["kind"]),
+            learned_rows=self._learned_rows,
+            reward_kind=str(rows.log.schema.rewards["kind"]),
             rewards=(found.log.ends.low, found.log.mean_reward, found.log.ends.high),
             propensities=found.log.propensities,
             estimated=round(found.log.estimated),
             choices=choices,
             settings={
-                "policies": some_names([*self._candidates]),
+                "policies": listed(names[1:], MOST_NAMED),
                 "estimators": ", ".join(self.estimators),
                 "reward model": rows.models.name,
-                **{name: getattr(options, name) for name in SETTINGS},
+                **options._asdict(),
                 "baseline": baseline,
             },
-            digest=self.digest,
+            digest=self._digest,
             slices=of_slices,
         )
         return Comparison(estimates, notes, options.level, differences, overview)
@@ -718,114 +687,62 @@ class Evaluation:
 
         ``logged`` is the mean reward of the log.
         """
-        diagnostics, of_log = sums.diagnostics, name == LOGGING_POLICY
-        summed = {label: one.estimate() for label, one in sums.estimates.items()}
-        bounded, found = self._bounded(summed, self.options.level), []
-        for label in [MEAN] if of_log else self.estimators:
-            value, ends, beyond = bounded[label]
-            sentences = [
-                one.sentence for one in cautions if of_log or one.concerns(self.estimators[label])
-            ]
-            threshold = summed[label].threshold
-            every = (*sentences, *beyond)
-            found.append(Estimate(name, label, value, ends, threshold, diagnostics, every))
-        best, joint, policies = recommended(found), None, len(self._candidates)
+        about, of_log, policies = sums.diagnostics, name == LOGGING_POLICY, len(self._candidates)
+        labels = [MEAN] if of_log else self.estimators
+        found = [self._estimate(name, label, sums, cautions) for label in labels]
+        best, joint = recommended(found), None
         if policies > 1 and not of_log:
-            needed = {best.estimator, self._without_threshold(best.estimator)}
-            some = {label: one for label, one in summed.items() if label in needed}
             level = 1 - (1 - self.options.level) / policies
-            joint = self._bounded(some, level)[best.estimator][1]
+            joint = self._interval(sums, best.estimator, level)[1]
         # Few rewards are enough for a policy that clearly earns less than the log.
-        enough = diagnostics.effective_rewards >= FEWEST_REWARDS or diagnostics.usual >= logged
-        judged = diagnostics.effective >= FEWEST_TAKEN and (enough or best.interval.high < logged)
+        enough = about.effective_rewards >= FEWEST_REWARDS or about.usual >= logged
+        judged = about.effective >= FEWEST_TAKEN and (enough or best.interval.high < logged)
         marked = best._replace(recommended=True, joint=joint)
         return [(marked if one is best else one)._replace(judged=judged or of_log) for one in found]
 
-    def _of_slice(self, whole: Estimate, cut: Slice, sums: PolicySums) -> SliceEstimate:
-        """Return the estimate for the rows of a slice, by the estimator of the ``whole``."""
-        summed = {label: one.estimate() for label, one in sums.estimates.items()}
-        value, ends, beyond = self._bounded(summed, self.options.level)[whole.estimator]
-        diagnostics = sums.diagnostics
-        cautions = [*rare_reward_cautions(diagnostics), *spread_cautions(diagnostics)]
-        estimate = whole._replace(
-            value=value,
-            interval=ends,
-            threshold=summed[whole.estimator].threshold,
-            diagnostics=diagnostics,
-            cautions=(*(one.sentence for one in cautions), *beyond),
-            joint=None,
-        )
-        return SliceEstimate(cut.column, cut.value, estimate)
-
-    def _differences(
-        self, estimates: Sequence[Estimate], sums: PolicySums, baseline: str, level: float
-    ) -> list[Difference]:
-        """Return the difference of a policy from the baseline by each estimator.
-
-        Both were evaluated on the same rows. The logging policy has one estimate, its mean, from
-        which all estimates of a policy are subtracted. If the bounds of rewards are known, no
-        difference is larger than the one between them.
-        """
-        bounds, rows = self.options.bounds, round(sums.moments.decisions)
-        most = np.inf if bounds is None else bounds[1] - bounds[0]
-        summed = {label: one.difference() for label, one in sums.estimates.items()}
-        intervals, found = self._intervals(summed, level), []
-        for one in estimates:
-            difference = summed[one.estimator]
-            ends = np.clip(intervals[one.estimator], -most, most).tolist()
-            found.append(
-                Difference(
-                    one.policy,
-                    baseline,
-                    one.estimator,
-                    float(np.clip(difference.value, -most, most)),
-                    ConfidenceInterval(*ends),
-                    difference.error,
-                    rows,
-                    level,
-                    one.recommended,
-                )
+    def _estimate(
+        self, name: str, label: str, sums: PolicySums, cautions: Sequence[Caution]
+    ) -> Estimate:
+        """Return an estimate with the cautions that concern it, and one if it was cut off."""
+        value, ends, summed = self._interval(sums, label, self.options.level)
+        of_log, (low, high) = name == LOGGING_POLICY, self._bounds or (-np.inf, np.inf)
+        sentences = [
+            one.sentence for one in cautions if of_log or one.concerns(self.estimators[label])
+        ]
+        if abs(summed.value - value) > EQUAL_TERMS * (high - low):
+            sentences.append(
+                f"the estimate is {summed.value:.4g} and was cut off at {value:g}, because rewards "
+                f"are from {low:g} to {high:g}"
             )
-        return found
+        about = sums.diagnostics
+        return Estimate(name, label, value, ends, summed.threshold, about, tuple(sentences))
 
-    def _without_threshold(self, label: str) -> str:
-        """Return the label of the estimator without a threshold, if there is another one."""
-        estimator = self._all.get(label)
-        return estimator.plain.short if isinstance(estimator, ThresholdEstimator) else label
+    def _interval(
+        self, sums: PolicySums, label: str, level: float, difference: bool = False
+    ) -> tuple[float, ConfidenceInterval, Summed]:
+        """Return the value and the interval of an estimate, or of its difference, and both as sums.
 
-    def _intervals(
-        self, summed: Mapping[str, Summed], level: float
-    ) -> dict[str, ConfidenceInterval]:
-        """Return the interval of each estimate, which allows for the bias of a threshold."""
-        rng = np.random.default_rng(self.options.seed)
-        intervals = INTERVALS[self.options.interval](list(summed.values()), level, rng)
-        found = dict(zip(summed, intervals, strict=True))
-        return {one: found[one].joined(found[self._without_threshold(one)]) for one in found}
-
-    def _bounded(
-        self, summed: Mapping[str, Summed], level: float
-    ) -> dict[str, tuple[float, ConfidenceInterval, list[str]]]:
-        """Return value and interval of each estimate, and a sentence if the value was cut off.
-
-        Both are cut off at the bounds of rewards if these are known, because no policy can earn
-        more or less. The value is always inside of its interval.
+        The interval allows for the bias of a threshold. If the bounds of rewards are known, value
+        and interval are cut off there, because no policy can earn more or less.
         """
-        low, high = self.options.bounds or (-np.inf, np.inf)
-        found = {}
-        for label, ends in self._intervals(summed, level).items():
-            exact = summed[label].value
-            value = float(np.clip(exact, low, high))
-            # The percentiles of a bootstrap can lie on one side of the value.
-            around = ends.joined(ConfidenceInterval(exact, exact))
-            beyond = []
-            if abs(exact - value) > EQUAL_TERMS * (high - low):
-                beyond = [
-                    f"the estimate is {exact:.4g} and was cut off at {value:g}, because rewards "
-                    f"are from {low:g} to {high:g}"
-                ]
-            ends = ConfidenceInterval(*np.clip(around, low, high).tolist())
-            found[label] = value, ends, beyond
-        return found
+
+        def summed(label: str) -> Summed:
+            found = sums.estimates[label]
+            return found.difference() if difference else found.estimate()
+
+        method, one, estimator = (
+            INTERVALS[self.options.interval],
+            summed(label),
+            self._all.get(label),
+        )
+        ends = method(one, level)
+        if isinstance(estimator, ThresholdEstimator):
+            ends = ends.joined(method(summed(estimator.plain.short), level))
+        low, high = self._bounds or (-np.inf, np.inf)
+        if difference:
+            low, high = low - high, high - low
+        value, *cut = np.clip([one.value, *ends], low, high).tolist()
+        return value, ConfidenceInterval(*cut), one
 
 
 LEARNED_FROM_ALL = Caution(
@@ -920,9 +837,9 @@ def compare(
     long log.
 
     Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `gamma`
-    (which also holds for rare rewards), `normal`, `bootstrap`, `bernstein`, or `sequential` (which
-    holds at all looks at a growing log together). One estimate of each policy is recommended: the
-    one with the fewest warnings.
+    (which also holds for rare rewards), `normal`, or `sequential` (which holds at all looks at a
+    growing log together). One estimate of each policy is recommended: the one with the fewest
+    warnings.
 
     >>> rng = np.random.default_rng(0)
     >>> action = rng.integers(2, size=2000)
@@ -942,11 +859,13 @@ def compare(
     candidates = candidates_of(policies, log)
     one_of("baseline", baseline, [LOGGING_POLICY, BEST, *candidates])
     chosen = chosen_estimators(estimators, log.schema, log.session is not None)
-    bounds, best = log.problem.scale.bounds, baseline == BEST and BEST not in candidates
-    options = Options(chosen, interval, level, share, by, seed, apart, reward_model, slices, bounds)
+    best, options = (
+        baseline == BEST and BEST not in candidates,
+        Options(interval, level, share, by, seed),
+    )
     if best:
         check_several([*candidates])
-    evaluation = Evaluation(log, candidates, options, progress)
+    evaluation = Evaluation(log, candidates, chosen, options, apart, reward_model, slices, progress)
     if best:
         first = evaluation.compared(LOGGING_POLICY).recommended()[1:]
         names = [one.policy for one in in_order(first) if not math.isnan(one.value)]
@@ -1026,26 +945,24 @@ def compare_rewards(
             parameter="learn_from",
         )
     candidates = candidates_of(policies, logs[learning])
-    part, first, numbers = split_of(logs[learning], candidates.values(), share, by, seed)
-    to_learn = learning_rows(part, first, seed) if first.any() else part
-    unseen, learned_from_all, notes = unseen_by_all(part, first, candidates)
-    if learned_from_all:
+    split = Split(logs[learning], candidates, share, by, seed)
+    if split.learned_from_all:
         raise InputError(
-            f"{', '.join(learned_from_all)} learned from all rows of this log, and rows that no "
-            "policy has learned from are needed: learn from a share of the rows",
+            f"{', '.join(split.learned_from_all)} learned from all rows of this log, and rows that "
+            "no policy has learned from are needed: learn from a share of the rows",
             parameter="policies",
         )
-    kept = np.flatnonzero(unseen) if numbers is None else numbers[unseen]
     targets = {
-        name: one._replace(target=of_some_rows(one.learned(to_learn, seed), kept))
+        name: one._replace(target=of_some_rows(split.target(one), split.places))
         for name, one in candidates.items()
     }
-    if first.any():
+    notes = split.notes
+    if split.first.any():
         notes.append(
-            f"policies learned from the reward {learning!r} of {part.rows(first).decisions} rows, "
-            "and were evaluated on others"
+            f"policies learned from the reward {learning!r} of "
+            f"{split.log.rows(split.first).decisions} rows, and were evaluated on others"
         )
-    rest = part.rows(unseen)
+    rest = split.log.rows(split.evaluated)
     comparisons = {
         name: compare(rest.with_reward(one), targets, seed=seed, apart=True, **options)
         for name, one in rewards.items()

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from submax.evaluation.sums import Additive, Moments, Range, TermSums, mean, tot
 class Caution(NamedTuple):
     """A sentence that says why some estimates should not be trusted.
 
-    ``about`` says which estimates: those that rely on the `weights`, the `propensities`, the
-    `slots`, the `groups` of actions, the `sessions`, those that change `single decisions` and leave
-    the rest of a session to the log, those by `replay`, those that rely on the `model` of rewards
-    alone, or `all`.
+    ``about`` says which: those of estimators that rely on it, such as the `weights`, or `all`.
     """
 
     about: str
@@ -26,17 +23,7 @@ class Caution(NamedTuple):
 
     def concerns(self, estimator: OffPolicyEstimator) -> bool:
         """Return whether the caution concerns the estimates of this estimator."""
-        return {
-            "weights": estimator.uses_weights,
-            "propensities": estimator.uses_propensities,
-            "model": estimator.uses_model and not estimator.uses_weights,
-            "slots": estimator.uses_slots,
-            "groups": estimator.uses_groups,
-            "sessions": estimator.uses_sessions,
-            "single decisions": not estimator.uses_sessions,
-            "replay": estimator.short == "replay",
-            "all": True,
-        }[self.about]
+        return self.about in ("all", *estimator.relies_on)
 
 
 def kind_of(sentence: str) -> str:
@@ -149,21 +136,14 @@ class WeightSums(Additive, frozen=True):
         """Return the sums over some rows; ``rewards`` are those to distinguish, sorted."""
         distance, size = weight - 1, np.abs(weight)
         counted, sized = weigh(distance, count), weigh(size, count)
-        kinds, by_reward = np.zeros(1), np.array([float(sized.sum())])
-        if reward is not None and rewards is not None:
+        if reward is None or rewards is None:
+            rewards, by_reward = np.zeros(1), np.array([sized.sum()])
+        else:
             place = np.minimum(np.searchsorted(rewards, reward), len(rewards) - 1)
-            same = rewards[place] == reward
-            by = np.bincount(place[same], sized[same], minlength=len(rewards))
-            kinds, by_reward = rewards, by.astype(np.float64)
-        return cls(
-            total(weight, count),
-            float(counted.sum()),
-            float(counted @ distance),
-            float(sized.sum()),
-            Range.of(size),
-            kinds,
-            by_reward,
-        )
+            known = sized * (rewards[place] == reward)
+            by_reward = np.bincount(place, known, minlength=len(rewards))
+        sums = float(counted.sum()), float(counted @ distance), float(sized.sum())
+        return cls(total(weight, count), *sums, Range.of(size), rewards, by_reward)
 
     def diagnostics(self, unsupported: float = 0.0, scale: float = 1.0) -> Diagnostics:
         """Return the diagnostics; the weights are multiplied by ``scale`` before."""
@@ -257,21 +237,25 @@ class PolicySums(Additive, frozen=True):
                 f"no evaluated row took ({never}): the log says nothing about them",
             )
         off, variance, _ = self.moments.central([1.0, 0.0])
-        error = float(np.sqrt(variance / count))
-        z = errors_from_one(1 + off, error, count, largest or found.largest)
-        yield from mean_weight_cautions(found, z, "weights")
+        z = errors_from_one(1 + off, (variance / count) ** 0.5, count, largest or found.largest)
+        if abs(z) > SIGNIFICANT_ERRORS:
+            why = "the log could not take some of its actions, or " if z < 0 else ""
+            sentence = (
+                f"the weights average {found.mean_weight:.2f} and should average 1, and chance "
+                f"does not explain the difference: {why}the propensities are wrong"
+            )
+            yield Caution("weights", sentence)
+            yield Caution("sessions", sentence)
         yield from spread_cautions(found)
         yield from rare_reward_cautions(found)
         average, variance, _ = self.moments.central([0.0, 1.0])
-        if abs(average) > SIGNIFICANT_ERRORS * float(np.sqrt(variance / count)):
-            yield Caution(
-                "model",
-                f"the model of rewards is off by {average:+.2g}",
-            )
-        else:
-            yield Caution(
-                "model", "the interval of dm does not include the error of its model of rewards"
-            )
+        is_off = abs(average) > SIGNIFICANT_ERRORS * (variance / count) ** 0.5
+        yield Caution(
+            "model",
+            f"the model of rewards is off by {average:+.2g}"
+            if is_off
+            else "the interval of dm does not include the error of its model of rewards",
+        )
         if self.lost > 0:
             yield Caution(
                 "propensities",
@@ -289,25 +273,14 @@ class PolicySums(Additive, frozen=True):
                 "the estimate assumes, without a test, that a decision does not change "
                 "what comes later in its session; per-decision does not assume it",
             )
-            yield from mean_weight_cautions(found, z, "sessions")
         for name, weights in self.parts.items():
             yield from spread_cautions(weights.diagnostics(), name)
 
 
-def mean_weight_cautions(found: Diagnostics, z: float, about: str) -> Iterator[Caution]:
-    """Yield a caution if the mean weight is farther from 1 than chance explains, by its ``z``."""
-    if abs(z) > SIGNIFICANT_ERRORS:
-        why = "the log could not take some of its actions, or " if z < 0 else ""
-        yield Caution(
-            about,
-            f"the weights average {found.mean_weight:.2f} and should average 1, and chance does "
-            f"not explain the difference: {why}the propensities are wrong",
-        )
-
-
 def spread_cautions(found: Diagnostics, about: str = "weights") -> Iterator[Caution]:
     """Yield a caution if few rows have most of the weight."""
-    weights = "weights" if about == "weights" else f"{about.removesuffix('s')} weights"
+    is_part = about not in ("weights", "all")
+    weights = f"{about.removesuffix('s')} weights" if is_part else "weights"
     unit = about.removesuffix("s") if about in ("sessions", "slates") else "row"
     if found.effective < max(FEWEST_EFFECTIVE, LEAST_EFFECTIVE_SHARE * found.rows):
         yield Caution(
@@ -329,19 +302,16 @@ def rare_reward_cautions(found: Diagnostics) -> Iterator[Caution]:
 
     Rows are counted by their weights. A reward counts if it differs from the usual one.
     """
-    if found.effective_rewards >= FEWEST_REWARDS:
-        return
+    count = found.effective_rewards
     rows = "rewarded rows" if found.usual == 0 else f"rows with a reward other than {found.usual:g}"
-    if found.effective_rewards == 0:
+    if count == 0:
         yield Caution(
             "all",
             f"no {rows} count for this policy: only the far end of the interval is informative",
         )
-    else:
+    elif count < FEWEST_REWARDS:
         yield Caution(
-            "all",
-            f"only {found.effective_rewards:.1f} {rows} count for this policy; "
-            f"{FEWEST_REWARDS:g} are needed",
+            "all", f"only {count:.1f} {rows} count for this policy; {FEWEST_REWARDS:g} are needed"
         )
 
 
@@ -349,7 +319,7 @@ def rare_reward_cautions(found: Diagnostics) -> Iterator[Caution]:
 
 
 class ChoiceFacts(NamedTuple):
-    """One choice of a slot: its ``rows``, their mean ``reward``, and a check of its propensities.
+    """One choice of a slot: its ``rows``, their mean reward, and a check of its propensities.
 
     The reward is NaN if no row took the choice. Over the rows that took a choice, Σ 1 / p is on
     average the number of rows in which the choice was eligible, times the number of joint actions
@@ -359,38 +329,17 @@ class ChoiceFacts(NamedTuple):
     """
 
     slot: str
-    name: str
+    action: str
     rows: int
-    reward: float
+    mean_reward: float
     ratio: float | None = None
-    error: float | None = None
     z: float | None = None
+    error: float | None = None
 
     @property
     def plausible(self) -> bool:
         """Whether chance explains the distance of the ratio from 1."""
         return self.z is None or not abs(self.z) > SIGNIFICANT_ERRORS
-
-    def row(self) -> dict[str, Any]:
-        """Return the facts as a row of a table."""
-        return {
-            "slot": self.slot,
-            "action": self.name,
-            "rows": self.rows,
-            "mean_reward": self.reward,
-            "ratio": self.ratio,
-            "z": self.z,
-        }
-
-
-class Extremes(NamedTuple):
-    """The lowest and highest number of an array for each of its places; a sum has those of both."""
-
-    low: Floats
-    high: Floats
-
-    def __add__(self, other: "Extremes") -> "Extremes":  # type: ignore[override]  # not of tuples
-        return Extremes(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
 
 class LogSums(Additive, frozen=True):
@@ -406,7 +355,7 @@ class LogSums(Additive, frozen=True):
 
     choices: list[Floats]
     decisions_of_set: Floats
-    propensities_of_set: Extremes
+    propensities_of_set: Range
     rewards: Moments
     centre: float
     ends: Range
@@ -434,7 +383,7 @@ class LogSums(Additive, frozen=True):
         return cls(
             choices,
             np.bincount(sets, count, minlength=len(low)).astype(np.float64),
-            Extremes(low, high),
+            Range(low, high),
             Moments.of([log.reward - centre], len(log), count),
             centre,
             Range.of(log.reward),
@@ -486,7 +435,7 @@ class LogSums(Additive, frozen=True):
                     ratio = score / count
                     error = float(np.sqrt(max(square - count * ratio**2, 0.0)) / count)
                     z = errors_from_one(ratio, error, count, largest)
-                    one = one._replace(ratio=ratio, error=error, z=z)
+                    one = one._replace(ratio=ratio, z=z, error=error)
                 found.append(one)
         return found
 
@@ -511,7 +460,7 @@ class LogSums(Additive, frozen=True):
         if worst is not None and not worst.plausible:
             yield Caution(
                 "propensities",
-                f"the propensities of {worst.name!r} do not match how often it was taken: "
+                f"the propensities of {worst.action!r} do not match how often it was taken: "
                 f"their inverses add up to {worst.ratio:.2f} times the expected sum, and "
                 "chance does not explain the difference",
             )

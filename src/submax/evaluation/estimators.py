@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats
-from submax.core.checks import one_of, positive
+from submax.core.checks import positive
 from submax.core.errors import InputError
 from submax.core.registry import Registry
 from submax.evaluation.sums import (
@@ -76,57 +76,45 @@ class Evidence(NamedTuple):
 
     def rows(self, mask: Booleans) -> "Evidence":
         """Return the evidence of some of the rows."""
-        arrays: dict[str, Any] = {
-            name: values[mask]
-            for name, values in self._asdict().items()
-            if isinstance(values, np.ndarray)
-        }
-        return self._replace(**arrays)
+        arrays: list[Any] = [one[mask] if isinstance(one, np.ndarray) else one for one in self]
+        return Evidence._make(arrays)
 
     @classmethod
     def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":
         """Return the evidence of several parts of a log as one, in the order given."""
-        arrays: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name, values in parts[0]._asdict().items()
-            if isinstance(values, np.ndarray)
-        }
-        return parts[0]._replace(**arrays)
+        fields: Any = zip(*parts, strict=True)
+        return cls._make(
+            np.concatenate(one) if isinstance(one[0], np.ndarray) else one[0] for one in fields
+        )
+
+
+NEEDS = {
+    "slots": "a log of several slots without real-valued parts",
+    "groups": "plain actions of which some have the same features (action_features)",
+    "sessions": "a log with sessions (--column session=NAME)",
+}
+"""What a log must have if an estimator relies on something that not every log has."""
 
 
 class OffPolicyEstimator(ABC):
     """Estimates from the evidence about a policy what the policy would have earned.
 
-    ``short`` is the name of the estimator in tables. The flags say what the estimator relies on:
-    weights of whole actions, logged propensities, a model of the rewards, weights of each slot,
-    weights of groups of actions, weights of sessions.
-    A caution about one of these is attached to its estimates. ``adds_up`` says that the terms of a
-    row depend on other rows only through ``tuned``, so sums over batches of a log add up.
+    ``short`` is the name of the estimator in tables. It ``relies_on`` the `weights` of whole
+    actions, the logged `propensities`, the `model` of the rewards alone, the weights of `slots`, of
+    `groups` of actions or of `sessions`, on `single decisions` that do not change what comes later,
+    or on a log that allows `replay`; a caution about one of these is attached to its estimates. The
+    terms of a row depend on rows of other sessions only through ``tuned``, so sums add up.
     """
 
     short: ClassVar[str]
-    uses_weights: ClassVar[bool] = True
-    uses_propensities: ClassVar[bool] = True
-    uses_model: ClassVar[bool] = False
-    uses_slots: ClassVar[bool] = False
-    uses_groups: ClassVar[bool] = False
-    uses_sessions: ClassVar[bool] = False
-    adds_up: ClassVar[bool] = False
-
-    @property
-    def needs(self) -> str:
-        """What a log must have, in words; empty if the estimator applies to every log."""
-        if self.uses_slots:
-            return "a log of several slots without real-valued parts"
-        if self.uses_groups:
-            return "plain actions of which some have the same features (action_features)"
-        return "a log with sessions (--column session=NAME)" if self.uses_sessions else ""
+    relies_on: ClassVar[tuple[str, ...]] = ("weights", "propensities", "single decisions")
 
     def required(self, weights: Floats | None) -> Floats:
         """Return weights that the estimator needs; refuse a log that has none."""
         if weights is None:
+            needs = next(needed for one, needed in NEEDS.items() if one in self.relies_on)
             raise InputError(
-                f"the estimator {self.short} needs {self.needs}: leave the estimator out, "
+                f"the estimator {self.short} needs {needs}: leave the estimator out, "
                 "or use another one, such as dr",
                 parameter="estimators",
             )
@@ -156,7 +144,9 @@ def terms_of(
 def tuned(estimator: OffPolicyEstimator, evidence: Evidence) -> Callable[[Evidence], Terms]:
     """Return the function from rows to terms, with all that is chosen from this evidence."""
     estimator, covariates, adjustment = estimator.tuned(evidence), evidence.covariates, None
-    if covariates is not None and estimator.uses_weights and estimator.short != "replay":
+    # Replay has weights, but not with the mean 1.
+    by_weight = "weights" in estimator.relies_on and "replay" not in estimator.relies_on
+    if covariates is not None and by_weight:
         terms = terms_of(estimator, None, evidence)
         adjustment = Adjustment.of(terms, evidence.weight, covariates, evidence.sampling_weight)
     return partial(terms_of, estimator, adjustment)
@@ -186,24 +176,28 @@ def candidate_thresholds(weight: Floats, count: Floats | None = None) -> Floats:
 
 
 def least_error_threshold(
-    thresholds: Floats,
-    terms_and_lost: Callable[[float], tuple[Floats, Floats]],
-    count: Floats | None = None,
+    thresholds: Floats, kept: Callable[[float], Floats], whole: Floats, count: Floats | None = None
 ) -> float:
     """Return the threshold with the least estimated mean squared error, s² / n + b².
 
-    ``terms_and_lost`` returns for a threshold the terms, whose variance is s², and the amount that
-    the threshold removed from each term, whose mean estimates the bias b. The variance of this
-    mean is subtracted from its square (but not below 0), so b² is not overestimated.
-    ``count`` is the number of decisions of each term.
+    ``kept`` returns the terms with a threshold, whose variance is s², and ``whole`` are those
+    without one. The mean of what is lost estimates the bias b. The variance of this mean is
+    subtracted from its square (but not below 0), so b² is not overestimated. ``count`` is the
+    number of decisions of each term.
     """
-    errors = []
+    errors, rows = [], total(whole, count)
     for threshold in thresholds:
-        terms, lost = terms_and_lost(float(threshold))
-        rows = total(terms, count)
+        terms = kept(float(threshold))
+        lost = whole - terms
         bias = max(0.0, mean(lost, count) ** 2 - variance(lost, count) / rows)
         errors.append(variance(terms, count) / rows + bias)
     return float(thresholds[int(np.argmin(errors))])
+
+
+def weighted(evidence: Evidence, weight: Floats) -> Terms:
+    """Return the terms of (1/n) Σ_i w_i r_i."""
+    reach = evidence.reach(weight)
+    return Terms(weight * evidence.reward, reach=reach, counts=evidence.counts)
 
 
 def weighted_mean(evidence: Evidence, weight: Floats) -> Terms:
@@ -211,48 +205,41 @@ def weighted_mean(evidence: Evidence, weight: Floats) -> Terms:
     return Terms(weight * evidence.reward, weight, evidence.reward_range, counts=evidence.counts)
 
 
+@dataclass(frozen=True)
 class ThresholdEstimator(OffPolicyEstimator):
-    """An estimator with a threshold of the weights, which is chosen from the data if it is None.
+    """An estimator with a ``threshold`` of the weights, chosen from the data if it is None.
 
-    The threshold is the field named ``parameter``; the one with the least estimated error is
-    chosen. A threshold reduces the variance and moves the estimate by an unknown amount. The
-    estimate of ``plain``, the estimator without a threshold, does not have this bias, so the
-    interval is the shortest one that contains both intervals.
+    The one with the least estimated error is chosen. A threshold reduces the variance and moves the
+    estimate by an unknown amount. The estimate of ``plain``, the estimator without a threshold,
+    does not have this bias, so the interval is the shortest one that contains both intervals.
     """
 
-    parameter: ClassVar[str] = "threshold"
+    threshold: float | None = None
     plain: ClassVar[OffPolicyEstimator]
-    adds_up: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self._threshold is not None:
-            positive(self.parameter, self._threshold)
-
-    @property
-    def _threshold(self) -> float | None:
-        given: float | None = getattr(self, self.parameter)
-        return given
+        if self.threshold is not None:
+            positive("threshold", self.threshold)
 
     def tuned(self, evidence: Evidence) -> Self:
-        if self._threshold is not None:
+        if self.threshold is not None:
             return self
         tried = self.candidates(candidate_thresholds(evidence.weight, evidence.counts))
-        kept_and_lost = partial(self.kept_and_lost, evidence)
-        chosen = least_error_threshold(tried, kept_and_lost, evidence.counts)
-        return replace(self, **{self.parameter: chosen})  # type: ignore[type-var]  # a dataclass
+        kept, whole = partial(self.kept, evidence), self.plain.terms(evidence).numerator
+        return replace(self, threshold=least_error_threshold(tried, kept, whole, evidence.counts))
 
     def terms(self, evidence: Evidence) -> Terms:
-        used = self._threshold or self.tuned(evidence)._threshold or 0.0
-        kept, _ = self.kept_and_lost(evidence, used)
-        return Terms(kept, None, self.reach(evidence, used), used, evidence.counts)
+        used = self.tuned(evidence).threshold or 0.0
+        kept, reach = self.kept(evidence, used), self.reach(evidence, used)
+        return Terms(kept, None, reach, used, evidence.counts)
 
     def candidates(self, thresholds: Floats) -> Floats:
-        """Return the values of the parameter that are tried, from thresholds of the weights."""
+        """Return the values that are tried, from thresholds of the weights."""
         return thresholds
 
     @abstractmethod
-    def kept_and_lost(self, evidence: Evidence, threshold: float) -> tuple[Floats, Floats]:
-        """Return the terms with a threshold, and what the threshold removed from each of them."""
+    def kept(self, evidence: Evidence, threshold: float) -> Floats:
+        """Return the terms with a threshold."""
 
     @abstractmethod
     def reach(self, evidence: Evidence, threshold: float) -> tuple[float, float]:
@@ -270,11 +257,9 @@ class InversePropensity(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "ips"
-    adds_up: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:
-        weight = evidence.weight
-        return Terms(weight * evidence.reward, reach=evidence.reach(weight), counts=evidence.counts)
+        return weighted(evidence, evidence.weight)
 
 
 @dataclass(frozen=True)
@@ -289,7 +274,6 @@ class SelfNormalized(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "snips"
-    adds_up: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:
         return weighted_mean(evidence, evidence.weight)
@@ -305,13 +289,11 @@ class ClippedInversePropensity(ThresholdEstimator):
     mean squared error follows Wang, Agarwal and Dudík (2017).
     """
 
-    threshold: float | None = None
     short: ClassVar[str] = "clipped"
     plain: ClassVar[OffPolicyEstimator] = InversePropensity()
 
-    def kept_and_lost(self, evidence: Evidence, threshold: float) -> tuple[Floats, Floats]:
-        clipped = np.minimum(evidence.weight, threshold)
-        return clipped * evidence.reward, (evidence.weight - clipped) * evidence.reward
+    def kept(self, evidence: Evidence, threshold: float) -> Floats:
+        return np.minimum(evidence.weight, threshold) * evidence.reward
 
     def reach(self, evidence: Evidence, threshold: float) -> tuple[float, float]:
         return evidence.reach(np.array([0.0, threshold]))
@@ -329,8 +311,7 @@ class Replay(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "replay"
-    adds_up: ClassVar[bool] = True
-    uses_propensities: ClassVar[bool] = False
+    relies_on: ClassVar[tuple[str, ...]] = ("weights", "replay", "single decisions")
 
     def terms(self, evidence: Evidence) -> Terms:
         return weighted_mean(evidence, evidence.probability)
@@ -345,10 +326,7 @@ class DirectMethod(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "dm"
-    adds_up: ClassVar[bool] = True
-    uses_weights: ClassVar[bool] = False
-    uses_propensities: ClassVar[bool] = False
-    uses_model: ClassVar[bool] = True
+    relies_on: ClassVar[tuple[str, ...]] = ("model", "single decisions")
 
     def terms(self, evidence: Evidence) -> Terms:
         return Terms(evidence.expected, counts=evidence.counts)
@@ -365,13 +343,10 @@ class DoublyRobust(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "dr"
-    adds_up: ClassVar[bool] = True
-    uses_model: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:
-        error = evidence.reward - evidence.predicted
+        terms = evidence.expected + evidence.weight * (evidence.reward - evidence.predicted)
         reach = evidence.reach(evidence.weight, corrects_model=True)
-        terms = evidence.expected + evidence.weight * error
         return Terms(terms, reach=reach, counts=evidence.counts)
 
 
@@ -387,8 +362,6 @@ class SelfNormalizedDoublyRobust(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "sndr"
-    adds_up: ClassVar[bool] = True
-    uses_model: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:
         weight = evidence.weight
@@ -412,27 +385,23 @@ ROOT_WITHOUT_SHRINKAGE = 100.0
 class ShrunkDoublyRobust(ThresholdEstimator):
     """V = (1/n) Σ_i [Σ_a π(a | x_i) q̂(x_i, a) + λ w_i / (w_i² + λ) (r_i − q̂(x_i, a_i))].
 
-    λ is the ``shrinkage``, chosen among values that hardly change weights which are not large.
+    λ is the ``threshold``, chosen among values that hardly change weights which are not large.
     λ = ∞ is the doubly robust estimator, λ = 0 the direct method.
 
     Reference: Su, Dimakopoulou, Krishnamurthy and Dudík (2020), Doubly robust off-policy
     evaluation with shrinkage; these are their optimistic weights.
     """
 
-    shrinkage: float | None = None
     short: ClassVar[str] = "dr-shrinkage"
-    parameter: ClassVar[str] = "shrinkage"
     plain: ClassVar[OffPolicyEstimator] = DoublyRobust()
-    uses_model: ClassVar[bool] = True
 
     def candidates(self, thresholds: Floats) -> Floats:
         roots = [*(ROOT_PER_THRESHOLD * thresholds), ROOT_WITHOUT_SHRINKAGE * thresholds[-1]]
         return np.array(roots) ** 2
 
-    def kept_and_lost(self, evidence: Evidence, threshold: float) -> tuple[Floats, Floats]:
+    def kept(self, evidence: Evidence, threshold: float) -> Floats:
         correction = evidence.weight * (evidence.reward - evidence.predicted)
-        kept = correction / (1 + evidence.weight**2 / threshold)
-        return evidence.expected + kept, correction - kept
+        return evidence.expected + correction / (1 + evidence.weight**2 / threshold)
 
     def reach(self, evidence: Evidence, threshold: float) -> tuple[float, float]:
         # Shrunk weights λ w / (w² + λ) are at most √λ / 2.
@@ -451,15 +420,12 @@ class SwitchDoublyRobust(ThresholdEstimator):
     contextual bandits.
     """
 
-    threshold: float | None = None
     short: ClassVar[str] = "switch-dr"
     plain: ClassVar[OffPolicyEstimator] = DoublyRobust()
-    uses_model: ClassVar[bool] = True
 
-    def kept_and_lost(self, evidence: Evidence, threshold: float) -> tuple[Floats, Floats]:
+    def kept(self, evidence: Evidence, threshold: float) -> Floats:
         correction = evidence.weight * (evidence.reward - evidence.predicted)
-        kept = np.where(evidence.weight <= threshold, correction, 0.0)
-        return evidence.expected + kept, correction - kept
+        return evidence.expected + np.where(evidence.weight <= threshold, correction, 0.0)
 
     def reach(self, evidence: Evidence, threshold: float) -> tuple[float, float]:
         return evidence.reach(np.minimum(evidence.weight, threshold), corrects_model=True)
@@ -479,13 +445,10 @@ class MarginalizedInversePropensity(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "mips"
-    adds_up: ClassVar[bool] = True
-    uses_weights: ClassVar[bool] = False
-    uses_groups: ClassVar[bool] = True
+    relies_on: ClassVar[tuple[str, ...]] = ("groups", "propensities", "single decisions")
 
     def terms(self, evidence: Evidence) -> Terms:
-        weight = self.required(evidence.group_weight)
-        return Terms(weight * evidence.reward, reach=evidence.reach(weight), counts=evidence.counts)
+        return weighted(evidence, self.required(evidence.group_weight))
 
 
 @dataclass(frozen=True)
@@ -501,14 +464,11 @@ class PseudoInverse(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "pseudo-inverse"
-    adds_up: ClassVar[bool] = True
-    uses_weights: ClassVar[bool] = False
-    uses_slots: ClassVar[bool] = True
+    relies_on: ClassVar[tuple[str, ...]] = ("slots", "propensities", "single decisions")
 
     def terms(self, evidence: Evidence) -> Terms:
         slots = self.required(evidence.slot_weight)
-        weight = 1 - slots.shape[1] + slots.sum(axis=1)
-        return Terms(weight * evidence.reward, reach=evidence.reach(weight), counts=evidence.counts)
+        return weighted(evidence, 1 - slots.shape[1] + slots.sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -523,8 +483,7 @@ class Trajectory(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "trajectory"
-    uses_weights: ClassVar[bool] = False
-    uses_sessions: ClassVar[bool] = True
+    relies_on: ClassVar[tuple[str, ...]] = ("sessions", "propensities")
 
     def terms(self, evidence: Evidence) -> Terms:
         _, _, whole = self.required(evidence.sessions).T
@@ -545,45 +504,31 @@ class PerDecision(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "per-decision"
-    uses_weights: ClassVar[bool] = False
-    uses_sessions: ClassVar[bool] = True
+    relies_on: ClassVar[tuple[str, ...]] = ("sessions", "propensities")
 
     def terms(self, evidence: Evidence) -> Terms:
         before, through, _ = self.required(evidence.sessions).T
         return Terms(through * evidence.reward, before, counts=evidence.counts)
 
 
-_CLASSES: dict[str, type[OffPolicyEstimator]] = {
-    "clipped-inverse-propensity": ClippedInversePropensity,
-    "direct-method": DirectMethod,
-    "doubly-robust": DoublyRobust,
-    "inverse-propensity": InversePropensity,
-    "marginalized-inverse-propensity": MarginalizedInversePropensity,
-    "per-decision": PerDecision,
-    "pseudo-inverse": PseudoInverse,
-    "replay": Replay,
-    "self-normalized": SelfNormalized,
-    "self-normalized-doubly-robust": SelfNormalizedDoublyRobust,
-    "shrunk-doubly-robust": ShrunkDoublyRobust,
-    "switch-doubly-robust": SwitchDoublyRobust,
-    "trajectory": Trajectory,
-}
 OFF_POLICY: Registry[OffPolicyEstimator] = Registry(
     "submax.evaluation.off_policy",
     OffPolicyEstimator,  # type: ignore[type-abstract]  # a contract is abstract
     "off-policy estimator",
-    {name: f"{__name__}:{kind.__name__}" for name, kind in _CLASSES.items()},
+    {
+        kind.short: f"{__name__}:{kind.__name__}"
+        for kind in (
+            *(ClippedInversePropensity, DirectMethod, DoublyRobust, InversePropensity),
+            *(MarginalizedInversePropensity, PerDecision, PseudoInverse, Replay, SelfNormalized),
+            *(SelfNormalizedDoublyRobust, ShrunkDoublyRobust, SwitchDoublyRobust, Trajectory),
+        )
+    },
 )
 """All off-policy estimators by name; others are added by the entry point group."""
 
 
-def off_policy_estimators() -> dict[str, type[OffPolicyEstimator]]:
-    """Return the classes of all off-policy estimators by their short names."""
-    return {one.short: one for one in OFF_POLICY.classes()}
-
-
 def make_off_policy(specification: str | Mapping[str, Any]) -> OffPolicyEstimator:
-    """Make an estimator from its short name, its name, or a table with ``kind`` and parameters.
+    """Make an estimator from its name, or from a table with ``kind`` and parameters.
 
     >>> make_off_policy("snips")
     SelfNormalized()
@@ -596,9 +541,4 @@ def make_off_policy(specification: str | Mapping[str, Any]) -> OffPolicyEstimato
             f"the off-policy estimator is {specification!r}: give a name such as 'dr', "
             "or a table with 'kind' and parameters"
         )
-    names = dict(zip(off_policy_estimators(), OFF_POLICY.names(), strict=True))
-    kind = table.get("kind")
-    if isinstance(kind, str) and ":" not in kind:
-        one_of("off-policy estimator", kind, {*names, *names.values()})
-        kind = names.get(kind, kind)
-    return OFF_POLICY.build({**table, "kind": kind}, {})
+    return OFF_POLICY.build(table, {})

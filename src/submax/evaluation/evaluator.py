@@ -52,7 +52,7 @@ from submax.evaluation.reward_models import (
     folds_of,
     polynomial_features,
 )
-from submax.evaluation.sums import NO_UNITS, Additive, Terms, TermSums, Units
+from submax.evaluation.sums import Additive, Terms, TermSums, Units
 from submax.schema.context import Category
 from submax.schema.model import reindexed
 from submax.schema.trained_policy import TrainedPolicy
@@ -83,24 +83,22 @@ QUANTILES = (0.25, 0.5, 0.75)
 
 
 class Slice(NamedTuple):
-    """Rows whose context field ``column`` has a value with the name ``value``.
+    """Rows whose context field ``column``, the ``place``-th one, has a value of this name.
 
-    These are the categories ``codes``, or the numbers above ``low`` and up to ``high``.
+    These are the categories ``codes``. A number has the code of its part between the ``edges``.
     """
 
     column: str
     value: str
     place: int
-    codes: tuple[int, ...] | None
-    low: float = -np.inf
-    high: float = np.inf
+    codes: tuple[int, ...]
+    edges: tuple[float, ...] = ()
 
     def mask(self, log: Log) -> Booleans:
         """Return which rows of a log are in the slice."""
         values = log.context[:, self.place]
-        if self.codes is None:
-            return (values > self.low) & (values <= self.high)
-        return np.isin(values.astype(np.int64), self.codes)
+        codes = np.searchsorted(self.edges, values) if self.edges else values.astype(np.int64)
+        return np.isin(codes, self.codes)
 
 
 def check_slices(columns: Sequence[str], known: Sequence[str]) -> None:
@@ -134,14 +132,12 @@ def slices_of(log: Log, columns: Sequence[str]) -> list[Slice]:
             if rest:
                 found.append(Slice(column, f"{len(rest)} other values", place, tuple(rest)))
         else:
-            edges = np.unique(np.quantile(values, QUANTILES).astype(values.dtype))
-            words = [f"up to {number(edges[0])}"]
-            words += [f"above {number(low)}, up to {number(high)}" for low, high in pairwise(edges)]
-            words.append(f"above {number(edges[-1])}")
-            ends = pairwise([-np.inf, *map(float, edges), np.inf])
+            ends = np.unique(np.quantile(values, QUANTILES).astype(values.dtype)).tolist()
+            words = [f"up to {number(ends[0])}"]
+            words += [f"above {number(low)}, up to {number(high)}" for low, high in pairwise(ends)]
+            words.append(f"above {number(ends[-1])}")
             found += [
-                Slice(column, word, place, None, low, high)
-                for word, (low, high) in zip(words, ends, strict=True)
+                Slice(column, word, place, (code,), tuple(ends)) for code, word in enumerate(words)
             ]
     return [one for one in found if one.mask(log).any()]
 
@@ -456,9 +452,9 @@ def unsupported_share(slot_tables: list[Floats], untaken: list[Booleans]) -> Flo
 class Evaluator:
     """A log on which policies are evaluated, and what is fitted to it or to a sample of its rows.
 
-    ``numbers`` are those of the rows in the log of the caller, or the number of the first one.
-    ``whole`` says that an estimator needs all rows together. Intervals by ``blocks`` of rows need
-    sums over them.
+    ``numbers`` are those of the rows in the log of the caller, or the number of the first one. A
+    long log is evaluated ``in_batches``, unless it has sessions, whose rows belong together.
+    Intervals by ``blocks`` of rows need sums over them.
     """
 
     def __init__(
@@ -467,12 +463,12 @@ class Evaluator:
         seed: int = 0,
         reward_model: Any = None,
         numbers: Integers | int = 0,
-        whole: bool = True,
+        in_batches: bool = False,
         blocks: bool = False,
         progress: Progress | None = None,
     ) -> None:
         self.log, self.numbers, self.seed = log, numbers, seed
-        self.is_long = len(log) > WHOLE_ROWS and not whole
+        self.is_long = in_batches and log.session is None and len(log) > WHOLE_ROWS
         self._blocks, self._progress = blocks, progress
         self.clusters = 0 if log.cluster is None else int(log.cluster.max()) + 1
         # The log may have choices that are no longer active: policies give them probability 0.
@@ -511,7 +507,7 @@ class Evaluator:
             # Rows that stand for several decisions are divided among the folds.
             log, _, row = divided_by_fold(log, FOLDS, place)
             place, number = place[row], number[row]
-        units = NO_UNITS
+        units = Units()
         if cluster is not None:
             groups = min(self.clusters, MOST_CLUSTERS) if self.is_long else self.clusters
             units = Units(cluster, groups, clusters=True)
@@ -519,8 +515,7 @@ class Evaluator:
             row = place if self.is_long else np.arange(len(log))
             rows = len(self.log) if self.is_long else len(log)
             length = -(-rows // BLOCKS)
-            single = length == 1 and (log.count is None or not self.is_long)
-            units = Units(row // length, -(-rows // length), single=single)
+            units = Units(row // length, -(-rows // length))
         return log, number, units
 
     def _key(self, place: Integers) -> Integers:
@@ -561,7 +556,7 @@ class Evaluator:
         if not self.is_long:
             return self.sample.sums(targets, {}, setup)
         few = random_rows(len(self.sample.log), TUNING_ROWS, self.seed)
-        tuning = Batch(self, self.sample.log.rows(few), self.sample.numbers[few], NO_UNITS)
+        tuning = Batch(self, self.sample.log.rows(few), self.sample.numbers[few], Units())
         plans = {
             name: tuned_plan(tuning.about(one), tuning.log, one is None, setup, self.log.decisions)
             for name, one in targets.items()

@@ -1,30 +1,13 @@
 """Confidence intervals of off-policy estimates, from a few sums over the rows."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.sequential.mixture_boundary import mixture_boundary
-
-
-class Blocks(NamedTuple):
-    """Sums over blocks of rows (single rows, or clusters) in the order of time, each ``[B]``.
-
-    An estimate is Σ ``numerator`` / Σ ``denominator`` + Σ ``offset`` / Σ ``decisions``, and
-    ``deviation`` is the sum of the terms of a block minus the value. ``divisible`` says that each
-    block is one row, which may stand for several equal decisions.
-    """
-
-    numerator: Floats
-    denominator: Floats
-    offset: Floats
-    decisions: Floats
-    deviation: Floats
-    divisible: bool = False
 
 
 class Summed(NamedTuple):
@@ -33,9 +16,10 @@ class Summed(NamedTuple):
     The ``value`` V is the mean of n terms t_i, n the number of ``decisions`` (or of clusters).
     ``error`` is its standard error, ``third`` its third cumulant Σ (t_i − V)³ / n³, and ``freedom``
     the degrees of freedom of the error. ``reach`` are the smallest and the largest possible term,
-    None if only the ``observed`` ones are known. ``unseen`` are the smallest and the largest term
-    that one more observation would plausibly have; None if these are ``reach``. ``threshold`` is
-    that of the weights, if any. ``blocks`` are needed by some intervals alone.
+    None if they are not known. ``unseen`` are the smallest and the largest term that one more
+    observation would plausibly have; None if these are ``reach``. ``threshold`` is that of the
+    weights, if any. Blocks of rows (single ones, or clusters) in the order of time have these
+    ``sizes``, and the ``deviation`` of a block is the sum of its terms minus V.
     """
 
     value: float
@@ -43,10 +27,10 @@ class Summed(NamedTuple):
     error: float
     third: float
     reach: tuple[float, float] | None
-    observed: tuple[float, float]
     unseen: tuple[float, float] | None = None
     freedom: float = float("inf")
-    blocks: Blocks | None = None
+    sizes: Floats | None = None
+    deviation: Floats | None = None
     threshold: float | None = None
 
 
@@ -66,10 +50,6 @@ class ConfidenceInterval(NamedTuple):
         return ConfidenceInterval(min(self.low, other.low), max(self.high, other.high))
 
 
-IntervalMethod = Callable[[Sequence[Summed], float, np.random.Generator], list[ConfidenceInterval]]
-"""Computes the intervals of several estimates from one log, at a level such as 0.95."""
-
-
 def normal_quantile(level: float) -> float:
     """Return z such that a normal variable is within ±z standard deviations at this level."""
     return float(scipy.special.ndtri(0.5 + level / 2))
@@ -82,115 +62,18 @@ def student_factor(level: float, freedom: float) -> float:
     return float(scipy.special.stdtrit(freedom, 0.5 + level / 2)) / normal_quantile(level)
 
 
-def normal(
-    estimates: Sequence[Summed], level: float, rng: np.random.Generator
-) -> list[ConfidenceInterval]:
-    """Return the intervals V ± z s / √n, where s² is the variance of the terms.
+def normal(one: Summed, level: float) -> ConfidenceInterval:
+    """Return the interval V ± z s / √n, where s² is the variance of the terms.
 
     For a ratio the terms are those of the delta method. For clusters z is a quantile of Student's
-    distribution. The intervals are too short if rewards are rare, because V is then not normal.
+    distribution. The interval is too short if rewards are rare, because V is then not normal.
     """
-    z = normal_quantile(level)
-    return [
-        ConfidenceInterval.around(one.value, z * student_factor(level, one.freedom) * one.error)
-        for one in estimates
-    ]
+    z = normal_quantile(level) * student_factor(level, one.freedom)
+    return ConfidenceInterval.around(one.value, z * one.error)
 
 
-def bernstein(
-    estimates: Sequence[Summed], level: float, rng: np.random.Generator
-) -> list[ConfidenceInterval]:
-    """Return the intervals V ± √(2 s² ln(4/δ) / n) + 7 M ln(4/δ) / (3 (n − 1)), δ = 1 − level.
-
-    This is the empirical Bernstein bound. For a mean of terms that lie in an interval of width M
-    it holds for every n, not only for large n. M is known if rewards are bounded and weights are
-    clipped. Without clipping M is computed from the largest observed weight, and for a ratio the
-    terms are those of the delta method: in both cases the bound holds only approximately.
-
-    Reference: Maurer and Pontil (2009), theorem 4, for both sides.
-    """
-    return [_bernstein(one, np.log(4 / (1 - level))) for one in estimates]
-
-
-def _bernstein(one: Summed, log: float) -> ConfidenceInterval:
-    if one.decisions < 2:
-        return ConfidenceInterval.around(one.value, float("inf"))
-    low, high = one.observed if one.reach is None else one.reach
-    half = np.sqrt(2 * log) * one.error + 7 * (high - low) * log / (3 * (one.decisions - 1))
-    return ConfidenceInterval.around(one.value, float(half))
-
-
-RESAMPLES = 1000
-"""Resamples of the bootstrap: enough for two digits of a 95 % interval."""
 BLOCKS = 8192
-"""A log with more rows than this is resampled in about this many blocks of rows: 8192 of them are
-enough for percentiles, and the cost no longer grows with the number of rows."""
-RESAMPLES_PER_CHUNK = 64
-"""Resamples whose counts are in memory together: 64 × 8192 counts take 4 MB."""
-
-
-def bootstrap(
-    estimates: Sequence[Summed], level: float, rng: np.random.Generator
-) -> list[ConfidenceInterval]:
-    """Return percentiles of the estimates over resampled rows.
-
-    All estimates use the same resamples. If there are more than 8192 rows, blocks of consecutive
-    rows, all of the same length, are resampled: this is much faster, and as accurate with so many
-    blocks. Resamples in which a denominator is 0 are left out; if these are the majority, both
-    ends are NaN. If rewards are rare, the intervals are too short, because a resample contains no
-    reward that the log does not contain. A row that stands for several decisions is drawn as often
-    as these decisions would be.
-
-    Reference: Efron (1979); Künsch (1989) for blocks.
-    """
-    blocks = [_joined_blocks(one) for one in estimates]
-    if blocks[0].decisions.sum() < 2:
-        return [ConfidenceInterval.around(one.value, float("inf")) for one in estimates]
-    sums = np.stack([column for one in blocks for column in one[:4]], axis=1)
-    values = np.empty((RESAMPLES, len(estimates)))
-    for first in range(0, RESAMPLES, RESAMPLES_PER_CHUNK):
-        size = min(RESAMPLES_PER_CHUNK, RESAMPLES - first)
-        drawn = (_resampled(blocks[0], size, rng) @ sums).reshape(size, -1, 4)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = drawn[..., 0] / drawn[..., 1]
-            values[first : first + size] = ratio + drawn[..., 2] / drawn[..., 3]
-    return [_percentiles(column, level) for column in values.T]
-
-
-def _joined_blocks(one: Summed) -> Blocks:
-    """Return at most ``BLOCKS`` blocks; the last may be shorter."""
-    blocks = one.blocks
-    if blocks is None:
-        raise ValueError("a bootstrap needs sums over blocks of rows")
-    if len(blocks.decisions) <= BLOCKS:
-        return blocks
-    first = np.arange(0, len(blocks.decisions), -(-len(blocks.decisions) // BLOCKS))
-    columns = [np.add.reduceat(column, first) for column in blocks[:5]]
-    return Blocks(columns[0], columns[1], columns[2], columns[3], columns[4])
-
-
-def _resampled(blocks: Blocks, size: int, rng: np.random.Generator) -> NDArray[Any]:
-    """Return how often each resample draws each block, ``[size, B]``.
-
-    Rows are drawn for each of their decisions, over their number, because the columns are already
-    multiplied by it; blocks of several rows are drawn as a whole.
-    """
-    count, decisions = len(blocks.decisions), blocks.decisions
-    if blocks.divisible:
-        total = decisions.sum()
-        return rng.multinomial(round(total), decisions / total, size=size) / decisions
-    drawn = rng.integers(count, size=(size, count)) + count * np.arange(size)[:, None]
-    return np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count)
-
-
-def _percentiles(values: Floats, level: float) -> ConfidenceInterval:
-    known = values[np.isfinite(values)]
-    if 2 * known.size < values.size:
-        return ConfidenceInterval(float("nan"), float("nan"))
-    low, high = np.quantile(known, [0.5 - level / 2, 0.5 + level / 2])
-    return ConfidenceInterval(float(low), float(high))
-
-
+"""Sums over blocks of a log with more rows than this are those of about so many blocks of rows."""
 PSEUDO_OBSERVATION = 0.5
 """Share of the largest possible term that is added, at each end, to what was observed. 1 would make
 the interval of a count exact and conservative, 1/2 corresponds to mid-p intervals. The value was
@@ -204,10 +87,8 @@ NORMAL_SHAPE = 1e8
 skewness, which is then at most 0.0002."""
 
 
-def gamma(
-    estimates: Sequence[Summed], level: float, rng: np.random.Generator
-) -> list[ConfidenceInterval]:
-    """Return intervals whose ends are quantiles of shifted gamma distributions.
+def gamma(one: Summed, level: float) -> ConfidenceInterval:
+    """Return the interval whose ends are quantiles of shifted gamma distributions.
 
     The mean V of n terms t_i has the variance κ₂ = Σ (t_i − V)² / n² and the third cumulant
     κ₃ = Σ (t_i − V)³ / n³. A count in units of c that has these cumulants has c = κ₃ / κ₂ and an
@@ -233,10 +114,6 @@ def gamma(
     shifted, so one formula applies also to terms that are not counts, such as those of doubly
     robust estimates.
     """
-    return [_gamma(one, level) for one in estimates]
-
-
-def _gamma(one: Summed, level: float) -> ConfidenceInterval:
     value, count = one.value, one.decisions
     if count < 2:
         return ConfidenceInterval.around(value, float("inf"))
@@ -277,10 +154,8 @@ TYPICAL_VARIANCE = 0.02
 number must not depend on the log; intervals are valid, and wider, for other variances."""
 
 
-def sequential(
-    estimates: Sequence[Summed], level: float, rng: np.random.Generator
-) -> list[ConfidenceInterval]:
-    """Return intervals that contain the truth at all looks together, with probability ``level``.
+def sequential(one: Summed, level: float) -> ConfidenceInterval:
+    """Return an interval that contains the truth at all looks together, at this ``level``.
 
     One may look at a growing log as often as one likes, and stop at any time: an interval for one
     look would miss the truth at some look almost surely. V ± u / n, where u bounds |Σ (t_i − V)|
@@ -297,20 +172,16 @@ def sequential(
     prediction m_i may be any that depends on earlier rows alone; Waudby-Smith, Arbour, Sinha,
     Kennedy and Ramdas (2024), for large samples.
     """
-    return [_sequential(one, 1 - level) for one in estimates]
-
-
-def _sequential(one: Summed, error: float) -> ConfidenceInterval:
-    value, count = one.value, one.decisions
+    value, count, error = one.value, one.decisions, 1 - level
     if count < 2 or not np.isfinite(one.error):
         return ConfidenceInterval.around(value, float("inf") if value == value else value)
     low, high = (0.0, 0.0) if one.reach is None else one.reach
     scale = high - low
-    if not scale > 0 or one.blocks is None:
+    rows, deviation = one.sizes, one.deviation
+    if not scale > 0 or rows is None or deviation is None:
         width = one.error * np.sqrt(count)
         width *= mixture_boundary(count, error, 0.0, PLANNED_DECISIONS)
         return ConfidenceInterval.around(value, float(width / count))
-    rows, deviation = one.blocks.decisions, one.blocks.deviation
     sums = deviation + value * rows
     start = float(np.clip(0.0, low, high))
     before = np.concatenate([[start], start + np.cumsum(sums)[:-1]])
@@ -322,13 +193,11 @@ def _sequential(one: Summed, error: float) -> ConfidenceInterval:
     return ConfidenceInterval.around(value, width / count)
 
 
-INTERVALS: dict[str, IntervalMethod] = {
+INTERVALS: dict[str, Callable[[Summed, float], ConfidenceInterval]] = {
     "gamma": gamma,
     "normal": normal,
-    "bootstrap": bootstrap,
-    "bernstein": bernstein,
     "sequential": sequential,
 }
 """The kinds of confidence intervals by name, the default first."""
-NEED_BLOCKS = ("bootstrap", "sequential")
-"""Intervals that depend on sums over blocks of rows."""
+NEED_BLOCKS = "sequential"
+"""The interval that depends on sums over blocks of rows."""

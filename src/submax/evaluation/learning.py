@@ -28,7 +28,7 @@ from submax.evaluation.policies import (
     training_warnings,
     variant_of,
 )
-from submax.evaluation.sums import NO_UNITS, Terms, TermSums, Units
+from submax.evaluation.sums import Terms, TermSums, Units
 from submax.policies import make_policy
 from submax.policies.specification import read_value, table_of, with_values
 from submax.schema.trained_policy import MOST_ROWS, TrainedPolicy
@@ -126,8 +126,8 @@ class Race(NamedTuple):
         total = value = variance = 0.0
         for terms, cluster in self.folds:
             if first in terms and second in terms:
-                units = NO_UNITS if cluster is None else Units.of_clusters(cluster)
                 mine, count = terms[first], terms[first].decisions
+                units = Units() if cluster is None else Units.of_rows(round(count), cluster)
                 found = TermSums.of(mine, terms[second], mine.value, units).difference()
                 total += count
                 value += count * found.value

@@ -6,6 +6,7 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -13,7 +14,7 @@ from submax._version import __version__
 from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.core.serialization import atomic_write
-from submax.core.summary import number, percentage
+from submax.core.summary import listed, number, percentage
 from submax.evaluation.comparison import (
     DECISION,
     MOST_NAMED,
@@ -21,7 +22,6 @@ from submax.evaluation.comparison import (
     Difference,
     Estimate,
     rule_of,
-    some_names,
 )
 from submax.evaluation.diagnostics import kind_of
 from submax.evaluation.policies import LOGGING_POLICY
@@ -56,7 +56,7 @@ def warnings_of(estimates: Sequence[Estimate]) -> list[Warned]:
             every = [one.estimator for one in estimates if one.policy == policy]
             words.append(policy if len(mine) == len(every) else f"{policy} ({', '.join(mine)})")
         serious = any(one.recommended for one in concerned)
-        warned = Warned(sentence, (), some_names(words), serious)
+        warned = Warned(sentence, (), listed(words, MOST_NAMED), serious)
         kinds.setdefault(kind_of(sentence), []).append(warned)
     found = []
     for several in kinds.values():
@@ -130,7 +130,7 @@ def text_of(
             f"{effect:g} in 8 of 10 logs"
         )
     for place, warning in enumerate(warned, 1):
-        similar = some_names([other.concerns for other in warning.similar])
+        similar = listed([other.concerns for other in warning.similar], MOST_NAMED)
         concerned = f" ({warning.concerns}; similarly {similar})" if similar else ""
         lines.append(f"Warning {place}: {warning.sentence}{concerned}")
     lines += [f"Note: {note}" for note in found.notes]
@@ -275,10 +275,6 @@ def check_report(path: Path) -> None:
 def write_report(path: Path, found: Comparison, command: str | None = None) -> None:
     """Write the page; ``command`` is the command line by which it is made again."""
     check_report(path)
-    if found.overview is None:
-        raise InputError(
-            "only a comparison that compare() returned has a report: compare the policies again"
-        )
     page = rendered(found, command).encode()
     with atomic_write(path) as file:
         file.write(page)
@@ -288,8 +284,6 @@ def rendered(found: Comparison, command: str | None) -> str:
     """Return the page as HTML; every name and text of the log is shown as text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    overview = found.overview
-    assert overview is not None
     environment = Environment(
         loader=PackageLoader(TEMPLATES, "templates"),
         autoescape=True,
@@ -300,7 +294,7 @@ def rendered(found: Comparison, command: str | None) -> str:
     environment.filters.update(number=number, percentage=percentage, folds=_folds)
     style = files(TEMPLATES).joinpath("templates", "report.css").read_text(encoding="utf-8")
     policies = found.policies()[1:]
-    checked = [one for one in overview.choices if one.ratio is not None]
+    checked = [one for one in found.overview.choices if one.ratio is not None]
     # Those that chance does not explain come first, because the page folds the last ones.
     checked.sort(key=lambda one: one.plausible)
     ends = [
@@ -312,7 +306,7 @@ def rendered(found: Comparison, command: str | None) -> str:
         found=found,
         by_decision=found.unit == DECISION,
         units=found.units,
-        overview=overview,
+        overview=found.overview,
         command=command,
         version=__version__,
         style=style,
@@ -342,13 +336,11 @@ def _folds(rows: Sequence[Any], most: int) -> list[Sequence[Any]]:
 
 def _slices(found: Comparison) -> list[dict[str, Any]]:
     """Return the estimates of slices by column, then by value, with the scale of each column."""
-    every = () if found.overview is None else found.overview.slices
-    columns = []
-    for column in dict.fromkeys(one.column for one in every):
-        mine = [one for one in every if one.column == column]
-        values = list(dict.fromkeys(one.value for one in mine))
-        rows = [(value, [one.estimate for one in mine if one.value == value]) for value in values]
-        columns.append(
-            {"column": column, "rows": rows, "scale": _scale(one.estimate for one in mine)}
-        )
-    return columns
+    columns: dict[str, dict[str, list[Estimate]]] = {}
+    for one in found.overview.slices:
+        column, value = one.slice or ("", "")
+        columns.setdefault(column, {}).setdefault(value, []).append(one)
+    return [
+        {"column": column, "rows": rows.items(), "scale": _scale(chain(*rows.values()))}
+        for column, rows in columns.items()
+    ]

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.evaluation.intervals import Blocks, Summed
+from submax.evaluation.intervals import Summed
 
 
 def weigh(values: Floats, count: Floats | None) -> Floats:
@@ -56,10 +56,13 @@ def quantiles(values: Floats, shares: Floats, count: Floats | None) -> Floats:
 
 
 class Range(NamedTuple):
-    """The smallest and the largest of some numbers; a sum is the range of both together."""
+    """The smallest and the largest of some numbers; a sum is the range of both together.
 
-    low: float
-    high: float
+    Both can be arrays with an entry for each of several ranges.
+    """
+
+    low: Any
+    high: Any
 
     @classmethod
     def of(cls, values: Floats | float) -> "Range":
@@ -67,7 +70,7 @@ class Range(NamedTuple):
         return cls(float(np.min(values)), float(np.max(values)))
 
     def __add__(self, other: "Range") -> "Range":  # type: ignore[override]  # not of tuples
-        return Range(min(self.low, other.low), max(self.high, other.high))
+        return Range(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
 
 def joined(one: Any, other: Any) -> Any:
@@ -144,12 +147,9 @@ class Terms(NamedTuple):
 
     def summed(self, cluster: Integers | None = None) -> Summed:
         """Return the estimate of these rows alone, with blocks of single rows, or by cluster."""
-        units = (
-            Units.of_rows(len(self.numerator)) if cluster is None else Units.of_clusters(cluster)
-        )
-        value = self.value
-        centre = value if np.isfinite(value) else 0.0
-        return TermSums.of(self, centre=centre, units=units).estimate()
+        units = Units.of_rows(len(self.numerator), cluster)
+        centre = self.value if np.isfinite(self.value) else 0.0
+        return TermSums.of(self, None, centre, units).estimate()
 
 
 def sampled(terms: Terms, weight: Floats) -> Terms:
@@ -301,58 +301,40 @@ class Moments(Additive, frozen=True):
 class Units(NamedTuple):
     """What is independent: rows in blocks of time, or clusters. ``number [n]`` is that of each row.
 
-    ``total`` is the number of units of the whole log. ``single`` says that each unit is one row.
-    Without a number no sums over units are kept.
+    ``total`` is the number of units of the whole log. Without a number no sums over units are kept.
     """
 
     number: Integers | None = None
     total: int = 0
     clusters: bool = False
-    single: bool = False
 
     @classmethod
-    def of_rows(cls, rows: int) -> "Units":
-        """Return units of single rows."""
-        return cls(np.arange(rows), rows, single=True)
-
-    @classmethod
-    def of_clusters(cls, cluster: Integers) -> "Units":
-        """Return units that are clusters."""
+    def of_rows(cls, rows: int, cluster: Integers | None = None) -> "Units":
+        """Return units of single rows, or of the cluster of each row."""
+        if cluster is None:
+            return cls(np.arange(rows), rows)
         return cls(cluster, int(cluster.max()) + 1, clusters=True)
 
 
-NO_UNITS = Units()
 COLUMNS = 3
 """Columns of an estimate: u = y − c z, z and o, where c is a number near the value."""
-
-
-class Side(Additive, frozen=True):
-    """Ranges of the terms of an estimate: of y / z (None if not known), of z, and of o."""
-
-    reach: Range | None
-    below: Range
-    offset: Range
 
 
 class TermSums(Additive, frozen=True):
     """Sums over the columns of an estimate, and of the baseline from which it is subtracted.
 
     Terms are measured from the ``centre``, a number near the value, so sums lose no digits.
-    ``sides`` are the ranges of both. ``observed`` is the range of the terms of a mean, and
-    ``apart`` that of the differences from the baseline. ``table [units, 7]`` has the sums of all
-    columns and the decisions of each unit: of clusters (``clusters``), or of blocks of rows.
+    ``sides`` are, for both, the ranges of y / z (None if not known), of z, and of o. ``table`` has
+    the sums of all columns and the decisions of each unit: of clusters, or of blocks of rows.
     """
 
-    shared = ("centre", "clusters", "divisible", "threshold")
+    shared = ("centre", "clusters", "threshold")
 
     moments: Moments
     centre: float
-    sides: list[Side]
-    observed: Range
-    apart: Range
+    sides: list[list[Any]]
     table: Floats | None
     clusters: bool
-    divisible: bool
     threshold: float | None
 
     @classmethod
@@ -361,133 +343,78 @@ class TermSums(Additive, frozen=True):
         terms: Terms,
         baseline: Terms | None = None,
         centre: float = 0.0,
-        units: Units = NO_UNITS,
+        units: Units = Units(),  # noqa: B008 - it is a constant
     ) -> "TermSums":
         """Return the sums of the terms of some rows."""
-        rows, counts, other = len(terms.numerator), terms.counts, baseline or terms
-        columns = _columns(terms, centre)
-        columns += [0.0, 1.0, 0.0] if baseline is None else _columns(baseline, centre)
-        table = None
-        if units.number is not None:
-            table = np.zeros((units.total, len(columns) + 1))
-            decisions = np.bincount(units.number, counts, minlength=units.total)
-            for place, one in enumerate(columns):
-                table[:, place] = (
-                    np.bincount(units.number, weigh(one, counts), minlength=units.total)
-                    if isinstance(one, np.ndarray)
-                    else one * decisions
-                )
-            table[:, -1] = decisions
-        sides = [
-            Side(
-                None if one.reach is None else Range(*one.reach),
-                Range.of(1.0 if one.denominator is None else one.denominator),
-                Range.of(0.0 if one.offset is None else one.offset),
-            )
-            for one in (terms, other)
-        ]
-        return cls(
-            Moments.of(columns, rows, counts),
-            centre,
-            sides,
-            Range.of(_plus(terms)),
-            Range(0.0, 0.0) if baseline is None else Range.of(_plus(terms) - _plus(baseline)),
-            table,
-            units.clusters,
-            units.single and counts is not None,
-            terms.threshold,
-        )
+        counts, number, table = terms.counts, units.number, None
+        columns, sides = list[Floats | float](), list[list[Any]]()
+        for one in (terms,) if baseline is None else (terms, baseline):
+            z = 1.0 if one.denominator is None else one.denominator
+            o = 0.0 if one.offset is None else one.offset
+            columns += [one.numerator - centre * z, z, o]
+            sides.append([one.reach and Range(*one.reach), Range.of(z), Range.of(o)])
+        if number is not None:
+            decisions = np.bincount(number, counts, minlength=units.total)
+            sums = [
+                np.bincount(number, weigh(one, counts), minlength=units.total)
+                if isinstance(one, np.ndarray)
+                else one * decisions
+                for one in columns
+            ]
+            table = np.stack([*sums, decisions], axis=1)
+        moments = Moments.of(columns, len(terms.numerator), counts)
+        return cls(moments, centre, sides, table, units.clusters, terms.threshold)
 
     def estimate(self) -> Summed:
         """Return the estimate and what its intervals depend on."""
-        found = self._summed(self._value(0)[0], self._influence(0), self._reach(0), self.observed)
-        if found.blocks is not None and not self.clusters:
-            # A resample has its own ratio.
-            u, z, o = self._occupied()[:, :COLUMNS].T
-            numerator = u + self.centre * z
-            blocks = found.blocks._replace(numerator=numerator, denominator=z, offset=o)
-            found = found._replace(blocks=blocks)
-        return found._replace(threshold=self.threshold)
+        return self._summed(*self._side(0))._replace(threshold=self.threshold)
 
     def difference(self) -> Summed:
         """Return the paired difference from the baseline and what its intervals depend on."""
-        mine, base = self._reach(0), self._reach(1)
+        value, weights, mine = self._side(0)
+        other, baseline, base = self._side(1)
         reach = mine and base and Range(mine.low - base.high, mine.high - base.low)
-        value = self._value(0)[0] - self._value(1)[0]
-        return self._summed(value, self._influence(0) - self._influence(1), reach, self.apart)
+        return self._summed(value - other, weights - baseline, reach)
 
-    def _value(self, side: int) -> tuple[float, float, float]:
-        """Return the estimate, the mean of its denominator, and the mean of its offset."""
-        count = self.moments.decisions
-        u, z, o = map(float, self.moments.first[COLUMNS * side : COLUMNS * (side + 1)])
-        value = self.centre + u / z + o / count if z > 0 else float("nan")
-        return value, z / count, o / count
+    def _side(self, side: int) -> tuple[float, Floats, Range | None]:
+        """Return the value of an estimate, and the weights of the columns in its terms.
 
-    def _influence(self, side: int) -> Floats:
-        """Return the weights of the columns in (y − v z) / z̄ + o, v without the offset."""
-        weights, place = np.zeros(2 * COLUMNS), COLUMNS * side
-        value, below, more = self._value(side)
-        if not below > 0:
-            return np.full(2 * COLUMNS, np.nan)
-        ratio = value - more - self.centre
+        The terms are v + (y − v z) / z̄ + o, where v is the value without the offset. The last
+        number is the smallest and the largest possible one of them, if it is known.
+        """
+        first, count, place = self.moments.first, self.moments.decisions, COLUMNS * side
+        (u, z, o), weights = map(float, first[place : place + COLUMNS]), np.zeros(len(first))
+        if not z > 0:
+            return float("nan"), weights + np.nan, None
+        ratio, below = u / z, z / count
         weights[place : place + COLUMNS] = 1 / below, -ratio / below, 1.0
-        return weights
+        value = self.centre + ratio
+        reach, denominator, offset = self.sides[side]
+        if reach is not None:
+            products = np.outer([*denominator, 0.0], [end - value for end in reach]) / below
+            low, high = value + float(products.min()), value + float(products.max())
+            reach = Range(low + offset.low, high + offset.high)
+        return value + o / count, weights, reach
 
-    def _reach(self, side: int) -> Range | None:
-        """Return the smallest and the largest possible term, v + z (y / z − v) / z̄ + o."""
-        one = self.sides[side]
-        if one.reach is None:
-            return None
-        value, below, more = self._value(side)
-        value -= more
-        products = np.outer([*one.below, 0.0], [end - value for end in one.reach])
-        below = max(below, SMALLEST_MEAN)
-        return Range(
-            value + float(products.min()) / below + one.offset.low,
-            value + float(products.max()) / below + one.offset.high,
-        )
-
-    def _occupied(self) -> Floats:
-        table = self.table if self.table is not None else np.zeros((0, 2 * COLUMNS + 1))
-        return table[table[:, -1] > 0]
-
-    def _summed(
-        self, value: float, weights: Floats, reach: Range | None, observed: Range
-    ) -> Summed:
+    def _summed(self, value: float, weights: Floats, reach: Range | None) -> Summed:
         count = self.moments.decisions
         average = spread = third = float("nan")
         if not np.isnan(weights).any():
             average, spread, third = self.moments.central(weights)
         error = float(np.sqrt(spread / (count - 1))) if count > 1 else float("inf")
-        found = Summed(value, count, error, third / count**2, reach, observed)
+        found = Summed(value, count, error, third / count**2, reach)
         if self.table is None:
             return found
-        table = self._occupied()
-        decisions = table[:, -1]
-        deviation = table[:, :-1] @ np.nan_to_num(weights) - average * decisions
+        table = self.table[self.table[:, -1] > 0]
+        sizes = table[:, -1]
+        deviation = table[:, :-1] @ np.nan_to_num(weights) - average * sizes
         if self.clusters:
-            return _clustered(found, spread, decisions, deviation)
-        zero, sums = np.zeros(len(decisions)), deviation + value * decisions
-        blocks = Blocks(sums, decisions, zero, decisions, deviation, self.divisible)
-        return found._replace(blocks=blocks)
+            return _clustered(found, spread, sizes, deviation)
+        return found._replace(sizes=sizes, deviation=deviation)
 
 
-SMALLEST_MEAN = 1e-300
-"""Lower bound of the mean weight, so a division by 0 does not occur if all weights are 0."""
-
-
-def _columns(terms: Terms, centre: float) -> list[Floats | float]:
-    """Return the columns u, z and o; a number is a constant."""
-    y, z, o = terms.numerator, terms.denominator, terms.offset
-    return [
-        y - (centre if z is None else centre * z),
-        1.0 if z is None else z,
-        0.0 if o is None else o,
-    ]
-
-
-def _plus(terms: Terms) -> Floats:
-    return terms.numerator if terms.offset is None else terms.numerator + terms.offset
+SMALLEST_SHARE = 1e-300
+"""Lower bound of 1 − n_g / n, so a division by 0 does not occur if there is one cluster."""
 
 
 def _clustered(rows: Summed, spread: float, sizes: Floats, deviation: Floats) -> Summed:
@@ -510,7 +437,7 @@ def _clustered(rows: Summed, spread: float, sizes: Floats, deviation: Floats) ->
     """
     clusters, value, count = len(sizes), rows.value, rows.decisions
     scale, share = clusters / count, sizes / count
-    free = np.where(share < 1, 1 / np.maximum(1 - share, SMALLEST_MEAN), 1.0)
+    free = np.where(share < 1, 1 / np.maximum(1 - share, SMALLEST_SHARE), 1.0)
     variance = float(free @ deviation**2) / count**2
     independent, most = count * spread, float(sizes.max())
     effect = float(deviation @ deviation) / independent if independent > 0 else np.inf
@@ -520,16 +447,15 @@ def _clustered(rows: Summed, spread: float, sizes: Floats, deviation: Floats) ->
             (value + times * (rows.reach[0] - value), value + times * (rows.reach[1] - value))
             for times in (scale * most, scale * min(max(effect, 1.0), most))
         )
-    terms, ones = value + scale * deviation, np.ones(clusters)
     return rows._replace(
         decisions=float(clusters),
         error=float(np.sqrt(variance)) if clusters > 1 else float("inf"),
         third=float(np.sum(deviation**3)) / count**3,
         reach=reach,
-        observed=Range.of(terms),
         unseen=unseen,
         freedom=_freedom(sizes, free, effect),
-        blocks=Blocks(terms, ones, np.zeros(clusters), ones, scale * deviation),
+        sizes=np.ones(clusters),
+        deviation=scale * deviation,
     )
 
 

@@ -5,11 +5,7 @@ from submax.evaluation.estimators import Evidence, least_error_threshold, make_o
 
 
 def clipping(weight, reward):
-    def parts(threshold):
-        kept = np.minimum(weight, threshold) * reward
-        return kept, weight * reward - kept
-
-    return parts
+    return lambda threshold: np.minimum(weight, threshold) * reward
 
 
 def error_by_hand(terms, lost):
@@ -27,9 +23,10 @@ def test_the_least_error_is_that_computed_by_hand(tail, seed):
     weight, reward = rng.pareto(tail, 40), rng.normal(0.5, 1.0, 40)
     # Any thresholds will do, small ones as well, so that the choice is seldom the largest.
     thresholds = np.quantile(weight, np.linspace(0.05, 1.0, 20))
-    parts = clipping(weight, reward)
-    errors = [error_by_hand(*(part.tolist() for part in parts(one))) for one in thresholds]
-    assert least_error_threshold(thresholds, parts) == thresholds[errors.index(min(errors))]
+    kept, whole = clipping(weight, reward), weight * reward
+    errors = [error_by_hand(kept(one).tolist(), (whole - kept(one)).tolist()) for one in thresholds]
+    found = least_error_threshold(thresholds, kept, whole)
+    assert found == thresholds[errors.index(min(errors))]
 
 
 def test_a_chosen_threshold_brings_estimates_nearer_to_the_truth_where_weights_are_wild(seed):

@@ -73,10 +73,10 @@ def test_everybody_can_use_the_page(page, browser):
 
 
 def test_slices_of_a_category_are_the_estimates_of_their_rows(found):
-    rows = [one for one in found.overview.slices if one.column == HOSTILE]
-    counts = {one.value: one.estimate.diagnostics.rows for one in rows}
+    rows = [one for one in found.overview.slices if one.slice[0] == HOSTILE]
+    counts = {one.slice: one.diagnostics.rows for one in rows}
     assert sum(counts.values()) == found.overview.rows
-    logged = [one.estimate for one in rows if one.estimate.policy == "logging policy"]
+    logged = [one for one in rows if one.policy == "logging policy"]
     mean = sum(one.value * one.diagnostics.rows for one in logged) / found.overview.rows
     assert mean == pytest.approx(found.estimates[0].value)
     assert set(found.to_pandas("slices")["slice"]) == {HOSTILE, "age"}

@@ -177,10 +177,10 @@ def test_the_report_of_slates_has_all_numbers(rng, tmp_path):
         assert f"{one.value:.4g}" in text
     assert slates.fingerprint in text
     # Every slate has three of the four items, and all positions.
-    facts = {(one.slot, one.name): one for one in found.overview.choices}
+    facts = {(one.slot, one.action): one for one in found.overview.choices}
     assert [facts["position", str(one)].rows for one in (1, 2, 3)] == [300] * 3
     place = np.nonzero(slates.item == slates.items.index("A"))
     assert facts["", "A"].rows == len(place[0])
-    assert facts["", "A"].reward == pytest.approx(slates.reward[place].mean())
+    assert facts["", "A"].mean_reward == pytest.approx(slates.reward[place].mean())
     table = found.to_pandas("actions")
-    assert table["action"].tolist() == [one.name for one in found.overview.choices]
+    assert table["action"].tolist() == [one.action for one in found.overview.choices]

@@ -38,7 +38,7 @@ def test_the_variance_is_that_between_clusters(rng):
     assert found.value == pytest.approx(y.mean())
     # Clusters of equal size: the standard error is that of their means.
     means = y.reshape(30, 5).mean(axis=1)
-    [ends] = normal([found], 0.95, rng)
+    ends = normal(found, 0.95)
     half = stats.t.ppf(0.975, 29) * means.std(ddof=1) / np.sqrt(30)
     assert ends == pytest.approx((y.mean() - half, y.mean() + half))
     assert found.error == pytest.approx(means.std(ddof=1) / np.sqrt(30))

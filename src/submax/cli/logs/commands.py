@@ -101,11 +101,10 @@ EVALUATE_OPTIONS = (
     ),
     option(
         "--interval",
-        type=click.Choice(["gamma", "normal", "bootstrap", "bernstein", "sequential"]),
+        type=click.Choice(["gamma", "normal", "sequential"]),
         default="gamma",
-        help="Kind of the confidence intervals; gamma also holds for rare rewards, bernstein is "
-        "valid for small logs, and wide, and sequential holds at all looks at a growing log "
-        "together.",
+        help="Kind of the confidence intervals; gamma also holds for rare rewards, and sequential "
+        "holds at all looks at a growing log together.",
     ),
     option(
         "--reward-model", "reward_models", multiple=True, metavar="NAME",

@@ -466,9 +466,7 @@ def compare_rankings(
         one_of("ranking estimator", name, RANKING_ESTIMATORS)
     targets = _targets(slates, policies or {})
     logged = SlateEvidence(slates, seed)
-    units = Units.of_rows(len(slates))
-    if slates.cluster is not None:
-        units = Units.of_clusters(slates.cluster)
+    units = Units.of_rows(len(slates), slates.cluster)
     settings = {"interval": interval, "level": level, "seed": seed}
     notes = [f"{len(slates)} slates of up to {slates.positions} positions"]
     evidence = logged.about_logging_policy()
@@ -498,7 +496,7 @@ def compare_rankings(
             estimates.append(marked)
             terms = RANKING_ESTIMATORS[one.estimator].terms(evidence)
             sums = TermSums.of(terms, based, terms.value, units).difference()
-            [ends] = INTERVALS[interval]([sums], level, np.random.default_rng(seed))
+            ends = INTERVALS[interval](sums, level)
             of = (name, LOGGING_POLICY, one.estimator, sums.value, ends, sums.error)
             differences.append(Difference(*of, len(slates), level, marked.recommended))
     shown = {"policies": ", ".join(targets), "estimators": ", ".join(estimators) or "all"}
@@ -535,10 +533,9 @@ def _estimate(
     settings: Mapping[str, Any],
 ) -> Estimate:
     """Return an estimate with its interval, its diagnostics and its cautions."""
-    terms, rng = estimator.terms(evidence), np.random.default_rng(settings["seed"])
+    terms = estimator.terms(evidence)
     summed = TermSums.of(terms, None, terms.value, units).estimate()
-    [ends] = INTERVALS[settings["interval"]]([summed], settings["level"], rng)
-    around = ends.joined(ConfidenceInterval(terms.value, terms.value))
+    around = INTERVALS[settings["interval"]](summed, settings["level"])
     if evidence.bounds is not None:
         low, high = (end * evidence.reward.shape[1] for end in evidence.bounds)
         around = ConfidenceInterval(*np.clip(around, low, high).tolist())
