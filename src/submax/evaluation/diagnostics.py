@@ -238,14 +238,8 @@ class PolicySums(Additive, frozen=True):
             )
         off, variance, _ = self.moments.central([1.0, 0.0])
         z = errors_from_one(1 + off, (variance / count) ** 0.5, count, largest or found.largest)
-        if abs(z) > SIGNIFICANT_ERRORS:
-            why = "the log could not take some of its actions, or " if z < 0 else ""
-            sentence = (
-                f"the weights average {found.mean_weight:.2f} and should average 1, and chance "
-                f"does not explain the difference: {why}the propensities are wrong"
-            )
-            yield Caution("weights", sentence)
-            yield Caution("sessions", sentence)
+        yield from mean_weight_cautions(found, z, "weights")
+        yield from mean_weight_cautions(found, z, "sessions")
         yield from spread_cautions(found)
         yield from rare_reward_cautions(found)
         average, variance, _ = self.moments.central([0.0, 1.0])
@@ -275,6 +269,17 @@ class PolicySums(Additive, frozen=True):
             )
         for name, weights in self.parts.items():
             yield from spread_cautions(weights.diagnostics(), name)
+
+
+def mean_weight_cautions(found: Diagnostics, z: float, about: str) -> Iterator[Caution]:
+    """Yield a caution if the mean weight is farther from 1 than chance explains, by its ``z``."""
+    if abs(z) > SIGNIFICANT_ERRORS:
+        why = "the log could not take some of its actions, or " if z < 0 else ""
+        yield Caution(
+            about,
+            f"the weights average {found.mean_weight:.2f} and should average 1, and chance does "
+            f"not explain the difference: {why}the propensities are wrong",
+        )
 
 
 def spread_cautions(found: Diagnostics, about: str = "weights") -> Iterator[Caution]:
