@@ -50,7 +50,6 @@ from submax.core.rewards import Discrete as Discrete
 from submax.core.serialization import serializable as serializable
 from submax.core.spaces import Arms as Arms
 from submax.core.spaces import Box as Box
-from submax.core.spaces import Mixed as Mixed
 from submax.core.spaces import Slots as Slots
 from submax.environments.arms import Bernoulli as Bernoulli
 from submax.environments.arms import Gaussian as Gaussian

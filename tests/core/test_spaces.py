@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from refusals import raises_code
 from scipy import stats
 
-from submax.core.spaces import Arms, Box, Mixed, Slots
+from submax.core.spaces import Arms, Box, Slots
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 
@@ -67,7 +67,7 @@ def test_a_space_that_is_too_large_to_be_listed_says_so():
 # Numbers within bounds, with choices beside them or without: spaces that cannot be listed
 
 BOX = Box((0.0, -5.0), (10.0, -1.0))
-MIXED = Mixed((3, 2), (-1.0,), (4.0,))
+MIXED = Box((-1.0,), (4.0,), (3, 2))
 both = pytest.mark.parametrize("space", [BOX, MIXED], ids=repr)
 
 
@@ -170,10 +170,10 @@ def test_bad_bounds_are_refused(low, high, parameter):
     with raises_code("invalid-input", parameter):
         Box(low, high)
     with raises_code("invalid-input", parameter):
-        Mixed((2,), low, high)
+        Box(low, high, (2,))
 
 
-@pytest.mark.parametrize("sizes", [(), (0,)])
+@pytest.mark.parametrize("sizes", [[2], (0,)])
 def test_bad_choices_are_refused(sizes):
     with raises_code("invalid-input"):
-        Mixed(sizes, (0.0,), (1.0,))
+        Box((0.0,), (1.0,), sizes)

@@ -88,13 +88,12 @@ WITHOUT_CONTEXT = [one for one in (*PROBLEMS, *SCALED) if one.context_width == 0
 
 
 @pytest.mark.parametrize("classifier", [Tabular, DecisionTreeClassifier])
-@pytest.mark.parametrize("encoding", ["crossed", "one-hot"])
 @pytest.mark.parametrize("problem", WITHOUT_CONTEXT, ids=repr)
-def test_a_saturated_classifier_counts(problem, encoding, classifier, seed):
+def test_a_saturated_classifier_counts(problem, classifier, seed):
     """One that repeats the shares of actions makes it the counting estimator."""
     feedback = weighted(some_feedback(problem, REPLICAS, 40, seed), seed)
     pieces = [feedback.rows(slice(0, 10)), feedback.rows(slice(10, None))]
-    ours, theirs = Classifier(classifier(), {}, 0.3, encoding), Counting(0.3)
+    ours, theirs = Classifier(classifier(), {}, 0.3), Counting(0.3)
     found, expected = (fitted(one, problem, pieces, seed) for one in (ours, theirs))
     context = some_contexts(problem, REPLICAS, 2, seed)
     one, other = ours.belief(found, context), theirs.belief(expected, context)
@@ -215,23 +214,18 @@ def test_a_linear_classifier_learns_which_action_is_right_in_which_context(seed)
     reward = (action[..., 0] == (context[..., 0] > 0)).astype(float)
     feedback = Feedback(context, action, reward, np.full((1, 400), np.log(0.5)), np.ones((1, 400)))
     asked = np.array([[[-1.0], [1.0]]])
-    for encoding, learned in (("crossed", True), ("one-hot", False)):
-        policy = RewardConditioned(Classifier(LogisticRegression(), encoding=encoding), SubMax())
-        state = policy.update(policy.init(problem, 1, rng), feedback, rng)
-        right = policy.probabilities(state, asked)[0, [0, 1], [0, 1]]
-        assert (right > 0.95).all() == learned
+    policy = RewardConditioned(Classifier(LogisticRegression()), SubMax())
+    state = policy.update(policy.init(problem, 1, rng), feedback, rng)
+    assert np.all(policy.probabilities(state, asked)[0, [0, 1], [0, 1]] > 0.95)
 
 
 def test_it_is_named_in_tables():
     table = {"kind": "classifier", "classifier": "sklearn.tree.DecisionTreeClassifier"}
-    table |= {"parameters": {"max_depth": 2}, "memory": {"window": 100}, "encoding": "value"}
+    table |= {"parameters": {"max_depth": 2}, "memory": {"window": 100}}
     policy = make_policy({"kind": "slot-by-slot", "estimator": table})
-    expected = Classifier(
-        DecisionTreeClassifier(max_depth=2), {}, encoding="value", memory=Memory(window=100)
-    )
+    expected = Classifier(DecisionTreeClassifier(max_depth=2), memory=Memory(window=100))
     assert policy.estimator == expected
-    bad = ({**table, "parameters": {"depth": 2}}, {**table, "encoding": "hot"})
-    for wrong in (*bad, {"kind": "classifier"}):
+    for wrong in ({**table, "parameters": {"depth": 2}}, {"kind": "classifier"}):
         with raises_code("invalid-input"):
             make_policy({"kind": "slot-by-slot", "estimator": wrong})
 

@@ -3,7 +3,7 @@ import pytest
 
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Continuous
-from submax.core.spaces import Box, Mixed
+from submax.core.spaces import Box
 from submax.estimators.network import CVAE
 from submax.models.training_settings import Training
 from submax.policies.reward_conditioned import RewardConditioned
@@ -13,7 +13,7 @@ from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 pytestmark = pytest.mark.xdist_group("CVAE")
 
 # From −2 to 6: 0.8 of the way is at 4.4, 0.2 of it at −0.4.
-BOX, MIXED = Box((-2.0,), (6.0,)), Mixed((2,), (-2.0,), (6.0,))
+BOX, MIXED = Box((-2.0,), (6.0,)), Box((-2.0,), (6.0,), (2,))
 GOOD, BAD = 4.4, -0.4
 CONTINUOUS = Problem(BOX, scale=Continuous(quantiles=(0.1, 0.9), asked=3))
 PROBLEMS = [CONTINUOUS, Problem(MIXED)]

@@ -6,7 +6,7 @@ from refusals import raises_code
 
 from submax.core import optional as extras
 from submax.core.problem import Problem
-from submax.core.spaces import Arms, Box, Mixed, Slots
+from submax.core.spaces import Arms, Box, Slots
 from submax.estimators.classifier import Classifier
 from submax.estimators.counting import Counting
 from submax.estimators.network import CVAE, Softmax
@@ -16,7 +16,6 @@ from submax.testing.problems import some_feedback
 
 BAD = [
     (Classifier, "smoothing", [0]),
-    (Classifier, "encoding", ["hot"]),
     (Classifier, "minimum_rows", [0]),
     (Softmax, "hidden", [0]),
     (Softmax, "injection", ["modulatoin", ""]),
@@ -35,7 +34,7 @@ def test_bad_settings_are_refused(kind, parameter, values):
             kind(**needed, **{parameter: value})
 
 
-LARGE, BOX, MIXED = Slots((2000, 2000)), Box((0.0,), (1.0,)), Mixed((2,), (-2.0,), (6.0,))
+LARGE, BOX, MIXED = Slots((2000, 2000)), Box((0.0,), (1.0,)), Box((-2.0,), (6.0,), (2,))
 CLASSIFIER = Classifier("sklearn.naive_bayes.GaussianNB")
 
 

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 from scipy.special import softmax
 
+from submax.core.spaces import Box
 from submax.models.networks.choices import (
     SlotNetwork,
     action_probabilities,
@@ -42,8 +43,12 @@ def some_output(sizes, reals, seed, scale=2.0, rows=ROWS):
     return drawn.astype(np.float32)
 
 
+def unit_box(sizes, reals):
+    return Box((0.0,) * reals, (1.0,) * reals, sizes)
+
+
 def mixture_of(output, sizes, reals):
-    return MixtureDensity.of(output, sizes, reals, COMPONENTS)
+    return MixtureDensity.of(output, unit_box(sizes, reals), COMPONENTS)
 
 
 def line():
@@ -64,7 +69,7 @@ def masses(mixture, sizes, reals):
     for choice in itertools.product(*map(range, sizes)):
         action = np.concatenate([np.tile(choice, (len(points), 1)), points], axis=1)
         tiled = np.broadcast_to(action, (REPLICAS, mixture.component.shape[2], *action.shape))
-        density = mixture.density(tiled, sizes) * weights
+        density = mixture.prob(tiled) * weights
         found.append(np.stack([density[..., cell == one].sum(-1) for one in range(BINS**reals)]))
     return np.moveaxis(np.concatenate(found), 0, -1)
 
@@ -85,7 +90,7 @@ def test_the_density_integrates_to_1_and_draws_agree_with_it(sizes, reals, seed)
     np.testing.assert_allclose(expected.sum(axis=-1), 1, rtol=SINGLE)
     for level in range(LEVELS):
         rng = np.random.default_rng((seed, level))
-        drawn = mixture.at_level(level).sample(4000, sizes, rng)
+        drawn = mixture.sample(level, 4000, rng)
         assert drawn.shape == (REPLICAS, ROWS, 4000, len(sizes) + reals)
         assert drawn[..., len(sizes) :].min() >= 0
         assert drawn[..., len(sizes) :].max() <= 1
@@ -104,9 +109,10 @@ def test_a_component_is_a_logistic_density_cut_off_at_0_and_1(seed):
         np.ones(shape[:-1]),
         location.reshape(shape),
         scale.reshape(shape),
+        unit_box((), 1),
     )
     place = np.linspace(0, 1, 21)
-    found = mixture.density(place.reshape(1, 1, 21, 1), ())[0, 0]
+    found = mixture.prob(place.reshape(1, 1, 21, 1))[0, 0]
     for one in range(12):
         # Mirrored where the location is high: the differences keep their digits in the lower tail.
         middle, side = location[one], 1.0
@@ -116,7 +122,7 @@ def test_a_component_is_a_logistic_density_cut_off_at_0_and_1(seed):
         inside = logistic.cdf(1) - logistic.cdf(0)
         expected = logistic.pdf(place if side > 0 else 1 - place) / inside
         np.testing.assert_allclose(found[one], expected, rtol=SINGLE)
-        drawn = mixture.at_level(one).sample(2000, (), rng).ravel()
+        drawn = mixture.sample(one, 2000, rng).ravel()
         fit = stats.kstest(
             drawn if side > 0 else 1 - drawn,
             lambda x, own=logistic, share=inside: (own.cdf(x) - own.cdf(0)) / share,
@@ -134,14 +140,14 @@ def test_extreme_outputs_give_densities_and_draws(sizes, reals, seed):
     reach = np.abs(mixture.location - first_locations(COMPONENTS, reals))
     assert np.all(reach <= REACH)
     for level in range(LEVELS):
-        drawn = mixture.at_level(level).sample(200, sizes, rng)
+        drawn = mixture.sample(level, 200, rng)
         numbers = drawn[..., len(sizes) :]
         assert np.all((numbers >= 0) & (numbers <= 1))
-        density = mixture.density(drawn, sizes)
+        density = mixture.prob(drawn)
         assert np.isfinite(density).all()
         assert np.all(density[:, :, level] > 0)
     ends = np.array(list(itertools.product([0.0, 1.0], repeat=len(sizes) + reals)))
-    found = mixture.density(np.broadcast_to(ends, (REPLICAS, 4, *ends.shape)), sizes)
+    found = mixture.prob(np.broadcast_to(ends, (REPLICAS, 4, *ends.shape)))
     assert np.isfinite(found).all()
     assert np.all(found >= 0)
     np.testing.assert_allclose(masses(mixture, sizes, reals).sum(axis=-1), 1, rtol=SINGLE)
@@ -158,7 +164,7 @@ def test_in_training_the_density_is_the_same(reals, seed):
     both = jax.value_and_grad(lambda one, x: log_density(one, x, COMPONENTS))
     found, slope = jax.jit(jax.vmap(both))(output, numbers)
     mixture = mixture_of(output[None, None, :, None], (), reals)
-    exact = np.log(mixture.density(numbers[None, :, None].astype(np.float64), ())[0, :, 0, 0])
+    exact = np.log(mixture.prob(numbers[None, :, None].astype(np.float64))[0, :, 0, 0])
     # z = (x − m) / s is at most (1 + reach) / narrowest for each number. The functions that give m
     # and s are accurate to about 8 units in the last place each, the difference and the quotient to
     # one each; the log-density has slopes up to 1 in z, and a few more roundings follow.

@@ -11,7 +11,6 @@ from submax import (
     Continuous,
     Counts,
     Memory,
-    Mixed,
     Problem,
     Slots,
     make_policy,
@@ -175,7 +174,7 @@ CASES = [
             SlotBySlot(CVAE()),
         )
     ),
-    (HillClimbingThompson(), Problem(Mixed((2,), (0.0,), (1.0,)))),
+    (HillClimbingThompson(), Problem(Box((0.0,), (1.0,), (2,)))),
     # Rewards without bounds, or of another kind.
     *((policy, UNBOUNDED) for policy in (KLUCB(), BayesUCB(), MOSS(), IMED(), FittedThompson())),
     (FittedThompson(), Problem(Arms(2), scale=Counts())),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from submax import Arms, Box, Continuous, Feedback, Mixed, Problem, Slots
+from submax import Arms, Box, Continuous, Feedback, Problem, Slots
 from submax.estimators import Counting
 from submax.policies import EpsilonGreedy, FourierThompson, Gridded, RewardConditioned
 from submax.research.beyond.real_valued import Cells, FourierStatistics
@@ -14,7 +14,7 @@ from submax.testing.problems import some_contexts, some_feedback
 
 CLEAR = 6.5
 """Standard errors: one false alarm in ten thousand million comparisons."""
-SPACE = Mixed((3,), (-1.0,), (1.0,))
+SPACE = Box((-1.0,), (1.0,), (3,))
 PROBLEM = Problem(SPACE, context_width=2, scale=Continuous())
 SMALL = FourierThompson(points=4, features=12, draws=9)
 
@@ -107,7 +107,7 @@ def test_the_density_is_the_share_of_the_functions_that_are_highest(rows, seed):
 
 # Spaces with numbers cut into cells, and policies that decide on them
 
-MIXED = Mixed((2,), (-1.0, 0.0), (1.0, 5.0))
+MIXED = Box((-1.0, 0.0), (1.0, 5.0), (2,))
 POINTS = 3
 CELLS = 2 * POINTS**2
 VOLUME = (2 / POINTS) * (5 / POINTS)
@@ -175,7 +175,7 @@ def test_propensities_reach_the_other_policy_as_those_of_cells(seed):
 
 
 WIDE = Box((0.1, -5.0), (0.7, 30.0))
-SPACES = [Box((0.0,), (1.0,)), WIDE, Mixed((3, 2), (-0.3,), (0.9,)), Arms(4), Slots((2, 3))]
+SPACES = [Box((0.0,), (1.0,)), WIDE, Box((-0.3,), (0.9,), (3, 2)), Arms(4), Slots((2, 3))]
 
 
 @pytest.mark.parametrize("space", SPACES, ids=repr)

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from refusals import raises_code
 
-from submax.core.spaces import Arms, Box, Mixed, Slots
+from submax.core.spaces import Arms, Box, Slots
 from submax.schema.actions import LISTED, MOST_CHOICES, MOST_SLOTS, ActionSpec, Change
 
 ARMS = ["A", "B", "C"]
@@ -24,7 +24,7 @@ def changed(menu, *changes):
         (ARMS, Arms(3)),
         (PAGE, Slots((3, 2))),
         ({"price": (1, 20)}, Box((1.0,), (20.0,))),
-        ({"price": (1.0, 20.0), "title": ["A", "B"]}, Mixed((2,), (1.0,), (20.0,))),
+        ({"price": (1.0, 20.0), "title": ["A", "B"]}, Box((1.0,), (20.0,), (2,))),
     ],
 )
 def test_actions_make_the_space_of_their_kind(actions, space):

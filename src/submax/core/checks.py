@@ -38,40 +38,24 @@ def as_whole_number(name: str, value: Any, *, at_least: int, at_most: int | None
     return int(value)
 
 
-def positive(name: str, value: object) -> None:
-    """Raise an ``InputError`` unless the value is a finite number above zero."""
-    _require(_finite(value) and value > 0, name, "a finite number above 0", value)
+def _number(allowed: str, fits: Callable[[float], bool]) -> Callable[[str, object], None]:
+    def check(name: str, value: object) -> None:
+        _require(_finite(value) and fits(value), name, allowed, value)
+
+    return check
 
 
-def non_negative(name: str, value: object) -> None:
-    """Raise an ``InputError`` unless the value is a finite number, zero or more."""
-    _require(_finite(value) and value >= 0, name, "a finite number, 0 or more", value)
-
-
-def finite(name: str, value: object) -> None:
-    """Raise an ``InputError`` unless the value is a finite number."""
-    _require(_finite(value), name, "a finite number", value)
+# Each raises an ``InputError`` unless the value is such a number.
+positive = _number("a finite number above 0", lambda value: value > 0)
+non_negative = _number("a finite number, 0 or more", lambda value: value >= 0)
+finite = _number("a finite number", lambda value: True)
+probability = _number("a number between 0 and 1", lambda value: 0 <= value <= 1)
+below_one = _number("a number from 0 to below 1", lambda value: 0 <= value < 1)
 
 
 def at_least(name: str, value: object, limit: float) -> None:
     """Raise an ``InputError`` unless the value is a finite number, at least the limit."""
-    fits = _finite(value) and value >= limit
-    _require(fits, name, f"a finite number, at least {limit}", value)
-
-
-def probability(name: str, value: object) -> None:
-    """Raise an ``InputError`` unless the value is a number from 0 to 1, both included."""
-    _require(_finite(value) and 0 <= value <= 1, name, "a number between 0 and 1", value)
-
-
-def below_one(name: str, value: object) -> None:
-    """Raise an ``InputError`` unless the value is a number from 0 (included) to 1 (excluded)."""
-    _require(_finite(value) and 0 <= value < 1, name, "a number from 0 to below 1", value)
-
-
-def true_or_false(name: str, value: object) -> None:
-    """Raise an ``InputError`` unless the value is a truth value."""
-    _require(isinstance(value, bool), name, "true or false, without quotes", value)
+    _number(f"a finite number, at least {limit}", lambda number: number >= limit)(name, value)
 
 
 def _require(fits: bool, name: str, allowed: str, value: object) -> None:
@@ -179,10 +163,6 @@ class Allowed:
         """Raise an ``InputError`` unless the value is allowed."""
         self._check(name, value, *self._limits, **self._named)
 
-    def __repr__(self) -> str:
-        limits = [*map(str, self._limits), *(f"{key}={one}" for key, one in self._named.items())]
-        return self._check.__name__ + (f"({', '.join(limits)})" if limits else "")
-
 
 Count: TypeAlias = Annotated[int, Allowed(whole_number, at_least=1)]
 Positive: TypeAlias = Annotated[float, Allowed(positive)]
@@ -190,7 +170,6 @@ NonNegative: TypeAlias = Annotated[float, Allowed(non_negative)]
 Finite: TypeAlias = Annotated[float, Allowed(finite)]
 Probability: TypeAlias = Annotated[float, Allowed(probability)]
 BelowOne: TypeAlias = Annotated[float, Allowed(below_one)]
-Flag: TypeAlias = Annotated[bool, Allowed(true_or_false)]
 
 
 class Checked:
@@ -214,10 +193,7 @@ class Checked:
 
 @cache
 def _field_checks(kind: Any) -> list[tuple[str, Allowed, bool]]:
-    """The name of each field, its check, and whether the field may also be None.
-
-    What a base class allows holds for the field in a subclass too.
-    """
+    """The checks of each field, also those of base classes, and whether it may also be None."""
     found: dict[tuple[str, Allowed], bool] = {}
     for field in dataclasses.fields(kind):
         for base in kind.__mro__:

@@ -6,7 +6,7 @@ Generalized marginalization mixes the conditioned policies with weights that may
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -74,13 +74,9 @@ class StrategyRequirements:
 
 
 class Strategy(Checked, ABC):
-    """A decision rule: from the table of conditioned probabilities to the inference policy.
-
-    A strategy that is a set of weights, one for each reward level, is a `WeightedStrategy`.
-    """
+    """A decision rule: from the table of conditioned probabilities to the inference policy."""
 
     traits: ClassVar[StrategyRequirements] = StrategyRequirements(needs_listing=True)
-    """What a policy has to provide for the strategy."""
 
     @abstractmethod
     def probabilities(self, table: Table) -> Floats:
@@ -104,9 +100,7 @@ def mixture(table: Table, weights: Floats) -> Floats:
     Reference: Xu et al. (2024), equations gm-inference and gm-inference-submax.
     """
     forget = None if table.prior.all() else unseen(table, weights)
-    mass, total = with_total(clipped(weights, table.probabilities), forget)
-    mass *= 1 / total
-    return mass
+    return normalized(clipped(weights, table.probabilities), forget)
 
 
 def clipped(weights: Floats, probabilities: Floats) -> Floats:
@@ -156,22 +150,13 @@ def normalized(mass: Floats, forget: Booleans | None = None) -> Floats:
     >>> normalized(np.array([[1.0, 3.0], [0.0, 0.0]])).tolist()
     [[0.25, 0.75], [0.5, 0.5]]
     """
-    mass, total = with_total(mass, forget)
-    return mass * (1 / total)
-
-
-def with_total(mass: Floats, forget: Booleans | None = None) -> tuple[Floats, Floats]:
-    """Return the mass and its sum over the last axis, ``[..., 1]``.
-
-    If the sum is zero, or ``forget [...]`` is set, the mass is 1 for every entry.
-    """
     total = mass.sum(axis=-1, keepdims=True)
     empty = total == 0
     if forget is not None:
         empty |= forget[..., None]
     if np.count_nonzero(empty):
         mass, total = np.where(empty, 1.0, mass), np.where(empty, mass.shape[-1], total)
-    return mass, total
+    return mass * (1 / total)
 
 
 class WeightedStrategy(Strategy):
@@ -256,7 +241,11 @@ def _round(
 ) -> tuple[Actions, Booleans]:
     """Return the first accepted of ``count`` proposals in each row, and whether there is one."""
     proposal = _proposed(weight, belief, count, rng)
-    accepted = _accepted(weight, belief.prob(proposal), rng)
+    probabilities = belief.prob(proposal)
+    positive = (np.maximum(weight, 0.0)[:, :, None] @ probabilities)[:, :, 0]
+    above = (weight[:, :, None] @ probabilities)[:, :, 0]
+    # As in ``mixture``, a sum that is positive only by a rounding error counts as zero.
+    accepted = np.maximum(rng.random(positive.shape), SUM_TOLERANCE) * positive < above
     # If none is accepted, argmax returns the first proposal, which the caller discards.
     which = accepted.argmax(axis=-1)
     replicas, rows = which.shape
@@ -279,15 +268,6 @@ def _proposed(
     uniform = rng.random((*weight.shape[:2], count)) * share[..., -1:]
     level = (uniform[..., None] >= share[:, :, None, :-1]).sum(axis=-1)
     return np.take_along_axis(drawn, level[None, ..., None], axis=0)[0]
-
-
-def _accepted(weight: Floats, probabilities: Floats, rng: np.random.Generator) -> Booleans:
-    """Return which proposals are accepted, at random: ``[R, m, count]``."""
-    positive = (np.maximum(weight, 0.0)[:, :, None] @ probabilities)[:, :, 0]
-    above = (weight[:, :, None] @ probabilities)[:, :, 0]
-    # As in ``mixture``, a sum that is positive only by a rounding error counts as zero.
-    threshold = np.maximum(rng.random(positive.shape), SUM_TOLERANCE)
-    return threshold * positive < above
 
 
 DRAWS = 2000
@@ -349,7 +329,7 @@ class Belief(ConditionalDistribution):
 
     It is the table from which a strategy makes a policy: p(action | context, reward level), the
     L reward levels, and how often each level occurs. Estimators whose actions can be listed return
-    a `TabularBelief` and need not write a class of their own.
+    a `TabularBelief`.
     """
 
     @property
@@ -370,10 +350,7 @@ class Belief(ConditionalDistribution):
         return self.prob(self.space.listing()[None, None])
 
     def prob_of_choices(self) -> list[Floats]:
-        """Return each slot's probabilities, summed over the other slots: ``[R, n, L, choices]``.
-
-        Overridden by a belief that can do this without listing joint actions.
-        """
+        """Return each slot's probabilities, summed over the other slots: ``[R, n, L, choices]``."""
         return sums_by_slot(self.prob_of_all(), self.space.choices)
 
     def expected_rewards(self) -> Floats:
@@ -448,8 +425,7 @@ class TabularBelief(Belief):
                 "they must be [R, L] and [R, n, L]: R replicas, n contexts, L levels"
             )
         self._space, self._levels, self._level_prior = space, levels, level_prior
-        self._listed = listed if callable(listed) else self._checked(listed)
-        self._values, self._weights = values, weights
+        self._listed, self._values, self._weights = listed, values, weights
 
     @property
     def space(self) -> Space:
@@ -492,13 +468,9 @@ class TabularBelief(Belief):
             listed = np.take_along_axis(listed, row[..., None, None], axis=1)
         return TabularBelief(self.space, self._levels, prior, listed, self._values)
 
-    @property
+    @cached_property
     def _table(self) -> Floats:
-        if callable(self._listed):
-            self._listed = self._checked(self._listed())
-        return self._listed
-
-    def _checked(self, listed: Floats) -> Floats:
+        listed = self._listed() if callable(self._listed) else self._listed
         replicas, rows, levels = self._level_prior.shape
         shapes = [(replicas, count, levels, self._space.size) for count in (rows, 1)]
         if np.shape(listed) not in shapes:
@@ -531,11 +503,7 @@ class Estimator(Checked, ABC, Generic[Params]):
 
     @abstractmethod
     def fit(self, params: Params, feedback: Feedback, rng: np.random.Generator) -> Params:
-        """Return the parameters after more feedback.
-
-        ``feedback`` holds only the new rows. An estimator that needs the old rows again keeps them
-        in ``params``.
-        """
+        """Return the parameters after more feedback, which holds only the new rows."""
 
     @abstractmethod
     def belief(self, params: Params, context: Floats) -> Belief:

@@ -28,7 +28,7 @@ class Space(Checked, ABC):
     The last axis of an array of actions is S: first the choices, which are integers, then
     ``reals`` real numbers within bounds. Without real-valued parts actions are integer arrays, and
     every joint action has an index from 0 to ``size - 1``, in which the last slot is fastest. A
-    `RealSpace` raises an ``InputError`` in every method that needs such an index.
+    `Box` raises an ``InputError`` in every method that needs such an index.
     """
 
     @property
@@ -202,13 +202,24 @@ LARGEST_LOG_VOLUME = 500.0
 """Largest absolute logarithm of a volume; densities beyond it would not fit into a float64."""
 
 
-class RealSpace(Space):
-    """Choices, and numbers between ``low`` and ``high``; such actions cannot be listed."""
+@serializable("box")
+@dataclass(frozen=True)
+class Box(Space):
+    """Numbers between ``low`` and ``high``, behind one of ``sizes[s]`` choices in each slot s.
+
+    Such actions cannot be listed.
+
+    >>> Box((0.0,), (10.0,)).slots, Box((0.0,), (1.0,), sizes=(3, 2)).slots
+    (1, 3)
+    """
 
     low: tuple[float, ...]
     high: tuple[float, ...]
+    sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.sizes != ():
+            Slots(self.sizes)
         low, high = self.low, self.high
         tuples = isinstance(low, tuple) and isinstance(high, tuple)
         if not (tuples and low and len(low) == len(high)):
@@ -229,6 +240,10 @@ class RealSpace(Space):
                 "use other units",
                 parameter="high",
             )
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        return self.sizes
 
     @property
     def reals(self) -> int:
@@ -285,40 +300,3 @@ class RealSpace(Space):
         return InputError(
             f"the actions of {self} cannot be listed or counted: use a space of arms or slots"
         )
-
-
-@serializable("box")
-@dataclass(frozen=True)
-class Box(RealSpace):
-    """One number in each dimension, between ``low`` and ``high``.
-
-    >>> Box((0.0,), (10.0,)).slots
-    1
-    """
-
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-
-    choices = ()
-
-
-@serializable("mixed")
-@dataclass(frozen=True)
-class Mixed(RealSpace):
-    """One of ``sizes[s]`` choices in each slot s, followed by numbers between ``low`` and ``high``.
-
-    >>> Mixed((3, 2), (0.0,), (1.0,)).slots
-    3
-    """
-
-    sizes: tuple[int, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        Slots(self.sizes)
-        super().__post_init__()
-
-    @property
-    def choices(self) -> tuple[int, ...]:
-        return self.sizes

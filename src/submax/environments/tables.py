@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from submax.core.arrays import Floats, Integers
-from submax.core.checks import Checked, Flag, one_of, probability
+from submax.core.checks import Checked, one_of, probability
 from submax.core.errors import InputError, MissingExtraError
 from submax.core.optional import require_extra
 from submax.core.problem import Problem
@@ -305,8 +305,8 @@ class Classification(Successes[int | RowOrders]):
 
     file: str
     label: str = "label"
-    standardize: Flag = True
-    replacement: Flag = True
+    standardize: bool = True
+    replacement: bool = True
     pays: tuple[float, float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:

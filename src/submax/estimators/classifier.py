@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
-from submax.core.checks import Allowed, Count, Positive, one_of
+from submax.core.checks import Count, Positive
 from submax.core.conditioning import Estimator, TabularBelief, normalized
 from submax.core.numerics import tally
 from submax.core.policy import PolicyTraits
@@ -16,7 +16,6 @@ from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
 from submax.core.serialization import serializable
 from submax.models.classifiers import (
-    ENCODINGS,
     LARGEST_SEED,
     ClassifierTemplate,
     ComparedByKey,
@@ -54,9 +53,7 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
 
     The ``classifier`` is an object with ``fit(X, y)`` and ``predict_proba``, as in scikit-learn,
     LightGBM or XGBoost, or the dotted name of its class, made with ``parameters``. It learns to
-    predict the action from context and reward; ``encoding`` says how these become a row of numbers
-    (`reward_features`). The default "crossed" suits every classifier, and a linear one cannot do
-    without it. "one-hot" has fewer columns, and "value" keeps the order of many reward levels.
+    predict the action from context and reward, see `reward_features`.
 
     N_l is the weight of the rows at level l, A the number of joint actions and s the ``smoothing``,
     so that actions that were never seen have a positive probability. A classifier that repeats the
@@ -75,7 +72,6 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
     classifier: Any
     parameters: Mapping[str, Any] = field(default_factory=dict)
     smoothing: Positive = 1.0
-    encoding: Annotated[str, Allowed(one_of, ENCODINGS)] = "crossed"
     minimum_rows: Count = 1
     memory: Memory = field(default_factory=Memory)
 
@@ -137,8 +133,6 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
         )
 
     def _values(self, params: ClassifierParams) -> Floats:
-        """Return V_l, summed over the rows whose reward is not 0, some rows at a time."""
-
         def prob(context: Floats, action: Actions) -> Floats:
             return self.belief(params, context).prob(action)
 
@@ -152,7 +146,7 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
         asked = np.broadcast_to(params.reward_encoding.levels[:, None], (replicas, rows, levels))
         repeated = np.repeat(context, levels, axis=1)
         reward = asked.reshape(replicas, rows * levels)
-        features = reward_features(repeated, reward, params.reward_encoding, self.encoding)
+        features = reward_features(repeated, reward, params.reward_encoding)
         mass = np.repeat(params.counts[:, None], rows, axis=1)
         for replica, model in enumerate(self._models(params)):
             if model is not None:
@@ -160,8 +154,8 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
         return normalized(mass + self.smoothing)
 
     @property
-    def _key(self) -> tuple[Any, ...]:  # type: ignore[override]  # computed from the fields
-        return (self.template, self.smoothing, self.encoding, self.minimum_rows, self.memory)
+    def _key(self) -> tuple[Any, ...]:
+        return (self.template, self.smoothing, self.minimum_rows, self.memory)
 
     def _models(self, params: ClassifierParams) -> Models:
         return params.models.get(len(params.seed), lambda replica: self._fitted(params, replica))
@@ -176,7 +170,7 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
             params.reward_encoding.levels[one], params.reward_encoding.bin_edges[one]
         )
         context = buffer.context[one, there].astype(np.float64, copy=False)
-        features = reward_features(context, buffer.reward[one, there], encoding, self.encoding)
+        features = reward_features(context, buffer.reward[one, there], encoding)
         action = params.problem.space.index(buffer.action[replica, there].astype(np.int64))
         weight = buffer.weight[replica, there]
         return self.template.fitted(features[0], action, weight, int(params.seed[replica]))

@@ -1,21 +1,14 @@
 """Conditioned probabilities by counting."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import scipy
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import instance_of, non_negative, positive
-from submax.core.conditioning import (
-    Estimator,
-    TabularBelief,
-    normalized,
-    sums_by_slot,
-    with_total,
-)
+from submax.core.conditioning import Estimator, TabularBelief, normalized, sums_by_slot
 from submax.core.numerics import decreasing_root, tally
 from submax.core.policy import PolicyTraits
 from submax.core.problem import Feedback, Problem
@@ -91,10 +84,7 @@ def fitted_smoothing(counts: Floats, start: Floats | None = None) -> Floats:
 def _scaled(
     counts: Floats, pulls: Floats, smoothing: Floats, group: Booleans, rest: float
 ) -> Floats:
-    """Multiply the constants of a ``group [R, L]`` by the factor with the highest likelihood.
-
-    ``rest`` is the sum of constants that are not in the arrays.
-    """
+    """Multiply a ``group [R, L]`` of constants by the likeliest factor; ``rest`` is one more."""
     digamma = scipy.special.digamma
     logarithm = np.log(smoothing)
     lowest = -FURTHEST - np.where(group, logarithm, FURTHEST).min(axis=-1)
@@ -138,22 +128,14 @@ class MemoryRows(NamedTuple):
 
     def parts(self) -> list[Self]:
         """Return the rows of positive weight in parts of at most ``TOGETHER`` rows."""
-        rows, there = self, self.weight > 0
+        columns, there = list(self), self.weight > 0
         if not there.all():
             # Absent rows go to the end, so they do not change which rows are learned together.
             order = np.argsort(~there, axis=1, kind="stable")[:, : there.sum(axis=1).max()]
             there = np.take_along_axis(there, order, axis=1)
-            rows = self._mapped(
-                lambda part: np.where(there, np.take_along_axis(part, order, axis=1), 0)
-            )
-        firsts = range(0, rows.arm.shape[1], TOGETHER)
-        return [rows._part(first) for first in firsts]
-
-    def _part(self, first: int) -> Self:
-        return self._mapped(lambda part: part[:, first : first + TOGETHER])
-
-    def _mapped(self, change: Callable[[Any], Any]) -> Self:
-        return type(self)(*map(change, self))
+            columns = [np.where(there, np.take_along_axis(one, order, axis=1), 0) for one in self]
+        parts = (slice(first, first + TOGETHER) for first in range(0, there.shape[1], TOGETHER))
+        return [type(self)._make(column[:, part] for column in columns) for part in parts]
 
 
 @serializable("memory-counts")
@@ -286,7 +268,7 @@ class Counting(Estimator[CountingParams]):
             np.zeros((replicas, problem.scale.levels, size)),
             np.zeros((replicas, size)),
             problem.scale.reward_encoding(nothing, nothing),
-            Buffer.empty(_without_context(problem), replicas) if again else None,
+            Buffer.empty(replace(problem, context_width=0), replicas) if again else None,
             np.ones((replicas, problem.scale.levels)) if self.smoothing == "fitted" else None,
             MemoryCounts.empty(replicas, problem.scale.levels, size) if fitted else None,
         )
@@ -294,27 +276,24 @@ class Counting(Estimator[CountingParams]):
     def fit(
         self, params: CountingParams, feedback: Feedback, rng: np.random.Generator
     ) -> CountingParams:
-        problem, history = params.problem, params.history
+        problem, encoding, history = params.problem, params.reward_encoding, params.history
+        memories = params.memories
         feedback.check(problem)
-        if params.memories is not None:
-            rows = _memory_rows(problem, params.reward_encoding, feedback)
-            memories = params.memories.after(rows, self._constants(params))
+        if memories is not None:
+            level, arm = encoding.nearest(feedback.reward), problem.space.index(feedback.action)
+            rows = MemoryRows(level, arm, feedback.weight, _importance(feedback))
+            memories = memories.after(rows, self._constants(params))
             counts, importance = memories.mixed()
-            smoothing = self._fitted(counts, params)
-            return params._replace(
-                counts=counts, importance=importance, smoothing=smoothing, memories=memories
-            )
-        if history is None:
-            counts, importance = _counted(problem, params.reward_encoding, feedback)
+        elif history is None:
+            counts, importance = _counted(problem, encoding, feedback)
             counts, importance = params.counts + counts, params.importance + importance
-            smoothing = self._fitted(counts, params)
-            return params._replace(counts=counts, importance=importance, smoothing=smoothing)
-        context = np.zeros((*feedback.reward.shape, 0))
-        history = history.add(feedback._replace(context=context), self._rows_kept, rng)
-        encoding = problem.scale.reward_encoding(history.reward, history.weight)
-        counts, importance = _counted(problem, encoding, _as_feedback(history))
+        else:
+            context = np.zeros((*feedback.reward.shape, 0))
+            history = history.add(feedback._replace(context=context), self._rows_kept, rng)
+            encoding = problem.scale.reward_encoding(history.reward, history.weight)
+            counts, importance = _counted(problem, encoding, history)
         smoothing = self._fitted(counts, params)
-        return CountingParams(problem, counts, importance, encoding, history, smoothing)
+        return CountingParams(problem, counts, importance, encoding, history, smoothing, memories)
 
     def belief(self, params: CountingParams, context: Floats) -> "CountingBelief":
         return CountingBelief(self, params, context.shape[1])
@@ -326,8 +305,7 @@ class Counting(Estimator[CountingParams]):
     def smoothed_by_slot(self, params: CountingParams) -> list[Floats]:
         """Return the same for the choices of each slot, ``[R, L, choices]``.
 
-        The smoothing constant is added to the counts of a choice, not of the joint actions that
-        contain the choice, in whose sum the constant would count many times.
+        The constant is added to the counts of a choice, not of each joint action that contains it.
         """
         sizes = params.problem.space.choices
         if len(sizes) == 1:
@@ -385,59 +363,25 @@ class CountingBelief(TabularBelief):
 def _values(mass: Floats, params: CountingParams) -> Floats:
     """Return V_l as the sum over actions Σ_a π(a | l) · (1/N) Σ_{i: a_i = a} r_i / q_i."""
     total = params.counts.sum(axis=(-1, -2))
-    mass, mass_total = with_total(mass)
-    earned = np.einsum("rla,ra->rl", mass, params.importance) / mass_total[..., 0]
+    earned = np.einsum("rla,ra->rl", normalized(mass), params.importance)
     return earned / np.where(total > 0, total, 1.0)[:, None]
 
 
 def _counted(
-    problem: Problem, encoding: RewardEncoding, feedback: Feedback
+    problem: Problem, encoding: RewardEncoding, feedback: Feedback | Buffer
 ) -> tuple[Floats, Floats]:
     """Return counts by level and joint action, ``[R, L, A]``, and sums of r / q, ``[R, A]``."""
     replicas, levels = encoding.levels.shape
     size = problem.space.size
     arm = problem.space.index(feedback.action)
     joint = encoding.nearest(feedback.reward) * size + arm
-    counts = tally(joint, feedback.weight, levels * size)
-    return counts.reshape(replicas, levels, size), _importance(feedback, arm, size)
+    counts = tally(joint, feedback.weight, levels * size).reshape(replicas, levels, size)
+    return counts, tally(arm, _importance(feedback), size)
 
 
-def _without_context(problem: Problem) -> Problem:
-    return replace(problem, context_width=0)
-
-
-def _as_feedback(history: Buffer) -> Feedback:
-    return Feedback(
-        history.context.astype(np.float64),
-        history.action.astype(np.int64),
-        history.reward,
-        history.log_prob,
-        history.weight,
-    )
-
-
-def _importance(feedback: Feedback, arm: Integers, size: int) -> Floats:
-    """Return Σ w r / q of every arm, ``[R, size]``."""
-    replicas, rows = arm.shape
-    paid, ratio = _ratios(feedback)
-    place = paid // rows * size + arm.ravel().take(paid)
-    sums = np.bincount(place, ratio, minlength=replicas * size)
-    return sums.astype(np.float64, copy=False).reshape(replicas, size)
-
-
-def _ratios(feedback: Feedback) -> tuple[Integers, Floats]:
-    """Return where rows with a reward are, and their w r / q; other rows do not need q."""
-    weight, reward = feedback.weight.ravel(), feedback.reward.ravel()
-    paid = np.flatnonzero((weight > 0) & (reward != 0))
-    if feedback.log_prob is None:
-        return paid, np.full(len(paid), np.nan)
-    earned = weight.take(paid) * reward.take(paid)
-    return paid, earned * np.exp(-feedback.log_prob.ravel().take(paid))
-
-
-def _memory_rows(problem: Problem, encoding: RewardEncoding, feedback: Feedback) -> MemoryRows:
-    paid, ratio = _ratios(feedback)
-    importance = np.zeros(feedback.reward.shape)
-    importance.ravel()[paid] = ratio
-    level, arm = encoding.nearest(feedback.reward), problem.space.index(feedback.action)
-    return MemoryRows(level, arm, feedback.weight, importance)
+def _importance(feedback: Feedback | Buffer) -> Floats:
+    """Return w r / q of every row, ``[R, n]``; a row without a reward does not need q."""
+    paid = (feedback.weight > 0) & (feedback.reward != 0)
+    log_prob = np.nan if feedback.log_prob is None else feedback.log_prob
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(paid, feedback.weight * feedback.reward * np.exp(-log_prob), 0.0)

@@ -17,7 +17,7 @@ from submax.core.policy import PolicyTraits
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
 from submax.core.serialization import serializable
-from submax.core.spaces import RealSpace, Space
+from submax.core.spaces import Box, Space
 from submax.models.memory import Buffer, Memory, importance_values
 from submax.models.networks.choices import (
     INJECTION_FORMS,
@@ -29,7 +29,7 @@ from submax.models.networks.choices import (
     joint_probabilities,
     parameters_where,
 )
-from submax.models.networks.densities import DecodedDensity, MixtureDensity, outputs
+from submax.models.networks.densities import MixtureDensity, outputs
 from submax.models.training_settings import ContextScaling, Minibatches, Training
 
 if TYPE_CHECKING:
@@ -126,9 +126,8 @@ class NetworkBelief(Belief):
     @cached_property
     def _decoded(self) -> ConditionalDistribution:
         space = self.space
-        if isinstance(space, RealSpace):
-            shape = (space.choices, space.reals, self.estimator.components)
-            return DecodedDensity(MixtureDensity.of(self._outputs(), *shape), space)
+        if isinstance(space, Box):
+            return MixtureDensity.of(self._outputs(), space, self.estimator.components)
         return DecodedChoices(self._choice_probabilities, space.choices)
 
     @cached_property

@@ -46,10 +46,11 @@ def class_by_name(name: str, role: str = "classifier", methods: str = "predict_p
     result = getattr(module, class_name, None)
     if inspect.isclass(result) and hasattr(result, "fit"):
         return result
-    what = (
-        "there is no such name in its module"
-        if result is None
-        else "it is not a class with a method fit"
+    what = "it is not a class with a method fit" if result else "no such name is in its module"
+    raise InputError(
+        f"{role} {name!r} cannot be used: {what}: name a class with the methods fit "
+        f"and {methods}, such as {EXAMPLE}",
+        parameter=role,
     )
     raise InputError(
         f"{role} {name!r} cannot be used: {what}: name a class with the methods fit "
@@ -87,31 +88,17 @@ def _listed(table: Mapping[Any, Any]) -> str:
     return ", ".join(f"{key}={described(table[key])}" for key in sorted(table, key=str))
 
 
-ENCODINGS = ("crossed", "one-hot", "value")
-"""How a reward is encoded; ``reward_features`` explains them."""
+def reward_features(context: Floats, reward: Floats, reward_encoding: RewardEncoding) -> Floats:
+    """Return the inputs (c, e, e ⊗ c) of a classifier: ``[R, n, D]`` and ``[R, n] -> [R, n, W]``.
 
-
-def reward_features(
-    context: Floats, reward: Floats, reward_encoding: RewardEncoding, encoding: str
-) -> Floats:
-    """Return the inputs of a classifier: ``[R, n, D]`` and ``[R, n] -> [R, n, W]``.
-
-    With c the context and e the one-hot vector of the reward level nearest to the reward r, a row
-    is (c, e, e ⊗ c) if ``encoding`` is "crossed", (c, e) if it is "one-hot" and (c, r) if it is
-    "value".
+    c is the context, and e the one-hot vector of the reward level nearest to the reward.
 
     >>> reward_encoding = RewardEncoding.fixed((0.0, 1.0), replicas=1)
     >>> context, reward = np.array([[[5.0, 7.0]]]), np.array([[1.0]])
-    >>> reward_features(context, reward, reward_encoding, "crossed").tolist()
+    >>> reward_features(context, reward, reward_encoding).tolist()
     [[[5.0, 7.0, 0.0, 1.0, 0.0, 0.0, 5.0, 7.0]]]
-    >>> reward_features(context, reward, reward_encoding, "value").tolist()
-    [[[5.0, 7.0, 1.0]]]
     """
-    if encoding == "value":
-        return np.concatenate([context, reward[..., None]], axis=-1)
     level = np.eye(reward_encoding.levels.shape[1])[reward_encoding.nearest(reward)]
-    if encoding == "one-hot":
-        return np.concatenate([context, level], axis=-1)
     products = [level[..., [index]] * context for index in range(level.shape[-1])]
     return np.concatenate([context, level, *products], axis=-1)
 
@@ -125,10 +112,13 @@ Models = tuple[Any, ...]
 class ComparedByKey:
     """Equality and hash by ``_key``, for hyper-parameters that cannot be compared themselves."""
 
-    _key: tuple[Any, ...]
+    _key: Any
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._key == getattr(other, "_key", None)
+        return isinstance(other, ComparedByKey) and (type(self), self._key) == (
+            type(other),
+            other._key,
+        )
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -202,31 +192,25 @@ class FittedClassifier(NamedTuple):
         outputs for it are negative, not finite, or all 0.
         """
         result = np.zeros((len(features), size))
-        if len(features):
-            predicted = self._predicted(features)
-            total = predicted.sum(axis=1, keepdims=True)
-            fits = np.isfinite(total) & (total > 0) & (predicted.min(axis=1, keepdims=True) >= 0)
-            # Some libraries compute in float32, so their sums differ from 1 by rounding.
-            result[:, self.seen] = np.where(fits, predicted / np.where(fits, total, 1.0), np.nan)
-        return result
-
-    def _predicted(self, features: Floats) -> Floats:
+        if not len(features):
+            return result
         try:
-            return np.asarray(self.model.predict_proba(features), dtype=np.float64)
+            predicted = np.asarray(self.model.predict_proba(features), dtype=np.float64)
         except Exception as error:
             raise InputError(
                 f"the classifier {type(self.model).__name__} cannot predict among "
                 f"{len(self.seen)} actions ({one_line(error)}): "
                 "change its parameters, or set minimum_rows to wait for more rows"
             ) from error
-
-
-METHODS = ("fit", "predict_proba")
-"""The methods that a classifier must have."""
+        total = predicted.sum(axis=1, keepdims=True)
+        fits = np.isfinite(total) & (total > 0) & (predicted.min(axis=1, keepdims=True) >= 0)
+        # Some libraries compute in float32, so their sums differ from 1 by rounding.
+        result[:, self.seen] = np.where(fits, predicted / np.where(fits, total, 1.0), np.nan)
+        return result
 
 
 @dataclass(frozen=True, eq=False)
-class ClassifierTemplate:
+class ClassifierTemplate(ComparedByKey):
     """A classifier of any library. It is copied for every fit and never fitted itself.
 
     Two templates are equal if their classifiers are of one class with the same parameters.
@@ -247,13 +231,8 @@ class ClassifierTemplate:
         return cls(copied(_checked(classifier)))
 
     @cached_property
-    def text(self) -> str:
-        """The class and all its parameters as text, by which templates are compared."""
+    def _key(self) -> str:
         return described(self.unfitted)
-
-    @property
-    def name(self) -> str:
-        return type(self.unfitted).__name__
 
     def fitted(
         self, features: Floats, action: Integers, weight: Floats, seed: int
@@ -278,24 +257,15 @@ class ClassifierTemplate:
             model.fit(features, target, **options)
         except Exception as error:
             raise InputError(
-                f"the classifier {self.name} cannot be fitted to {len(action)} rows with "
-                f"{len(seen)} actions ({one_line(error)}): change its "
+                f"the classifier {type(model).__name__} cannot be fitted to {len(action)} rows "
+                f"with {len(seen)} actions ({one_line(error)}): change its "
                 "parameters, or set minimum_rows to wait for more rows"
             ) from error
         return FittedClassifier(model, seen)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ClassifierTemplate) and self.text == other.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
-
 
 def weight_argument(model: Any) -> str | None:
-    """Return the name of the argument of ``fit`` for weights; None if there is no such argument.
-
-    The weights of a pipeline are passed to its last step.
-    """
+    """Return the argument of ``fit`` for weights, of the last step of a pipeline; None without."""
     if "sample_weight" in inspect.signature(model.fit).parameters:
         return "sample_weight"
     steps = getattr(model, "steps", None)
@@ -345,7 +315,8 @@ def _checked(classifier: Any) -> Any:
             f"{classifier.__name__}() with its parameters",
             parameter="classifier",
         )
-    missing = [method for method in METHODS if not callable(getattr(classifier, method, None))]
+    methods = ("fit", "predict_proba")
+    missing = [method for method in methods if not callable(getattr(classifier, method, None))]
     if missing:
         raise InputError(
             f"classifier is {classifier!r:.80}, without the method "
@@ -369,11 +340,10 @@ def copied(classifier: Any) -> Any:
 def seeded(model: Any, seed: int) -> Any:
     """Set every parameter ``random_state`` that is None to the seed."""
     if hasattr(model, "get_params"):
-        parameters = model.get_params().items()
-        unset = [name for name, value in parameters if value is None and _is_random_state(name)]
+        unset = [
+            name
+            for name, value in model.get_params().items()
+            if value is None and name.rpartition("__")[2] == "random_state"
+        ]
         model.set_params(**dict.fromkeys(unset, seed))
     return model
-
-
-def _is_random_state(name: str) -> bool:
-    return name.rpartition("__")[2] == "random_state"

@@ -90,7 +90,7 @@ class Buffer(NamedTuple):
         """Return the old rows that the memory keeps, followed by new rows of positive weight."""
         there = feedback.weight > 0
         new = there.sum(axis=1)
-        old, weight, priority = self, feedback.weight, None
+        old, weight, priority = self, feedback.weight, np.zeros(there.shape, np.float32)
         if memory.reservoir is not None:
             priority = _priorities(there, rng)
             # A replica without new rows keeps all of its rows.
@@ -100,7 +100,9 @@ class Buffer(NamedTuple):
             factor = memory.discount**later
             weight, there = weight * factor, there & (factor > NEGLIGIBLE)
             old = old._discounted(memory.discount**new)
-        joined = old._joined(feedback, there, weight, priority)
+        log_prob = np.full(there.shape, np.nan) if feedback.log_prob is None else feedback.log_prob
+        columns = (feedback.context, feedback.action, feedback.reward, log_prob, weight, priority)
+        joined = old._joined(columns, there)
         if memory.window is not None:
             index = np.arange(joined.reward.shape[1])
             joined = joined._selected(index >= (joined.filled - memory.window)[:, None])
@@ -129,29 +131,20 @@ class Buffer(NamedTuple):
             (discounted.weight > NEGLIGIBLE * heaviest) | (factor == 1)[:, None]
         )
 
-    def _joined(
-        self,
-        feedback: Feedback,
-        there: Booleans,
-        weight: Floats,
-        priority: NDArray[np.float32] | None,
-    ) -> Self:
+    def _joined(self, columns: tuple[Any, ...], there: Booleans) -> Self:
+        """Return the rows, followed by those of ``columns [R, n, ...]`` that are ``there``."""
         replica, row = np.nonzero(there)
         index = self.filled[replica] + (np.cumsum(there, axis=1) - 1)[replica, row]
         filled = self.filled + there.sum(axis=1)
-        nothing = np.zeros(there.shape)
-        log_prob = nothing + np.nan if feedback.log_prob is None else feedback.log_prob
-        if priority is None:
-            priority = nothing.astype(np.float32)
-        columns = (feedback.context, feedback.action, feedback.reward, log_prob, weight, priority)
-        new: tuple[Any, ...] = columns
-        capacity = int(filled.max(initial=0))
-        precision = np.result_type(self.context, feedback.context)
-        before = self._replace(context=self.context.astype(precision, copy=False))
-        joined: list[Any] = [
-            _appended(old, values[replica, row], (replica, index), capacity)
-            for old, values in zip(list[Any](before[:-1]), new, strict=True)
-        ]
+        before: list[Any] = list(self[:-1])
+        before[0] = self.context.astype(np.result_type(self.context, columns[0]), copy=False)
+        joined: list[Any] = []
+        for old, new in zip(before, columns, strict=True):
+            shape = (len(filled), int(filled.max(initial=0)), *old.shape[2:])
+            column = np.zeros(shape, dtype=old.dtype)
+            column[:, : old.shape[1]] = old
+            column[replica, index] = new[replica, row]
+            joined.append(column)
         return type(self)._make([*joined, filled])
 
     def _selected(self, keep: Booleans) -> Self:
@@ -182,15 +175,6 @@ def _highest(buffer: Buffer, count: int) -> Booleans:
     beyond = np.arange(buffer.priority.shape[1]) >= buffer.filled[:, None]
     rank = np.argsort(np.argsort(np.where(beyond, 1.0, -buffer.priority), axis=1), axis=1)
     return rank < count
-
-
-def _appended(
-    old: NDArray[Any], new: NDArray[Any], index: tuple[Integers, Integers], capacity: int
-) -> NDArray[Any]:
-    joined = np.zeros((old.shape[0], capacity, *old.shape[2:]), dtype=old.dtype)
-    joined[:, : old.shape[1]] = old
-    joined[index] = new
-    return joined
 
 
 @serializable("stored-buffer")

@@ -60,7 +60,6 @@ class Training(Checked):
 
     @property
     def standardizes(self) -> bool:
-        """Whether contexts are standardized, with the default of ``standardized`` resolved."""
         return self.stops_early if self.standardized is None else self.standardized
 
 
@@ -71,8 +70,7 @@ MAX_HELD_OUT_ROWS = 2048
 computing the held-out loss."""
 MIN_ROWS_TO_HOLD_OUT = 64
 """With fewer rows than this none is held out, because six rows cannot tell when to stop. The value
-is a power of two, so the first refit with held-out rows starts from new parameters.
-"""
+is a power of two, so the first refit with held-out rows starts from new parameters."""
 
 
 class HeldOut(NamedTuple):
@@ -86,16 +84,12 @@ class HeldOut(NamedTuple):
 
     @classmethod
     def of(cls, filled: Integers) -> Self:
-        """Return the held-out rows of replicas with ``filled [R]`` rows."""
         candidates = np.where(filled < MIN_ROWS_TO_HOLD_OUT, 0, filled // EVERY)
         rows = np.minimum(candidates, MAX_HELD_OUT_ROWS)
         return cls(EVERY * (candidates - rows), rows)
 
     def places(self) -> tuple[Integers, Booleans]:
-        """Return indices of held-out rows and which of these entries are in use.
-
-        Both are ``[R, MAX_HELD_OUT_ROWS]``.
-        """
+        """Return indices of held-out rows, and which are used, both ``[R, MAX_HELD_OUT_ROWS]``."""
         index = np.arange(MAX_HELD_OUT_ROWS)
         there = index < self.rows[:, None]
         return np.where(there, self.first[:, None] + EVERY * (index + 1) - 1, 0), there
@@ -109,8 +103,7 @@ class HeldOut(NamedTuple):
 
 CUT_OFF = 5.0
 """Features are clipped at this many standard deviations from their mean: a normal feature hardly
-ever lies beyond, and a single outlier cannot dominate the training.
-"""
+ever lies beyond, and a single outlier cannot dominate the training."""
 NUMBERS_AT_ONCE = 2**20
 """Squared deviations are summed over blocks of about this many numbers, which bounds memory."""
 CONSTANT = 1e-6
@@ -133,7 +126,6 @@ class ContextScaling(NamedTuple):
 
     @classmethod
     def of(cls, buffer: Buffer, largest: float = 0.0) -> Self:
-        """Return the scaling for the rows of a buffer, for each replica separately."""
         count = np.maximum(buffer.filled, 1)[:, None, None]
         # Behind the rows of a replica the contexts are zero, so the sum needs no mask.
         mean = buffer.context.sum(axis=1, keepdims=True, dtype=np.float64) / count
@@ -146,7 +138,6 @@ class ContextScaling(NamedTuple):
         return cls(*(part.astype(np.float32) for part in parts))
 
     def scaled(self, context: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-        """Return standardized and clipped contexts: ``[R, n, D] -> [R, n, D]``."""
         apart = (context - self.mean).astype(np.float32) * self.factor
         # As ``np.clip`` does, which takes twice as long for a single context.
         return np.minimum(np.maximum(apart, -self.limit), self.limit)
@@ -194,10 +185,9 @@ class Minibatches(NamedTuple):
         reward: Floats,
         scaling: ContextScaling | None = None,
     ) -> Self:
-        """Return the table for a buffer, with ``action [R, capacity, S]`` scaled for networks.
+        """Return the table for a buffer.
 
-        ``reward [R, capacity, E]`` are the encoded rewards. Contexts are standardized by
-        ``scaling`` if it is given.
+        ``action [R, capacity, S]`` are scaled actions, ``reward [R, capacity, E]`` encoded rewards.
         """
         context = buffer.context if scaling is None else scaling.scaled(buffer.context)
         columns = (context, action, reward, buffer.weight[..., None])
@@ -207,13 +197,8 @@ class Minibatches(NamedTuple):
     def draw(
         self, steps: int, batch: int, rng: np.random.Generator, held_out: HeldOut | None = None
     ) -> NDArray[np.float32]:
-        """Draw rows uniformly with replacement, for every replica separately.
-
-        The result is ``[steps, R, batch, D + S + E + 1]`` for any size of the buffer. Held-out rows
-        are not drawn.
-        """
-        places = self.places(steps, batch, rng, held_out)
-        return self.table.take(places, axis=0)
+        """Draw training rows uniformly with replacement: ``[steps, R, batch, D + S + E + 1]``."""
+        return self.table.take(self.places(steps, batch, rng, held_out), axis=0)
 
     def places(
         self, steps: int, batch: int, rng: np.random.Generator, held_out: HeldOut | None = None

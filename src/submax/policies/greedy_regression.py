@@ -217,7 +217,7 @@ class GreedyRegression(ComparedByKey, TabularPolicy[RegressionState]):
         )
 
     @property
-    def _key(self) -> tuple[Any, ...]:  # type: ignore[override]  # computed from the fields
+    def _key(self) -> tuple[Any, ...]:
         return self.regressor, repr(sorted(self.parameters.items())), self.memory
 
 

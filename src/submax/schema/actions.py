@@ -9,7 +9,7 @@ import msgspec
 from submax.core.checks import one_of
 from submax.core.errors import ConflictError, InputError
 from submax.core.problem import ActionFeatures
-from submax.core.spaces import Arms, Box, Mixed, Slots, Space
+from submax.core.spaces import Arms, Box, Slots, Space
 from submax.schema.context import LARGEST, as_number
 from submax.schema.names import Action, check_name, check_names, short_repr
 
@@ -357,7 +357,7 @@ class ActionSpec(msgspec.Struct, frozen=True):
         high = tuple(part.high for part in self.ranges)
         if not self.ranges:
             return Arms(sizes[0]) if self.plain else Slots(sizes)
-        return Mixed(sizes, low, high) if sizes else Box(low, high)
+        return Box(low, high, sizes)
 
     def eligible(self, wanted: object) -> ChoiceIndices:
         """Return the indices of the active choices among ``wanted``, or all if it is None.

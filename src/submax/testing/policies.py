@@ -19,7 +19,7 @@ from submax.core.policy import (
 )
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
-from submax.core.spaces import Box, Choices, Mixed, RealSpace
+from submax.core.spaces import Box, Choices
 from submax.testing.assertions import (
     SMALLEST_P_VALUE,
     Rules,
@@ -50,7 +50,7 @@ MANY = 25
 of replicas, have as many as elsewhere in the suite."""
 REAL = (
     Problem(Box((-2.0,), (6.0,)), context_width=2, scale=Continuous(low=0.0, high=50.0)),
-    Problem(Mixed((2,), (0.0,), (3.0,))),
+    Problem(Box((0.0,), (3.0,), (2,))),
 )
 """Problems that a class may refuse, when it is made for listed actions."""
 
@@ -273,7 +273,7 @@ LARGEST_ERROR = {True: 0.25, False: 1e-6}
 def _check_densities(rules: Rules, problem: Problem, seed: int) -> None:
     """Check decisions, densities and learning on real-valued actions."""
     policy, space = rules.subject, problem.space
-    assert isinstance(space, RealSpace)
+    assert isinstance(space, Box)
 
     def states(replicas: int) -> Iterator[Any]:
         feedback = repeated(some_feedback(problem, 1, DENSITY_FEEDBACK_ROWS, seed), replicas)
@@ -308,7 +308,7 @@ def _check_densities(rules: Rules, problem: Problem, seed: int) -> None:
         _check_choices(rules, state, context, cell, expected, 1000, "the density", seed)
 
 
-def _bins_mass(policy: Policy[Any], state: Any, space: RealSpace, context: Floats) -> Floats:
+def _bins_mass(policy: Policy[Any], state: Any, space: Box, context: Floats) -> Floats:
     """The integral of the density over every bin and choice, by midpoints: ``[R, bins]``."""
     share = (np.arange(BINS * MIDPOINTS) + 0.5) / (BINS * MIDPOINTS)
     place = np.array(space.low) + share[:, None] * (np.array(space.high) - np.array(space.low))

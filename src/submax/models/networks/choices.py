@@ -49,7 +49,8 @@ def joint_probabilities(probabilities: Floats, sizes: Sizes) -> Floats:
     if len(sizes) == 1:
         return np.add.reduce(probabilities, axis=-2) * (1 / draws)
     slots = np.split(probabilities, first_choices(sizes)[1:], axis=-1)
-    half = _half(sizes)
+    root = math.sqrt(math.prod(sizes))
+    half = min(range(1, len(sizes)), key=lambda slot: abs(math.log(math.prod(sizes[:slot]) / root)))
     left, right = _outer(slots[:half]), _outer(slots[half:])
     # The division comes before the product, where the array is small.
     joint: Floats = (left * (1 / draws)).swapaxes(-1, -2) @ right
@@ -96,12 +97,6 @@ def draw_actions(
 def first_choices(sizes: Sizes) -> Integers:
     """Return the index of each slot's first choice among all C choices."""
     return np.cumsum((0, *sizes[:-1]))
-
-
-def _half(sizes: Sizes) -> int:
-    root = math.sqrt(math.prod(sizes))
-    products = [math.prod(sizes[:slot]) for slot in range(1, len(sizes))]
-    return 1 + min(range(len(products)), key=lambda one: abs(math.log(products[one] / root)))
 
 
 def _outer(slots: list[Floats]) -> Floats:
@@ -189,16 +184,7 @@ class SlotNetwork(NamedTuple):
         )
         return cls(*(np.zeros(shape, dtype=np.float32) for shape in shapes))
 
-    def at_level(self, level: int) -> Self:
-        return self._replace(
-            context_weight=self.context_weight[:, level : level + 1],
-            first_bias=self.first_bias[:, level : level + 1],
-            second_weight=self.second_weight[:, level : level + 1],
-            second_bias=self.second_bias[:, level : level + 1],
-        )
-
     def restricted(self, kept: Integers) -> Self:
-        """Return the network with only the choices ``kept`` among all C."""
         return self._replace(
             head_weight=self.head_weight[..., kept], head_bias=self.head_bias[..., kept]
         )

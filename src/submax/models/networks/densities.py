@@ -2,8 +2,8 @@
 
 import functools
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import scipy
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
 from submax.core.conditioning import ConditionalDistribution
-from submax.core.serialization import serializable
-from submax.core.spaces import RealSpace
+from submax.core.spaces import Box
 from submax.models.networks.choices import choice_probabilities, first_choices
 
 NARROWEST, WIDEST = 0.02, 2.0
@@ -50,29 +49,28 @@ FEW_DIMENSIONS = 3
 """Up to this many dimensions, the product of the densities fits into a float32."""
 DENSITIES_PER_BLOCK = 2**17
 """About this many densities are computed together, so they fit into the processor's cache."""
-Reals: TypeAlias = NDArray[np.floating[Any]]
 
 
-@serializable("mixture-density")
-class MixtureDensity(NamedTuple):
+@dataclass(frozen=True)
+class MixtureDensity(ConditionalDistribution):
     """p(a) = (1/Z) Σ_z Π_s p_zs(a_s) Σ_k α_zk Π_j f(x_j; m_zkj, s_zkj), with x from 0 to 1.
 
     f is the logistic density with location m and scale s, truncated to the range from 0 to 1. The
-    fields are the ``probabilities [..., Z, C]`` p of the choices, the weights α of the components,
-    ``component [..., Z, K]``, and ``location`` m and ``scale`` s, ``[..., Z, K, d]``. Leading axes
-    are those of the network's output.
+    fields are the ``probabilities [R, L, n, Z, C]`` p of the choices, the weights α of the
+    components, ``component [R, L, n, Z, K]``, and ``location`` m and ``scale`` s,
+    ``[R, L, n, Z, K, d]``. Densities are in the units of the ``space``.
     """
 
     probabilities: Floats
     component: Floats
     location: Floats
     scale: Floats
+    space: Box
 
     @classmethod
-    def of(
-        cls, output: NDArray[np.float32], sizes: tuple[int, ...], reals: int, components: int
-    ) -> Self:
-        """Return the mixture for the outputs of the head, ``[..., Z, O]``."""
+    def of(cls, output: NDArray[np.float32], space: Box, components: int) -> Self:
+        """Return the mixture for the outputs of the head, ``[R, L, n, Z, O]``."""
+        sizes, reals = space.choices, space.reals
         ends = np.cumsum([sum(sizes), components, components * reals])
         logits, chances, places, widths = np.split(output.astype(np.float64), ends, axis=-1)
         shape = (*output.shape[:-1], components, reals)
@@ -82,24 +80,24 @@ class MixtureDensity(NamedTuple):
             scipy.special.softmax(chances, axis=-1),
             first_locations(components, reals) + REACH * np.tanh(places / REACH).reshape(shape),
             np.exp(LOG_NARROWEST + LOG_RANGE * share).reshape(shape),
+            space,
         )
 
-    def density(self, action: Floats, sizes: tuple[int, ...]) -> Floats:
-        """Return the density of actions ``[R, n, M, S]``: ``[R, n, L, M]``.
-
-        The fields of the mixture are ``[R, L, n, Z, ...]``.
-        """
-        choices, numbers = np.split(action, [len(sizes)], axis=-1)
+    def prob(self, action: Floats) -> Floats:
+        sizes = self.space.choices
+        choices, numbers = np.split(self.space.scaled(action), [len(sizes)], axis=-1)
         result = self._of_numbers(numbers)
         for slot, first in enumerate(first_choices(sizes) if sizes else ()):
             index = (first + choices[..., slot].astype(np.int64))[:, None, :, None]
             result *= np.take_along_axis(self.probabilities, index, axis=-1)
-        return result.mean(axis=-2).swapaxes(1, 2)
+        mean: Floats = result.mean(axis=-2).swapaxes(1, 2)
+        mean /= math.exp(self.space.log_volume)
+        return mean
 
     def _of_numbers(self, numbers: Floats) -> Floats:
         """Return Σ_k α_k Π_j f(x_j), in blocks of rows: ``[R, n, M, d] -> [R, L, n, Z, M]``."""
         replicas, rows, count, _ = numbers.shape
-        _, levels, _, draws, components = self.location.shape[:-1]
+        _, levels, _, draws, components = self.component.shape
         result = np.empty((replicas, levels, rows, draws, count))
         step = max(1, DENSITIES_PER_BLOCK // max(1, replicas * levels * count * draws * components))
         for begin in range(0, rows, step):
@@ -108,51 +106,42 @@ class MixtureDensity(NamedTuple):
             result[:, :, part] = (weight @ self._components(numbers[:, part], part))[..., 0, :]
         return result
 
-    def _components(self, numbers: Floats, part: slice) -> Reals:
+    def _components(self, numbers: Floats, part: slice) -> Any:
         """Return Π_j f(x_j) for some rows: ``[R, n, M, d] -> [R, L, n, Z, K, M]``.
 
         Each f is a float32; the product of many f needs the range of float64.
         """
-        product: Reals | None = None
+        location, scale = self.location[:, :, part, ..., None], self.scale[:, :, part, ..., None]
         kind = np.float32 if numbers.shape[-1] <= FEW_DIMENSIONS else np.float64
-        for dimension in range(numbers.shape[-1]):
-            location, scale = (
-                values[:, :, part, ..., dimension, None] for values in (self.location, self.scale)
-            )
-            point = numbers[:, None, :, None, None, :, dimension]
-            density = _logistic_density(point, location, scale)
-            product = density if product is None else np.multiply(product, density, dtype=kind)
-        assert product is not None
-        return product
+        densities = (
+            _logistic_density(point[:, None, :, None, None], location[..., j, :], scale[..., j, :])
+            for j, point in enumerate(np.moveaxis(numbers, -1, 0))
+        )
+        return functools.reduce(lambda one, other: np.multiply(one, other, dtype=kind), densities)
 
-    def sample(self, count: int, sizes: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Draw actions ``[R, n, count, S]`` from a mixture with fields ``[R, n, Z, ...]``.
-
-        A latent draw z, a component, the choices and the numbers are drawn by inversion.
-        """
-        replicas, rows, draws, components = self.component.shape
-        shape = (replicas, rows, count)
-        part = rng.integers(draws, size=shape)
-        chances = np.take_along_axis(self.component, part[..., None], axis=2)
-        component = _inverted(chances, rng)
+    def sample(self, level: int, count: int, rng: np.random.Generator) -> Floats:
+        """Draw a latent draw z, a component, the choices and the numbers by inversion."""
+        sizes, weights = self.space.choices, self.component[:, level]
+        replicas, rows, draws, components = weights.shape
+        part = rng.integers(draws, size=(replicas, rows, count))
+        component = _inverted(np.take_along_axis(weights, part[..., None], axis=2), rng)
         flat = (part * components + component)[..., None]
         joined = (replicas, rows, draws * components, self.location.shape[-1])
-        location = np.take_along_axis(self.location.reshape(joined), flat, axis=2)
-        scale = np.take_along_axis(self.scale.reshape(joined), flat, axis=2)
+        location, scale = (
+            np.take_along_axis(field[:, level].reshape(joined), flat, axis=2)
+            for field in (self.location, self.scale)
+        )
         numbers = _logistic(location, scale, rng.random(location.shape))
-        picked = np.take_along_axis(self.probabilities, part[..., None], axis=2)
+        picked = np.take_along_axis(self.probabilities[:, level], part[..., None], axis=2)
         slots = np.split(picked, first_choices(sizes)[1:], axis=-1) if sizes else []
         chosen = [_inverted(slot, rng)[..., None] for slot in slots]
-        return np.concatenate([*chosen, numbers], axis=-1)
-
-    def at_level(self, level: int) -> Self:
-        """Select one level: ``[R, L, n, Z, ...] -> [R, n, Z, ...]``."""
-        return type(self)(*(part[:, level] for part in self))
+        return self.space.unscaled(np.concatenate([*chosen, numbers], axis=-1))
 
     def rows(self, row: Integers) -> Self:
-        """Select rows ``[R, m]``: ``[R, L, n, Z, ...] -> [R, L, m, Z, ...]``."""
         replica = np.arange(len(row))[:, None]
-        return type(self)(*(part[replica, :, row].swapaxes(1, 2) for part in self))
+        fields = ("probabilities", "component", "location", "scale")
+        chosen = {name: getattr(self, name)[replica, :, row].swapaxes(1, 2) for name in fields}
+        return replace(self, **chosen)
 
 
 def _logistic_density(point: Floats, location: Floats, scale: Floats) -> NDArray[np.float32]:
@@ -196,24 +185,3 @@ def _logistic(location: Floats, scale: Floats, uniform: Floats) -> Floats:
     number = centre + scale * scipy.special.logit(first + uniform * (last - first))
     number = np.clip(number, 0.0, 1.0)
     return np.where(mirrored, 1 - number, number)
-
-
-@dataclass(frozen=True)
-class DecodedDensity(ConditionalDistribution):
-    """A mixture density with axes ``[R, L, n, Z, ...]`` over a space with real-valued parts."""
-
-    mixture: MixtureDensity
-    space: RealSpace
-
-    def prob(self, action: Floats) -> Floats:
-        """Return the density in the units of the space: that on the unit cube over the volume."""
-        result = self.mixture.density(self.space.scaled(action), self.space.choices)
-        result /= math.exp(self.space.log_volume)
-        return result
-
-    def sample(self, level: int, count: int, rng: np.random.Generator) -> Floats:
-        drawn = self.mixture.at_level(level).sample(count, self.space.choices, rng)
-        return self.space.unscaled(drawn)
-
-    def rows(self, row: Integers) -> "DecodedDensity":
-        return DecodedDensity(self.mixture.rows(row), self.space)

@@ -155,10 +155,15 @@ class Sums(NamedTuple):
         )
 
     def faded(self, factor: float) -> Self:
-        sums: Any = [part * factor for part in self[:5]]
-        kept = tuple(rows._replace(weight=rows.weight * factor) for rows in self.kept)
-        total = None if self.kept_total is None else self.kept_total * factor
-        return type(self)(*sums, self.offset, kept, total)
+        return self._replace(
+            gram=self.gram * factor,
+            moment=self.moment * factor,
+            weight=self.weight * factor,
+            reward=self.reward * factor,
+            square=self.square * factor,
+            kept=tuple(rows._replace(weight=rows.weight * factor) for rows in self.kept),
+            kept_total=None if self.kept_total is None else self.kept_total * factor,
+        )
 
     def centred(self, centre: float) -> tuple[Floats, float]:
         """Return Σ w (r − centre) φ for each regression, and Σ w (r − centre)² over all rows."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Actions, Floats, Integers
-from submax.core.checks import Checked, Flag, NonNegative
+from submax.core.checks import Checked, NonNegative
 from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.core.problem import Problem
@@ -124,7 +124,7 @@ class Designs(WithNoise[int]):
 
     file: str
     noise: NonNegative = 0.0
-    minimize: Flag = False
+    minimize: bool = False
 
     def __post_init__(self) -> None:
         check_file(self.file)

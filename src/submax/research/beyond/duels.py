@@ -9,7 +9,6 @@ import numpy as np
 from submax.core.arrays import Actions, Booleans, Floats
 from submax.core.checks import (
     Allowed,
-    Flag,
     NonNegative,
     Positive,
     finite,
@@ -123,7 +122,7 @@ class Dueling(Successes[Floats]):
     utilities: tuple[float, ...] | None = None
     preferences: tuple[tuple[float, ...], ...] | None = None
     winner: Annotated[str, Allowed(one_of, LOSSES)] = "condorcet"
-    weak: Flag = False
+    weak: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -16,7 +16,7 @@ from submax.core.policy import Policy, WrapperPolicy, restricted_state
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.serialization import serializable
-from submax.core.spaces import Box, Choices, Mixed, Slots, Space
+from submax.core.spaces import Box, Choices, Slots, Space
 from submax.environments.arms import WithNoise, WithOutcome
 from submax.environments.contextual import draw_directions
 from submax.policies.arm_statistics import by_rows
@@ -78,7 +78,7 @@ class SmoothReward(WithNoise[Bumps]):
     @property
     def problem(self) -> Problem:
         low, high = (0.0,) * self.dimensions, (1.0,) * self.dimensions
-        space = Mixed(self.sizes, low, high) if self.sizes else Box(low, high)
+        space = Box(low, high, self.sizes)
         return Problem(space, self.context, Continuous())
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Bumps:
