@@ -32,7 +32,7 @@ from submax.simulation.results import FINAL_TABLE, ResultTable, read_manifest
 
 RESULTS = Path(__file__).parents[1] / "results"
 DEFAULT, RANDOM = "rcp-adaptive", "random"
-RECOMMENDED = dict.fromkeys(("bump", "pricing", "pricing-rivals"), "fourier-thompson")
+RECOMMENDED = dict.fromkeys(("bump", "pricing"), "fourier-thompson")
 """The recommended policy of an experiment if the default does not take its actions."""
 HELD_OUT = ("letter", "marketing", "ring", "spambase", "splice", "texture", "twonorm")
 """Tables on which no parameter of a peer was chosen with dense rewards."""
@@ -549,7 +549,7 @@ COMPARED = (
     *("bernoulli", "rates", "contextual", "contextual-wide", "contextual-disjoint"),
     *("combinatorial", "ratings", "gaussian", "poisson", "drifting", "continual"),
     *("classification", "bakeoff-dense-rivals", "bakeoff-rare-rivals", "contextual-rivals"),
-    *("combinatorial-rivals", "bump", "pricing", "pricing-rivals"),
+    *("combinatorial-rivals", "bump", "pricing"),
     *("bakeoff-dense", "bakeoff-rare", *REGIMES),
 )
 """The experiments in which the default, or what is recommended in its place, meets others."""

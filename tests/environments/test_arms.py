@@ -21,6 +21,7 @@ from submax import (
 )
 from submax.environments.contextual import DriftingContextual
 from submax.research import Cascade, Dueling
+from submax.research.beyond.duels import preferences_of
 from submax.simulation.delays import BatchedRewards, Lag
 from submax.simulation.experiment import cells, parse
 
@@ -248,11 +249,11 @@ def test_the_regret_of_a_pair_is_that_of_its_arms(table, winner, weak):
 
 def test_preferences_follow_from_utilities():
     utilities = (1.0, -0.5, 800.0)
-    world = Dueling(utilities=utilities).reset(1, np.random.default_rng(0))
+    found = preferences_of(np.array(utilities))
     for i, j in itertools.product(range(3), repeat=2):
         ahead = utilities[i] - utilities[j]
         expected = 1 / (1 + math.exp(-ahead)) if ahead > -700 else 0.0
-        assert world[0, i, j] == pytest.approx(expected, abs=1e-12)
+        assert found[i, j] == pytest.approx(expected, abs=1e-12)
 
 
 # The means of slates, compared with a sum over all ways to click

@@ -8,10 +8,8 @@ from submax import Feedback, Problem, Slots, Training
 from submax.estimators import Softmax
 from submax.policies import (
     ActorCritic,
-    AdvantageConditioned,
     BayesReparameterized,
     ClimbingEpsilonGreedy,
-    DoublyRobustGradient,
     DropoutThompson,
     NeuralEpsilonGreedy,
     NeuralThompson,
@@ -24,7 +22,7 @@ from submax.policies import (
 from submax.research.rivals.climbing import climbed_actions
 from submax.research.rivals.neural import largest_normal
 from submax.research.rivals.value_networks import ValueBelief, ValueNetwork
-from submax.strategies import SubMax, Tilted
+from submax.strategies import SubMax
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.problems import some_contexts, some_feedback
 
@@ -286,9 +284,7 @@ def test_the_highest_bound_with_a_predicted_variance_is_taken(width, noisy, prob
 
 KINDS = {
     ActorCritic: {},
-    AdvantageConditioned: {"estimator": Softmax, "strategy": Tilted(0.2)},
     BayesReparameterized: {"estimator": Softmax, "strategy": SubMax()},
-    DoublyRobustGradient: {},
     DropoutThompson: {"dropout": 0.3, "masks": 40},
     NeuralEpsilonGreedy: {"epsilon": 0.0, "dropout": 0.0},
     NeuralThompson: {},

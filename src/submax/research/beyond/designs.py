@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import Checked, NonNegative
@@ -35,9 +34,9 @@ class DesignTable(NamedTuple):
     @classmethod
     def of(cls, name: str, table: Any) -> Self:
         """Convert a pyarrow table whose last column is the value and whose others are choices."""
-        columns: list[str] = table.column_names
+        *slots, last = columns = [*table.column_names] or [""]
         repeated = next((one for one in columns if columns.count(one) > 1), None)
-        if len(columns) < 2 or repeated is not None:
+        if not slots or repeated is not None:
             raise InputError(
                 f"{name} must have at least one column of choices and a last one of values, all "
                 f"with different names, not the columns {columns}",
@@ -47,32 +46,26 @@ class DesignTable(NamedTuple):
             raise InputError(
                 f"{name} must have 1 to {MAX_ENUMERATED_ACTIONS} rows, not {table.num_rows}"
             )
-        *slots, last = columns
-        found = [_choices(slot, table.column(slot)) for slot in slots]
-        choices = tuple(tuple(values.tolist()) for values, _ in found)
-        value = numbers(last, table.column(last))
-        order = _order(slots, choices, [code for _, code in found])
+        choices, codes = zip(*(_choices(slot, table[slot]) for slot in slots), strict=True)
+        value, sizes = numbers(last, table[last]), tuple(map(len, choices))
+        combinations = np.stack(codes, axis=1)
+        if table.num_rows != math.prod(sizes) or len(np.unique(combinations, axis=0)) < len(value):
+            raise InputError(
+                f"every combination of choices must be in one row, but {len(value)} rows are there "
+                f"for {math.prod(sizes)} combinations: average repeated measurements into one row, "
+                "add missing rows, or leave out a choice that was not measured with all others"
+            )
         if value.min() == value.max():
             raise InputError(
                 f"all rows of {name} have the value {value[0]:g}, so no choice is better than "
                 f"another: the last column, {last!r}, must hold at least two different values",
                 parameter=last,
             )
-        return cls(tuple(slots), choices, value[order])
+        return cls(tuple(slots), choices, value[np.lexsort(combinations.T[::-1])])
 
 
-def _choices(name: str, column: Any) -> tuple[NDArray[Any], Integers]:
+def _choices(name: str, column: Any) -> tuple[tuple[Any, ...], Integers]:
     """The distinct values of a column in order, and each row's index among them."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_nested(column.type):
-        raise InputError(
-            f"column {name!r} must hold numbers, texts or booleans, not values of the type "
-            f"{column.type}",
-            parameter=name,
-        )
     missing = np.asarray(column.is_null(nan_is_null=True))
     if missing.any():
         raise InputError(
@@ -80,29 +73,18 @@ def _choices(name: str, column: Any) -> tuple[NDArray[Any], Integers]:
             "remove the row",
             parameter=name,
         )
-    return np.unique(np.asarray(column.to_numpy()), return_inverse=True)
-
-
-def _order(
-    slots: list[str], choices: tuple[tuple[Any, ...], ...], codes: list[Integers]
-) -> Integers:
-    """The rows in the order of the joint actions; refuse repeated and missing combinations."""
-    sizes, rows = tuple(map(len, choices)), len(codes[0])
-    problem = f"{rows} rows are there for {math.prod(sizes)} combinations"
-    if math.prod(sizes) <= MAX_ENUMERATED_ACTIONS:
-        index = np.ravel_multi_index(codes, sizes)
-        count = np.bincount(index, minlength=math.prod(sizes))
-        if np.all(count == 1):
-            return np.argsort(index)
-        wrong = int(np.argmax(count != 1))
-        parts = zip(slots, choices, np.unravel_index(wrong, sizes), strict=True)
-        combination = ", ".join(f"{slot} = {values[one]!r}" for slot, values, one in parts)
-        problem += f", and ({combination}) is there {count[wrong]} times"
-    raise InputError(
-        f"every combination of choices must be in one row, but {problem}: average repeated "
-        "measurements into one row, add missing rows, or leave out a choice that was not measured "
-        "with all others"
-    )
+    try:
+        cells = np.array(column.to_pylist())
+        values, code = np.unique(cells, return_inverse=True)
+    except (TypeError, ValueError):
+        cells = np.empty((0, 0))
+    if cells.ndim != 1:
+        raise InputError(
+            f"column {name!r} must hold numbers, texts or booleans, not values of the type "
+            f"{column.type}",
+            parameter=name,
+        )
+    return tuple(values.tolist()), code
 
 
 @dataclass(frozen=True)

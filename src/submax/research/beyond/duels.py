@@ -11,7 +11,6 @@ from submax.core.checks import (
     Allowed,
     NonNegative,
     Positive,
-    finite,
     one_of,
     whole_number,
 )
@@ -40,11 +39,11 @@ def checked_preferences(rows: object) -> Floats:
         table = np.array(rows, dtype=np.float64)
     except (TypeError, ValueError):
         table = np.empty(0)
-    square = table.ndim == 2 and table.shape[0] == table.shape[1]
+    square = table.ndim == 2 and table.shape[0] == table.shape[1] > 1
     if not square or not np.all((table >= 0) & (table <= 1)):
         raise InputError(
-            "preferences must be a square table of probabilities, a row for each arm, such as "
-            f"((0.5, 0.7), (0.3, 0.5)), not {rows!r:.80}",
+            "preferences must be a square table of probabilities, a row for each of at least 2 "
+            f"arms, such as ((0.5, 0.7), (0.3, 0.5)), not {rows!r:.80}",
             parameter="preferences",
         )
     wrong = np.argwhere(np.abs(table + table.T - 1) > ROUNDING)
@@ -93,8 +92,8 @@ class Dueling(Successes[Floats]):
     """An action is a pair of arms (i, j). The reward is 1 if i wins, which has probability P_ij.
 
     By default, arms have utilities u drawn from Normal(0, σ²), with σ the ``spread``, and
-    P_ij = 1 / (1 + exp(u_j − u_i)) (Bradley and Terry). ``utilities`` or the whole table of
-    ``preferences`` P, with P_ij + P_ji = 1, can be given instead. The world is P, ``[R, K, K]``.
+    P_ij = 1 / (1 + exp(u_j − u_i)) (Bradley and Terry). The table of ``preferences`` P, with
+    P_ij + P_ji = 1, can be given instead. The world is P, ``[R, K, K]``.
 
     The result of a duel is what policies learn from, and not what a pair is worth: the best pair is
     the best arm twice, whose duel is a coin flip. So regret is not measured by rewards. It is the
@@ -119,51 +118,30 @@ class Dueling(Successes[Floats]):
 
     arms: int = 0
     spread: NonNegative = 1.0
-    utilities: tuple[float, ...] | None = None
     preferences: tuple[tuple[float, ...], ...] | None = None
     winner: Annotated[str, Allowed(one_of, LOSSES)] = "condorcet"
     weak: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        named = "preferences" if self.utilities is None else "utilities"
-        given = self.preferences if self.utilities is None else self.utilities
-        if given is None:
+        if self.preferences is None:
             whole_number("arms", self.arms, at_least=2)
             return
-        if self.utilities is not None and self.preferences is not None:
+        table = checked_preferences(self.preferences)
+        if self.arms not in (0, len(table)):
             raise InputError(
-                "give utilities or preferences, not both",
-                parameter="preferences",
-            )
-        if not isinstance(given, tuple) or len(given) < 2:
-            raise InputError(
-                f"{named} is a tuple with an entry for each of at least 2 arms, not {given!r:.80}: "
-                "give for example utilities = (1.0, 0.5, 0.0)",
-                parameter=named,
-            )
-        if self.arms not in (0, len(given)):
-            raise InputError(
-                f"arms is {self.arms}, and {len(given)} arms are given: leave out arms, which "
-                "follows from them",
+                f"arms is {self.arms}, and preferences of {len(table)} arms are given: leave out "
+                "arms, which follows from them",
                 parameter="arms",
             )
-        object.__setattr__(self, "arms", len(given))
-        beats = self._given() > 0.5
+        object.__setattr__(self, "arms", len(table))
+        beats = table > 0.5
         if self.winner == "condorcet" and beats.sum(axis=1).max() < len(beats) - 1:
             raise InputError(
-                f"no arm of {given} beats every other arm with a probability above 1/2, which "
-                'winner = "condorcet" needs: give winner = "copeland" or "borda"',
+                f"no arm of {self.preferences} beats every other arm with a probability above 1/2, "
+                'which winner = "condorcet" needs: give winner = "copeland" or "borda"',
                 parameter="winner",
             )
-
-    def _given(self) -> Floats:
-        """Return the preferences that are not drawn, ``[K, K]``."""
-        if self.utilities is None:
-            return checked_preferences(self.preferences)
-        for utility in self.utilities:
-            finite("each of utilities", utility)
-        return preferences_of(np.array(self.utilities, dtype=np.float64))
 
     @property
     def problem(self) -> Problem:
@@ -171,11 +149,11 @@ class Dueling(Successes[Floats]):
 
     @property
     def shared(self) -> bool:
-        return self.utilities is not None or self.preferences is not None
+        return self.preferences is not None
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
         if self.shared:
-            return np.tile(self._given(), (replicas, 1, 1))
+            return np.tile(checked_preferences(self.preferences), (replicas, 1, 1))
         return preferences_of(rng.normal(0.0, self.spread, size=(replicas, self.arms)))
 
     def contexts(self, world: Floats, count: int, rng: np.random.Generator) -> Floats:

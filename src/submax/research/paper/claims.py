@@ -58,6 +58,13 @@ class Verdict(StrEnum):
     NOT_RUN = "not run"
 
 
+def _in_errors(difference: float, error: float) -> float:
+    """A difference in standard errors; 0 if nothing is known about the error."""
+    if math.isnan(error) or difference == 0:
+        return 0.0
+    return difference / error if error else math.copysign(math.inf, difference)
+
+
 class PairedComparison(NamedTuple):
     """The means of two policies over the same replicas, and whether the left one is lower.
 
@@ -78,12 +85,7 @@ class PairedComparison(NamedTuple):
     @property
     def distance(self) -> float:
         """By how many standard errors the left mean is lower; 0 if there is no error to go by."""
-        difference = self.right_mean - self.left_mean
-        if math.isnan(self.error):
-            return 0.0
-        if self.error == 0:
-            return math.copysign(math.inf, difference) if difference else 0.0
-        return difference / self.error
+        return _in_errors(self.right_mean - self.left_mean, self.error)
 
     @property
     def verdict(self) -> Verdict:
@@ -96,11 +98,8 @@ class PairedComparison(NamedTuple):
     def of(cls, where: str, left: Side, right: Side) -> "PairedComparison":
         """Compare replica by replica, which removes the variance that the worlds have in common."""
         test = t_test(left.values - right.values, 1 - LEVEL)
-        means = float(left.values.mean()), float(right.values.mean())
-        count = len(left.values)
-        return cls(
-            where, left.name, means[0], right.name, means[1], test.error, count, test.p_value
-        )
+        sides = [(one.name, float(one.values.mean())) for one in (left, right)]
+        return cls(where, *sides[0], *sides[1], test.error, len(left.values), test.p_value)
 
 
 def corrected(comparisons: Iterable[PairedComparison]) -> list[PairedComparison]:
@@ -183,6 +182,7 @@ def illustration_statements(directory: Path) -> list[Statement]:
 
 def write_statements(directory: Path, statements: Sequence[Statement]) -> None:
     """Write every comparison with both its means as statements.csv."""
+    columns = {"error": "standard_error_of_difference", "corrected": "corrected_p_value"}
     rows = [
         {
             "source": statement.source,
@@ -190,14 +190,7 @@ def write_statements(directory: Path, statements: Sequence[Statement]) -> None:
             "statement": statement.text,
             "verdict": str(statement.verdict),
             "summary": statement.summary,
-            "where": one.where,
-            "left": one.left,
-            "left_mean": one.left_mean,
-            "right": one.right,
-            "right_mean": one.right_mean,
-            "standard_error_of_difference": one.error,
-            "replicas": one.replicas,
-            "corrected_p_value": one.corrected,
+            **{columns.get(name, name): getattr(one, name) for name in one._fields},
             "comparison": str(one.verdict),
             "closest": one == statement.closest,
             "by_smoothing": "; ".join(f"{c}: {v}" for c, v in statement.by_smoothing.items()),
@@ -425,19 +418,15 @@ TESTS: dict[str, Callable[..., Comparisons]] = {
 class EnvironmentCheck(NamedTuple):
     """The mean reward of random choice, E[R̄], in our environments and in those of the paper.
 
-    ``error`` is the standard error of the difference; both averages are over random environments.
+    ``error`` is the standard error of the difference, and ``distance`` the difference in such
+    errors; both averages are over random environments.
     """
 
     where: str
     mean: float
     paper: float
     error: float
-
-    @property
-    def distance(self) -> float:
-        """The difference in standard errors."""
-        difference = self.mean - self.paper
-        return difference / self.error if self.error > 0 else math.copysign(math.inf, difference)
+    distance: float
 
 
 def environment_checks(
@@ -448,16 +437,15 @@ def environment_checks(
     for shift, paper in table.get("means", {}).items():
         found = finals.side("reward", "random", {"shift": int(shift)})
         if found is not None and len(found.values) > 1:
-            mean = found.values / observations
-            ours = standard_error(mean)
+            rewards = found.values / observations
+            mean, ours = float(rewards.mean()), standard_error(rewards)
             # The paper gives no error: we assume our spread and its number of environments.
-            theirs = ours * math.sqrt(len(mean) / table["environments"])
-            error = math.hypot(ours, theirs)
-            yield EnvironmentCheck(f"shift={shift}", float(mean.mean()), paper, error)
+            error = math.hypot(ours, ours * math.sqrt(len(rewards) / table["environments"]))
+            distance = _in_errors(mean - paper, error)
+            yield EnvironmentCheck(f"shift={shift}", mean, paper, error, distance)
 
 
 def write_environment_checks(directory: Path, found: list[EnvironmentCheck]) -> None:
     """Write the checks as calibration.csv; no file if there are none."""
-    rows = [{**one._asdict(), "distance": one.distance} for one in found]
-    if rows:
-        write_csv(directory / "calibration.csv", rows)
+    if found:
+        write_csv(directory / "calibration.csv", [one._asdict() for one in found])

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -105,6 +105,18 @@ def draw_figure(directory: Path, wanted: SweepFigure, policies: Sequence[str] = 
         titles = _titles(table, wanted.panels)
         figure = _paper_figure(lines, titles, wanted.measure)
     return saved(figure, directory / "figures", wanted.name)
+
+
+def _panels(
+    count: int, columns: int, width: float, height: float, **options: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure with so many panels of so many inches; those of the last row may be fewer."""
+    rows = -(-count // columns)
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False, **options)
+    for axes in grid.flat[count:]:
+        axes.set_axis_off()
+    return figure, list(grid.flat[:count])
 
 
 class PaperCurve(NamedTuple):
@@ -256,23 +268,18 @@ def _paired_figure(directory: Path, wanted: SweepFigure, policies: Sequence[str]
     baseline = next((name for name in BASELINES if name in names), (names or run)[0])
     names = [name for name in names if name not in (baseline, RANDOM)]
     scales = [max(abs(values[baseline].mean()), 1e-9) for values in found]
-    ratios = {
-        name: np.mean(
-            [values[name].mean() / scale for values, scale in zip(found, scales, strict=True)]
-        )
-        for name in names
-    }
-    order = sorted(names, key=lambda name: float(ratios[name]), reverse=measure == "regret")
+
+    def ratio(name: str) -> float:
+        """The mean over panels of the value over that of the baseline."""
+        return sum(one[name].mean() / scale for one, scale in zip(found, scales, strict=True))
+
+    order = sorted(names, key=ratio, reverse=measure == "regret")
     columns = 2 if len(found) == 4 else min(PANEL_COLUMNS, len(found))
-    rows = -(-len(found) // columns)
-    varying = varying_labels(wanted.panels)
+    varying, width = varying_labels(wanted.panels), max(1.7 / columns + 2.4, 5.4 / columns)
     with figure_style():
-        size = (max(1.7 + 2.4 * columns, 5.4), rows * (0.7 + 0.17 * len(order)))
-        figure = Figure(figsize=size, layout="constrained")
-        grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
-        for axes in grid.flat[len(found) :]:
-            axes.set_visible(False)
-        for axes, values, panel in zip(grid.flat, found, wanted.panels, strict=False):
+        height = 0.7 + 0.17 * len(order)
+        figure, grid = _panels(len(found), columns, width, height, sharey=True)
+        for axes, values, panel in zip(grid, found, wanted.panels, strict=True):
             for height, name in enumerate(order):
                 one = t_test(values[name] - values[baseline])
                 reach = one.high - one.mean
@@ -301,27 +308,23 @@ def _growth_figure(table: ResultTable, panels: Sequence[Labels]) -> Figure:
     """
     with figure_style():
         width, height = PANEL_INCHES
-        figure = Figure(figsize=(width * len(panels), height * 1.2), layout="constrained")
-        grid = figure.subplots(1, len(panels), squeeze=False)[0]
+        figure, grid = _panels(len(panels), len(panels), width, height * 1.2)
         for axes, panel in zip(grid, panels, strict=True):
             best, second = (float(one) for one in str(panel["means"]).split("x"))
             curves = panel_curves(table, panel, "regret")
             for curve, look in zip(curves, looks_of([one.name for one in curves]), strict=True):
-                axes.plot(
-                    curve.steps,
-                    curve.mean,
-                    color=look.colour,
-                    linestyle=look.dash,
-                    linewidth=1.2,
-                    label=curve.name,
-                )
+                line: dict[str, Any] = {
+                    "color": look.colour,
+                    "linestyle": look.dash,
+                    "label": curve.name,
+                }
+                axes.plot(curve.steps, curve.mean, linewidth=1.2, **line)
                 if curve.name == "rcp-optimistic":
-                    line = curve.mean[-1] * (curve.steps / curve.steps[-1]) ** (second / best)
-                    axes.plot(curve.steps, line, color="#808080", linewidth=0.8, label="t^(p₂/p₁)")
-            axes.set_xscale("log")
-            axes.set_yscale("log")
+                    theory = curve.mean[-1] * (curve.steps / curve.steps[-1]) ** (second / best)
+                    line = {"color": "#808080", "label": "t^(p₂/p₁)"}
+                    axes.plot(curve.steps, theory, linewidth=0.8, **line)
+            axes.set(xscale="log", yscale="log", xlabel="decisions")
             axes.set_title(f"p₁ = {best:g}, p₂ = {second:g}")
-            axes.set_xlabel("decisions")
         grid[0].set_ylabel("accumulated regret, mean")
         handles, labels = grid[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=4)
@@ -345,23 +348,17 @@ def draw_illustration(directory: Path) -> list[Path]:
     of the actions instead. A dashed line is at the best action.
     """
     policies = ResultTable.read(directory, CURVE_TABLE).by_policy()
-    columns = min(3, len(policies))
-    lines = -(-len(policies) // columns)
     with figure_style():
-        figure = Figure(figsize=(2.8 * columns, 2.2 * lines), layout="constrained")
-        grid = figure.subplots(lines, columns, squeeze=False)
-        for axes in grid.flat[len(policies) :]:
-            axes.set_axis_off()
-        for axes, (name, rows) in zip(grid.flat, policies.items(), strict=False):
+        figure, grid = _panels(len(policies), min(PANEL_COLUMNS, len(policies)), 2.8, 2.2)
+        for axes, (name, rows) in zip(grid, policies.items(), strict=True):
             probability, value = rows["probability"], rows["value"]
             heights, label = (value, "value") if name == RANDOM else (probability, "probability")
             actions = np.arange(1, len(value) + 1)
             axes.bar(actions, heights, color="#4878a8", edgecolor="black", linewidth=0.4)
             axes.axvline(int(np.argmax(value)) + 1, color="red", linewidth=1.2, linestyle="--")
             expected = float(np.sum(probability * value))
-            axes.set_title(f"{PANEL_TITLES.get(name, name)} ({expected:.3g})")
-            axes.set_ylabel(label)
-            axes.set_xlabel("action")
+            title = f"{PANEL_TITLES.get(name, name)} ({expected:.3g})"
+            axes.set(title=title, xlabel="action", ylabel=label)
             axes.set_xticks(actions if len(actions) <= 20 else actions[:: len(actions) // 10])
             axes.grid(visible=False)
     return saved(figure, directory / "figures", "illustration")
@@ -380,16 +377,12 @@ def draw_offline(directory: Path) -> list[Path]:
     groups: dict[str, list[dict[str, str]]] = {}
     for row in rows:
         groups.setdefault(", ".join(row[name] for name in varying) or "all", []).append(row)
-    lines = -(-len(groups) // 2)
     with figure_style():
-        figure = Figure(figsize=(8.4, 2.9 * lines + 0.5), layout="constrained")
-        grid = figure.subplots(lines, 2, squeeze=False)
-        for axes in grid.flat[len(groups) :]:
-            axes.set_axis_off()
-        for axes, (name, group) in zip(grid.flat, groups.items(), strict=False):
+        figure, grid = _panels(len(groups), 2, 4.2, 3.1)
+        for axes, (name, group) in zip(grid, groups.items(), strict=True):
             _draw_errors(axes, group)
             axes.set_title(name)
-        handles, texts = grid.flat[0].get_legend_handles_labels()
+        handles, texts = grid[0].get_legend_handles_labels()
         figure.legend(handles, texts, loc="outside lower center", ncols=3)
     return saved(figure, directory / "figures", "offline")
 

@@ -29,13 +29,13 @@ class PolicyDesign(Design[Network]):
 
     The loss of a row with action a and context c is, with w = min(π(a | c) / q, W) held constant,
 
-        −A w log π(a | c) − Σ_b π(b | c) G(b) − λ log π(u | c).
+        −A w log π(a | c) − λ log π(u | c),  or  −Σ_b π(b | c) G(b) − λ log π(u | c)
 
-    A and log q, the first two numbers of the encoded reward, are the advantage and the logged
-    log-probability of a; W is ``largest_weight``. G are the other numbers: either none, or a value
-    for each joint action b. The gradient of the first two terms is that of the estimated expected
-    reward. λ is ``regularization``, and u is a uniform action, so the last term is λ times the
-    divergence of π from the uniform policy, up to a constant.
+    with ``listed`` joint actions b. The encoded reward has the advantage A and log q, the logged
+    log-probability of a, or the value G of each joint action; W is ``largest_weight``. The gradient
+    of the first term is that of the estimated expected reward. λ is ``regularization``, and u is a
+    uniform action, so the last term is λ times the divergence of π from the uniform policy, up to a
+    constant.
 
     Reference: Williams (1992); Ionides (2008) for truncated importance weights.
     """
@@ -50,8 +50,8 @@ class PolicyDesign(Design[Network]):
 
     @property
     def reward_width(self) -> int:  # type: ignore[override]  # computed from the other fields
-        """The advantage, the logged log-probability, and the values of listed actions."""
-        return 2 + self.listed
+        """The advantage and the logged log-probability, or the values of listed actions."""
+        return self.listed or 2
 
     def drawn(self, rng: np.random.Generator) -> Network:
         return Network.drawn(self.context_width, sum(self.sizes), self.hidden, 0, "plain", rng)
@@ -87,20 +87,24 @@ class PolicyDesign(Design[Network]):
     def held_out_losses(
         self, model: Network, batch: Example, share: jax.Array, key: jax.Array
     ) -> jax.Array:
-        """Return minus the estimated reward of the policy, A w + Σ_b π(b) G(b), and no λ."""
+        """Return minus the estimated reward of the policy, A w or Σ_b π(b) G(b), and no λ."""
 
         def loss(example: Example) -> jax.Array:
             output = self.output(model, example.context)
+            if self.listed:
+                return -self._listed_value(output, example)
             weight = self._weight(self.log_prob(output, example.action), example)
-            return -example.reward[0] * weight - self._listed_value(output, example)
+            return -example.reward[0] * weight
 
         return jax.vmap(loss)(batch)[:, None]
 
     def surrogate(self, output: jax.Array, example: Example) -> jax.Array:
         """Return the loss without λ, of logits ``[C]`` for one row: a scalar."""
+        if self.listed:
+            return -self._listed_value(output, example)
         log_prob = self.log_prob(output, example.action)
         weight = jax.lax.stop_gradient(self._weight(log_prob, example))
-        return -example.reward[0] * weight * log_prob - self._listed_value(output, example)
+        return -example.reward[0] * weight * log_prob
 
     def log_prob(self, output: jax.Array, action: jax.Array) -> jax.Array:
         """Return log π of an action ``[S]`` from logits ``[C]``."""
@@ -112,13 +116,11 @@ class PolicyDesign(Design[Network]):
         return jnp.exp(jnp.minimum(log_prob - example.reward[1], largest))
 
     def _listed_value(self, output: jax.Array, example: Example) -> jax.Array:
-        """Return Σ_b π(b | c) G(b), or 0 if no actions are listed."""
-        if not self.listed:
-            return jnp.zeros(())
+        """Return Σ_b π(b | c) G(b)."""
         parts = jnp.split(output, np.cumsum(self.sizes)[:-1])
         listing = jnp.asarray(_listed_choices(self.sizes), dtype=output.dtype)
         joint = jnp.exp(listing @ jnp.concatenate([jax.nn.log_softmax(part) for part in parts]))
-        return joint @ example.reward[2:]
+        return joint @ example.reward
 
 
 @functools.cache

@@ -1,6 +1,5 @@
 """Policies that train a policy network on logged decisions, by gradients of the reward."""
 
-from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
@@ -91,9 +90,9 @@ class GradientPolicy(Policy[PolicyNetwork]):
     ``regularization`` is the weight of the divergence from the uniform policy. Before the first
     feedback the policy is uniform.
 
-    With a critic, the policy also learns from the values v(b, c) of all joint actions b in every
-    context. This value network has as many units as the policy network and the same training. It
-    lists the joint actions, and so does the policy.
+    With a critic, the policy learns from the values v(b, c) of all joint actions b in every
+    context instead. This value network has as many units as the policy network and the same
+    training. It lists the joint actions, and so does the policy.
     """
 
     epsilon: Probability = 0.05
@@ -108,13 +107,6 @@ class GradientPolicy(Policy[PolicyNetwork]):
     def largest_weight(self) -> float:
         """The largest importance weight."""
         return 1.0
-
-    @abstractmethod
-    def baseline(self, state: PolicyNetwork, mean: Floats) -> Floats | None:
-        """Return what is subtracted from logged rewards, ``[R, rows]``, given their mean.
-
-        None if the policy learns from the critic alone.
-        """
 
     def design(self, problem: Problem) -> "PolicyDesign":
         """Return the network design to train."""
@@ -132,10 +124,11 @@ class GradientPolicy(Policy[PolicyNetwork]):
     def columns(self, state: PolicyNetwork) -> Floats:
         """Return what the loss reads of every row of the buffer beside context and action.
 
-        These are (r − b) / s, log q and, of a critic, (v(b, c) − r̄) / s for all joint actions b:
-        ``[R, rows, 2 + M]``. Rewards are on the scale from 0 to 1. Their mean r̄ is the baseline of
-        Williams (1992). Dividing by their deviation s, 1 if all are equal, changes no policy, but
-        gives the weight of a regularization the same meaning for frequent and rare rewards.
+        These are (r − r̄) / s and log q, ``[R, rows, 2]``, or with a critic (v(b, c) − r̄) / s of
+        all joint actions b, ``[R, rows, M]``. Rewards are on the scale from 0 to 1. Their mean r̄ is
+        the baseline of Williams (1992). Dividing by their deviation s, 1 if all are equal, changes
+        no policy, but gives the weight of a regularization the same meaning for frequent and rare
+        rewards.
         """
         buffer = state.buffer
         reward = reward_shares(state.problem.scale, buffer, buffer.reward)
@@ -143,15 +136,10 @@ class GradientPolicy(Policy[PolicyNetwork]):
         mean = (buffer.weight * reward).sum(axis=1, keepdims=True) / total
         square = (buffer.weight * (reward - mean) ** 2).sum(axis=1, keepdims=True) / total
         deviation = np.where(square > 1e-12, np.sqrt(square), 1.0)
-        baseline = self.baseline(state, mean)
-        pair = np.zeros((*reward.shape, 2))
-        if baseline is not None:
-            pair = np.stack([(reward - baseline) / deviation, buffer.log_prob], axis=-1)
         if state.critic is None:
-            return pair
+            return np.stack([(reward - mean) / deviation, buffer.log_prob], axis=-1)
         values = state.critic.values(buffer.context.astype(np.float64))
-        values = (values - mean[..., None]) / deviation[..., None]
-        return np.concatenate([pair, values], axis=-1)
+        return (values - mean[..., None]) / deviation[..., None]
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PolicyNetwork:
         if problem.space.reals:
@@ -260,9 +248,6 @@ class PolicyGradient(GradientPolicy):
     largest_weight: Positive = 10.0
     has_critic = False
 
-    def baseline(self, state: PolicyNetwork, mean: Floats) -> Floats:
-        return mean
-
 
 @dataclass(frozen=True)
 class ActorCritic(GradientPolicy):
@@ -281,31 +266,3 @@ class ActorCritic(GradientPolicy):
     """
 
     traits = PolicyTraits(trains_models=True)
-
-    def baseline(self, state: PolicyNetwork, mean: Floats) -> None:
-        return None
-
-
-@dataclass(frozen=True)
-class DoublyRobustGradient(GradientPolicy):
-    """Follow the gradient of the doubly robust estimate of the expected reward.
-
-    The gradient is Σ_i [Σ_b v(b, c_i) ∇p(b | c_i) + w_i (r_i − v(a_i, c_i)) ∇ log p(a_i | c_i)],
-    with p a softmax network (in each slot), v a value network over all joint actions b, and
-    w_i = min(p(a_i | c_i) / q_i, W) the importance weight of a decision that was made with
-    probability q_i. W is ``largest_weight``. λ = ``regularization`` is the weight of the
-    divergence from the uniform policy. If v is exact, single rows have no variance; if q is exact
-    and W large, the gradient is unbiased whatever v is. Decisions are made by
-    π = ε / M + (1 − ε) p.
-
-    Reference: Huang and Jiang (2020); Dudík et al. (2011) for the estimate.
-
-    *Departs from the paper:* there is one step instead of a trajectory. The value network is
-    trained on the same rows, and importance weights are truncated.
-    """
-
-    largest_weight: Positive = 10.0
-
-    def baseline(self, state: PolicyNetwork, mean: Floats) -> Floats:
-        assert state.critic is not None, "init gives the state a critic"
-        return state.critic.values_of(state.buffer)
