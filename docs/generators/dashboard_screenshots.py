@@ -18,7 +18,6 @@ FOLDER = Path(__file__).resolve().parents[1] / "how-to" / "dashboard"
 
 
 def main() -> None:
-    """Serve the bandit of the demo, and take pictures of its pages."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = Path(folder) / f"{NAME}.db"
         make_past(file, np.random.default_rng(1))
@@ -40,10 +39,8 @@ def main() -> None:
 def take_pictures(page: Page, bandit: str) -> None:
     """Write the pictures, once the server has opened the bandit and read its log."""
     page.set_default_timeout(60_000)
-    page.goto(f"{bandit}/overview")
-    while not page.locator("canvas").count():
+    while not page.goto(f"{bandit}/overview") or not page.locator("canvas").count():
         page.wait_for_timeout(300)
-        page.goto(f"{bandit}/overview")
     for name in ("overview", "arms"):
         page.goto(f"{bandit}/{name}")
         page.locator("canvas, table.segments").first.wait_for()

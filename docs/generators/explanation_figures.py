@@ -17,21 +17,6 @@ DOCS = Path(__file__).resolve().parents[1]
 COLOURS = ("#4878a8", "#e8861e", "#2e9e4f", "#a00000", "#7f7f7f")
 
 
-def main() -> None:
-    """Draw all figures into the folders of their pages."""
-    figures = {
-        "explanation/figures/conditioned.png": conditioned_figure,
-        "explanation/figures/shares.png": shares_figure,
-        "explanation/figures/ages.png": ages_figure,
-        "explanation/figures/looks.png": looks_figure,
-        "tutorials/regret.png": regret_figure,
-    }
-    for name, figure in figures.items():
-        with figure_style():
-            # Without the version of matplotlib in the file, the same figure has the same bytes.
-            figure().savefig(DOCS / name, dpi=110, metadata={"Software": None})
-
-
 def conditioned_figure() -> Figure:
     """From the counts of a uniform log to SubMax, in four panels."""
     values = np.array([0.10, 0.15, 0.20, 0.30, 0.35])
@@ -42,8 +27,7 @@ def conditioned_figure() -> Figure:
     params = estimator.init(submax.Problem(submax.Arms(len(values))), 1, rng)
     params = estimator.fit(params, feedback, rng)
     low, high = estimator.belief(params, np.zeros((1, 1, 0))).prob_of_all()[0, 0]
-    difference = high - low
-    kept = np.maximum(difference, 0.0)
+    difference, kept = high - low, np.maximum(high - low, 0.0)
     figure = Figure(figsize=(9.6, 2.5), layout="constrained")
     truth, chosen, both, submaxed = figure.subplots(1, 4)
     arms = np.arange(1, len(values) + 1)
@@ -146,19 +130,20 @@ def looks_figure() -> Figure:
 
 def regret_figure() -> Figure:
     """The figure of the tutorial on simulations."""
-    traces = {
-        name: submax.simulate(
-            submax.Bernoulli(arms=10, alpha=1, beta=9),
-            submax.make_policy(name),
-            observations=2000,
-            replicas=50,
-            delay=submax.BatchedRewards(100),
-            seed=1,
-        )
-        for name in ("random", "ucb1", "thompson-1-1", "rcp-adaptive")
-    }
+    size = {"observations": 2000, "replicas": 50, "delay": submax.BatchedRewards(100), "seed": 1}
+    worlds, names = submax.Bernoulli(10, 1, 9), ("random", "ucb1", "thompson-1-1", "rcp-adaptive")
+    traces = {name: submax.simulate(worlds, submax.make_policy(name), **size) for name in names}
     return curves(traces, title="10 arms, rewards in batches of 100")
 
 
 if __name__ == "__main__":
-    main()
+    for name, figure in {
+        "explanation/figures/conditioned.png": conditioned_figure,
+        "explanation/figures/shares.png": shares_figure,
+        "explanation/figures/ages.png": ages_figure,
+        "explanation/figures/looks.png": looks_figure,
+        "tutorials/regret.png": regret_figure,
+    }.items():
+        with figure_style():
+            # Without the version of matplotlib in the file, the same figure has the same bytes.
+            figure().savefig(DOCS / name, dpi=110, metadata={"Software": None})

@@ -121,13 +121,13 @@ def server_options() -> str:
 
 # HTTP
 
-PLAIN = {"integer": "whole number", "number": "number", "string": "text", "null": "null"}
-PLAIN["boolean"] = "true or false"
+PLAIN = {
+    **{"integer": "whole number", "number": "number", "string": "text"},
+    **{"null": "null", "boolean": "true or false"},
+}
 BOUNDS = {
-    "minimum": "at least",
-    "exclusiveMinimum": "above",
-    "maximum": "at most",
-    "exclusiveMaximum": "below",
+    **{"minimum": "at least", "exclusiveMinimum": "above"},
+    **{"maximum": "at most", "exclusiveMaximum": "below"},
 }
 LARGEST = 1e9
 """Larger bounds only refuse absurd numbers, so they are not mentioned."""
@@ -152,13 +152,10 @@ def http_operations() -> str:
         parts += [f"## {tag}", table(("operation", "scope", "body", "answer", "effect"), rows)]
     parts.append("## Types of messages")
     for name, schema in sorted(described["components"]["schemas"].items()):
-        if schema.get("properties"):
-            text = cleandoc(schema.get("description", "")).replace("``", "`")
-            parts += [f"### Type {name}", *filter(None, [text]), fields_table(schema)]
-        else:
-            words = type_words(schema)
-            parts += [f"### Type {name}", f"{words[0].upper()}{words[1:]}."]
-    return "\n\n".join(parts)
+        text, words = cleandoc(schema.get("description", "")).replace("``", "`"), type_words(schema)
+        fields = [text, fields_table(schema)] if schema.get("properties") else []
+        parts += [f"### Type {name}", *(fields or [f"{words[0].upper()}{words[1:]}."])]
+    return "\n\n".join(filter(None, parts))
 
 
 def content_words(message: Schema) -> str:
@@ -199,11 +196,8 @@ def type_words(schema: Schema) -> str:
         words = type_words(inside) if isinstance(inside, dict) else "any value"
         words = f"({words.replace(' or ', ' / ')})" if " or " in words else words
         return f"{'list' if kind == 'array' else 'table'} of {words}"
-    bounds = [
-        f" {words} {schema[key]:g}"
-        for key, words in BOUNDS.items()
-        if key in schema and abs(schema[key]) < LARGEST
-    ]
+    limits = {words: schema[key] for key, words in BOUNDS.items() if key in schema}
+    bounds = [f" {words} {one:g}" for words, one in limits.items() if abs(one) < LARGEST]
     return PLAIN.get(str(kind), "any value") + ("," + " and".join(bounds) if bounds else "")
 
 
@@ -216,6 +210,12 @@ def _described(schema: Schema) -> str:
 # Settings
 
 
+def default_of(field: msgspec.structs.FieldInfo) -> Any:
+    """Return the default of a field, which may be made by a function."""
+    made = field.default_factory
+    return field.default if made is msgspec.NODEFAULT else made()
+
+
 def bandit_settings() -> str:
     """The words of a declaration, and the types inside of them."""
     names = ["actions", *(name for name in DECLARED_TYPES if name != "actions")]
@@ -226,10 +226,7 @@ def bandit_settings() -> str:
     declared, *inside = (components[one["$ref"].rpartition("/")[2]] for one in schemas)
     for field in msgspec.structs.fields(Settings):
         if field.name != "menu":
-            made = field.default_factory
-            value = field.default if made is msgspec.NODEFAULT else made()
-            plain = msgspec.to_builtins(value)
-            declared["properties"][field.name]["default"] = plain
+            declared["properties"][field.name]["default"] = msgspec.to_builtins(default_of(field))
     for name in ("action_features", "context", "guard_rails", "alarms"):
         declared["properties"][name]["default"] = {}
     always_fixed = [word for word in FIXED if word != "reward_wait"]
@@ -247,10 +244,15 @@ def bandit_settings() -> str:
 
 # Metrics
 
-CONDITIONS = (
-    *("reward-rate", "missing-rewards", "context", "refits", "propensity"),
-    *("silent-arm", "late-arm"),
-)
+CONDITIONS = [
+    "reward-rate",
+    "missing-rewards",
+    "context",
+    "refits",
+    "propensity",
+    "silent-arm",
+    "late-arm",
+]
 
 
 def metrics() -> str:
@@ -266,11 +268,8 @@ def metrics() -> str:
     bandit.read = bandit
     made = Metrics(lambda: [bandit])
     made.count("decide", 200, 0.001)
-    kinds_of = {
-        "events": ALWAYS_COUNTED,
-        "failures": (SIMPLER, UNIFORM, LATE, DAMAGED, STEPS),
-        "conditions": CONDITIONS,
-    }
+    failures = (SIMPLER, UNIFORM, LATE, DAMAGED, STEPS)
+    kinds_of = {"events": ALWAYS_COUNTED, "failures": failures, "conditions": CONDITIONS}
     rows = []
     for one in text_string_to_metric_families(made.text().decode()):
         # Prometheus adds to each counter the time at which it began.
@@ -327,16 +326,11 @@ def error_classes() -> str:
 
 def export_columns(rewards: bool) -> str:
     """The columns of an export, of a bandit with two fields of context and rewards by name."""
-    with submax.open(
-        ":memory:",
-        actions=["A", "B"],
-        context={"country": ["fr", "de"], "age": "number"},
-        rewards={"click": 1},
-        background=False,
-    ) as bandit:
-        declared = read_bandit(bandit.store, bandit.name)
+    context = {"country": ["fr", "de"], "age": "number"}
+    declared = {"actions": ["A", "B"], "context": context, "rewards": {"click": 1}}
+    with submax.open(":memory:", background=False, **declared) as bandit:
         tables = RewardTables if rewards else DecisionTables
-        schema: pa.Schema = tables(bandit.store, declared).schema
+        schema: pa.Schema = tables(bandit.store, read_bandit(bandit.store, bandit.name)).schema
     words = {"statuses": listed(STATUSES), "groups": listed(get_args(Group))}
     found = meanings("reward_columns" if rewards else "decision_columns", schema.names)
     rows = [
@@ -369,9 +363,7 @@ def experiment_keys() -> str:
     for name, text in meanings("experiment", ["extends", *fields]).items():
         default, allowed = "", ""
         if field := fields.get(name):
-            made = field.default_factory
-            value = field.default if made is msgspec.NODEFAULT else made()
-            default = "required" if field.required else f"`{json.dumps(value)}`"
+            default = "required" if field.required else f"`{json.dumps(default_of(field))}`"
         if typing.get_origin(hint := hints.get(name)) is typing.Literal:
             allowed = f" One of: {listed(json.dumps(one) for one in typing.get_args(hint))}."
         rows.append((f"`{name}`", default, cell(text.format(**words)) + allowed))

@@ -67,10 +67,13 @@ SECTIONS = {
 """Experiments that test statements of the paper, with its section; the last two repeat others."""
 
 
+GROUP_OF = {name: GROUPS[group] for group, names in experiment_groups().items() for name in names}
+"""The folder of each experiment's group."""
+
+
 def folder_of(name: str) -> Path:
     """The folder of an experiment's published results."""
-    group = next(GROUPS[one] for one, names in experiment_groups().items() if name in names)
-    return RESULTS / group / name
+    return RESULTS / GROUP_OF[name] / name
 
 
 # Publishing -----------------------------------------------------------------------------------
@@ -82,9 +85,9 @@ def publish(results: Path, name: str) -> None:
     if not (source / "summary.csv").is_file():
         return
     folder.mkdir(parents=True, exist_ok=True)
-    for file in ("summary.csv", "statements.csv", "calibration.csv"):
-        if (source / file).is_file():
-            shutil.copy(source / file, folder / file)
+    for file in source.glob("*.csv"):
+        if file.stem in ("summary", "statements", "calibration"):
+            shutil.copy(file, folder)
     if ResultTable.path(source, FINAL_TABLE).is_file():
         write_finals(source, folder)
     manifest = read_manifest(source)
@@ -96,12 +99,12 @@ def publish(results: Path, name: str) -> None:
     text = json.dumps(settings, indent=1, ensure_ascii=False)
     (folder / "settings.json").write_text(f"{text}\n", encoding="utf-8")
     draw = {"illustration": draw_illustration, "offline": draw_offline}.get(name)
-    known = {} if draw else {one.name: one for one in figures_of(source)}
+    if draw:
+        draw(source)
+    for figure in () if draw else figures_of(source):
+        if figure.name in FIGURES.get(name, {}):
+            draw_figure(source, figure)
     for drawn, target in FIGURES.get(name, {}).items():
-        if draw is None:
-            draw_figure(source, known[drawn])
-        else:
-            draw(source)
         shutil.copy(source / "figures" / f"{drawn}.png", folder / f"{target}.png")
 
 
@@ -136,13 +139,8 @@ def write_finals(source: Path, folder: Path) -> None:
 
 def rows_of(name: str, file: str = "summary.csv") -> pd.DataFrame:
     """A published table, in which labels are words."""
-    path = folder_of(name) / file if name in load_names() else RESULTS / name / file
-    return pd.read_csv(path, keep_default_na=False, na_values={"left_mean": [""]})
-
-
-def load_names() -> set[str]:
-    """The names of all experiments."""
-    return {name for names in experiment_groups().values() for name in names}
+    nothing = {"keep_default_na": False, "na_values": {"left_mean": [""]}}
+    return pd.read_csv(folder_of(name) / file, **nothing)
 
 
 def finals_of(name: str) -> pd.DataFrame:
@@ -158,16 +156,16 @@ def settings_of(name: str) -> dict[str, Any]:
 
 def configurations(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """The rows of each configuration with its name: the labels that vary."""
-    keys = list(frame)[: list(frame).index("policy")]
-    keys = [key for key in keys if frame[key].nunique() > 1]
+    labels = list(frame)[: list(frame).index("policy")]
+    keys = [key for key in labels if frame[key].nunique() > 1]
     if not keys:
         return [("all", frame)]
-    found = []
-    for labels, rows in frame.groupby(keys, sort=False):
-        text = ", ".join(f"{key} = {one}" for key, one in zip(keys, labels, strict=True))
-        text = text.replace("-", "−").replace("sklearn:", "")
-        found.append((text.replace("keel:", "").replace("file = ", ""), rows))
-    return found
+
+    def title(values: Any) -> str:
+        text = ", ".join(f"{key} = {one}" for key, one in zip(keys, values, strict=True))
+        return re.sub("sklearn:|keel:|file = ", "", text.replace("-", "−"))
+
+    return [(title(values), rows) for values, rows in frame.groupby(keys, sort=False)]
 
 
 class Gap(NamedTuple):
@@ -263,9 +261,9 @@ def provenance(name: str) -> str:
     if (folder_of(name) / "finals.parquet").is_file():
         files += f", [replicas]({path}/finals.parquet)"
     again = ""
-    if "again" in run:
-        names = " and ".join(f"`{one}`" for one in run["again"]["policies"])
-        again = f"; {names} again on {run['again']['date']}, {run['again']['machine']}"
+    if once_more := run.get("again"):
+        names = " and ".join(f"`{one}`" for one in once_more["policies"])
+        again = f"; {names} again on {once_more['date']}, {once_more['machine']}"
     return (
         f"`submax reproduce {name}{every}`: seed {given['seed']}, {given['replicas']} replicas, "
         f"{given['observations']} decisions, submax {settings['version']}, {run['date']}, "
@@ -287,31 +285,26 @@ def run(path: str) -> str:
 
 def verdicts() -> str:
     """How many statements of the paper have each verdict, and the statements."""
-    found = {}
-    for name in SECTIONS:
-        rows = rows_of(name, "statements.csv")
-        rows = rows[rows["source"] == "paper"].drop_duplicates("statement")
-        found[name] = list(zip(rows["statement"], rows["verdict"], strict=True))
+    parts = [rows_of(name, "statements.csv").assign(name=name) for name in SECTIONS]
+    rows = pd.concat(parts).query("source == 'paper'").drop_duplicates(["name", "statement"])
+    sections = rows["name"].map(SECTIONS)
+    words = {
+        "holds": "hold",
+        "does not hold": "do not hold",
+        "depends on the smoothing": "depend on the smoothing",
+        "undecided": "undecided",
+    }
     lines = []
-    for repeated, what in (
-        (False, "in the worlds of the paper"),
-        (True, "repeated in contextual worlds that the paper does not have"),
+    for mine, what in (
+        (rows[sections != ""], "in the worlds of the paper"),
+        (rows[sections == ""], "repeated in contextual worlds that the paper does not have"),
     ):
-        all_of = [one for name in found if bool(SECTIONS[name]) != repeated for one in found[name]]
-        words = {
-            "holds": "hold",
-            "does not hold": "do not hold",
-            "depends on the smoothing": "depend on the smoothing",
-            "undecided": "undecided",
-        }
-        counts = {word: sum(v == kind for _, v in all_of) for kind, word in words.items()}
-        told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-        lines.append(f"- {len(all_of)} statements {what}: {told}.")
+        counts = mine["verdict"].value_counts()
+        told = ", ".join(f"{counts[kind]} {word}" for kind, word in words.items() if kind in counts)
+        lines.append(f"- {len(mine)} statements {what}: {told}.")
     body = [
-        (SECTIONS[name], text, f"**{verdict}**")
-        for name in found
-        if SECTIONS[name]
-        for text, verdict in found[name]
+        (SECTIONS[one.name], one.statement, f"**{one.verdict}**")
+        for one in rows[sections != ""].itertuples(index=False)
     ]
     return "\n".join(lines) + "\n\n" + table(("section", "statement", "verdict"), body)
 
@@ -549,8 +542,7 @@ COMPARED = (
     *("bernoulli", "rates", "contextual", "contextual-wide", "contextual-disjoint"),
     *("combinatorial", "ratings", "gaussian", "poisson", "drifting", "continual"),
     *("classification", "bakeoff-dense-rivals", "bakeoff-rare-rivals", "contextual-rivals"),
-    *("combinatorial-rivals", "bump", "pricing"),
-    *("bakeoff-dense", "bakeoff-rare", *REGIMES),
+    *("combinatorial-rivals", "bump", "pricing", "bakeoff-dense", "bakeoff-rare", *REGIMES),
 )
 """The experiments in which the default, or what is recommended in its place, meets others."""
 
@@ -577,10 +569,8 @@ def losses() -> str:
             decision = "decided" if one.corrected < LEVEL else "undecided"
             detail.append((f"`{name}`", one.where, f"`{one.policy}`", signed(one.paired),
                            f"{one.share:.0%}", decision))  # fmt: skip
-    head = (
-        *("experiment", "comparisons", "default ahead, decided", "other ahead, decided"),
-        *("other ahead, uncorrected", "other has the lower mean"),
-    )
+    sides = ("default ahead, decided", "other ahead, decided", "other ahead, uncorrected")
+    head = ("experiment", "comparisons", *sides, "other has the lower mean")
     rows = table(("experiment", "where", "policy", "difference", "share", ""), detail)
     title = f"All {len(detail)} places where a policy is ahead by an uncorrected test"
     return f"{table(head, totals)}\n\n{folded(title, rows)}"
@@ -603,10 +593,9 @@ def losses_in_short() -> str:
 def in_short() -> str:
     """The default over the best rival of each problem: its mean and its worst."""
     body = []
-    for what, rivals in (("the classic policies of the paper", CLASSIC),
-                         ("all classic policies that we know", STRONG)):  # fmt: skip
-        found = ratios(DEFAULT, rivals)
-        problem = f"the paper's 27 problems, {what}"
+    for what, rivals in (("of the paper", CLASSIC), ("that we know", STRONG)):
+        found, who = ratios(DEFAULT, rivals), "all " if rivals == STRONG else "the "
+        problem = f"the paper's 27 problems, {who}classic policies {what}"
         body.append((problem, f"{found.mean():.3f}", f"{found.max():.2f}"))
     for what, regime, tables in (
         ("seven tables with contexts", "dense", HELD_OUT),
@@ -631,9 +620,8 @@ def weak_spots() -> str:
         best = (sign * others.mean()).idxmin()
         own, gap = t_test(values[DEFAULT].to_numpy()), values[DEFAULT] - values[best]
         paired, other = t_test(gap.to_numpy()), t_test(values[best].to_numpy())
-        far = (
-            "level" if paired.p_value >= LEVEL else "behind" if sign * paired.mean > 0 else "ahead"
-        )
+        far = "behind" if sign * paired.mean > 0 else "ahead"
+        far = "level" if paired.p_value >= LEVEL else far
         worst = sign * (sign * values[DEFAULT]).max()
         mean = f"{own.mean:.4g} ± {own.error:.2g}"
         body.append((str(problem), str(measure), mean, f"{worst:.4g}", f"`{best}`",
@@ -683,25 +671,6 @@ def bakeoff(regime: str, group: str = "all") -> str:
     return f"{mean}\n\n{methods}\n\n{folded('Table by table', table(head, tables))}"
 
 
-def edges() -> str:
-    """Which methods have their best value at the end of what was tried, in each regime."""
-    rows = pd.read_csv(RESULTS / "bakeoff/tuning.csv")
-    rows[["name", "option", "value"]] = rows["method"].str.split(" ", expand=True)
-    rows["value"] = rows["value"].astype(float)
-    lines = []
-    for regime, mine in rows.groupby("regime", sort=False):
-        means = mine.groupby(["name", "option", "value"])["score"].mean()
-        best = means.loc[means.groupby("name").idxmax()].index
-        tried = means.reset_index().groupby(["name", "option"])["value"].agg(["min", "max"])
-        ends = [
-            f"`{name}` ({value:g})"
-            for name, option, value in best
-            if value in tuple(tried.loc[(name, option)])
-        ]
-        lines.append(f"- `{regime}`: {len(ends)} of {len(best)}: {', '.join(ends)}.")
-    return "\n".join(lines)
-
-
 def tuning(problem: str) -> str:
     """The best candidate of each method, and the one that the experiments use."""
     rows = pd.read_csv(RESULTS / f"tuning/{problem}.csv").query("method != 'random'")
@@ -729,8 +698,8 @@ def offline() -> str:
     rows, body = rows_of("offline"), []
     for (file, policy), group in rows.groupby(["file", "policy"], sort=False):
         logged, truth = (f"{group[key].iloc[0]:.3f}" for key in ("logged", "truth"))
-        cells = (f"{one.root_mean_squared_error:.3f} ({one.coverage:.0%})"
-                 for one in group.itertuples())  # fmt: skip
+        errors = zip(group["root_mean_squared_error"], group["coverage"], strict=True)
+        cells = (f"{error:.3f} ({coverage:.0%})" for error, coverage in errors)
         body.append((str(file).partition(":")[2], str(policy), logged, truth, *cells))
     return table(("set", "policy", "log", "worth", *rows["estimator"].unique()), body)
 
@@ -739,17 +708,8 @@ BLOCKS: dict[str, Callable[..., str]] = {
     one.__name__.replace("_", "-"): one
     for one in (
         *(provenance, run, verdicts, claims, calibration, by_policy, illustration, smoothing),
-        *(
-            against_classics,
-            sweeps,
-            rates,
-            probes,
-            by_difference,
-            over_tables,
-            losses,
-            losses_in_short,
-        ),
-        *(in_short, weak_spots, bakeoff, edges, tuning, soak, offline),
+        *(against_classics, sweeps, rates, probes, by_difference, over_tables, losses),
+        *(losses_in_short, in_short, weak_spots, bakeoff, tuning, soak, offline),
     )
 }
 BLOCK = re.compile(r"<!-- results: (.*?) -->\n.*?<!-- /results -->", flags=re.DOTALL)
@@ -774,7 +734,7 @@ def pages() -> list[Path]:
 def main() -> None:
     """Copy results, then write the blocks of all pages."""
     for results in map(Path, sys.argv[1:]):
-        for name in sorted(load_names()):
+        for name in sorted(GROUP_OF):
             publish(results, name)
     for page in pages():
         page.write_text(with_blocks(page.read_text("utf-8")), encoding="utf-8")

@@ -50,7 +50,7 @@ def write_pages(folder: Path) -> None:
     def adapted(page: Path, link: re.Match[str]) -> str:
         """Return a link that holds in the site, or its words if it leads out of the repository."""
         image, words, target, anchor = link.groups()
-        if target.startswith(("http://", "https://", "mailto:")):
+        if re.match("https?://|mailto:", target):
             return link[0]
         path = Path(os.path.normpath(page.parent / target))
         path = path / "README.md" if path.is_dir() else path
