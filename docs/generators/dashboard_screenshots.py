@@ -18,6 +18,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "how-to" / "dashboard"
 
 
 def main() -> None:
+    """Serve the bandit of the demo, and take pictures of its pages."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = Path(folder) / f"{NAME}.db"
         make_past(file, np.random.default_rng(1))

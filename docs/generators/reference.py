@@ -244,15 +244,8 @@ def bandit_settings() -> str:
 
 # Metrics
 
-CONDITIONS = [
-    "reward-rate",
-    "missing-rewards",
-    "context",
-    "refits",
-    "propensity",
-    "silent-arm",
-    "late-arm",
-]
+CONDITIONS = ("reward-rate", "missing-rewards", "context", "refits", "propensity")
+CONDITIONS += ("silent-arm", "late-arm")
 
 
 def metrics() -> str:
