@@ -19,7 +19,7 @@ from submax.core.checks import (
 )
 from submax.core.environment import Environment
 from submax.core.errors import InputError
-from submax.core.policy import Policy, PolicyTraits, State, TabularPolicy
+from submax.core.policy import Policy, PolicyTraits, TabularPolicy
 from submax.core.problem import Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
@@ -28,18 +28,47 @@ from submax.policies.thompson import BetaParameter, largest_beta
 from submax.policies.ucb import divergence
 
 
-class BestArmPolicy(TabularPolicy[State]):
+@serializable("best-arm-state")
+class BestArmState(NamedTuple):
+    """The statistics of the arms, and a number that follows from them for each, ``[R, A]``."""
+
+    problem: Problem
+    arms: ArmStatistics
+    derived: Floats
+
+
+class BestArmPolicy(TabularPolicy[BestArmState]):
     """A policy that recommends an arm, and may know when it is certain enough to stop."""
 
     traits = PolicyTraits(uses_context=False)
 
     @abstractmethod
-    def recommend(self, state: Any) -> Integers:
+    def derived(self, arms: ArmStatistics) -> Floats:
+        """Return what is computed from the statistics after every update, ``[R, A]``."""
+
+    @abstractmethod
+    def recommend(self, state: BestArmState) -> Integers:
         """Return the arm that is believed to be the best in each replica, ``[R]``."""
 
     @abstractmethod
-    def stopped(self, state: Any) -> Booleans:
+    def stopped(self, state: BestArmState) -> Booleans:
         """Return in which replicas the policy is certain enough of its recommendation, ``[R]``."""
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> BestArmState:
+        problem.scale.known_bounds(f"the {type(self).__name__} policy")
+        return self._of(ArmStatistics.empty(problem, replicas))
+
+    def update(
+        self, state: BestArmState, feedback: Feedback, rng: np.random.Generator
+    ) -> BestArmState:
+        return self._of(state.arms.add(feedback))
+
+    def restricted(self, state: BestArmState, choices: Choices) -> BestArmState:
+        """Compute anew for these choices alone."""
+        return self._of(state.arms.restricted(choices))
+
+    def _of(self, arms: ArmStatistics) -> BestArmState:
+        return BestArmState(arms.problem, arms, self.derived(arms))
 
 
 HALVINGS = 25
@@ -98,17 +127,8 @@ def _ratios(best: Floats, lower: Floats, level: Floats, start: Floats) -> Floats
     return ratio
 
 
-@serializable("top-two-state")
-class TopTwoState(NamedTuple):
-    """The statistics of the arms, and the probability that each is the best, ``best [R, A]``."""
-
-    problem: Problem
-    arms: ArmStatistics
-    best: Floats
-
-
 @dataclass(frozen=True)
-class TopTwoThompson(BestArmPolicy[TopTwoState]):
+class TopTwoThompson(BestArmPolicy):
     """Draw the best arm as Thompson sampling does; with probability 1 − b take another one instead.
 
     The other arm is drawn again and again until it differs from the first. With α_a the probability
@@ -124,13 +144,13 @@ class TopTwoThompson(BestArmPolicy[TopTwoState]):
     beta: BetaParameter = 1.0
     failure: Annotated[Positive, Allowed(probability)] = 0.05
 
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> TopTwoState:
-        problem.scale.known_bounds("top-two Thompson sampling")
-        arms = ArmStatistics.empty(problem, replicas)
-        return TopTwoState(problem, arms, self._chance_of_best(arms))
+    def derived(self, arms: ArmStatistics) -> Floats:
+        """Return the posterior probability that each arm is the best."""
+        successes = arms.successes("top-two Thompson sampling")
+        return largest_beta(self.alpha + successes, self.beta + arms.pulls - successes)
 
-    def probabilities(self, state: TopTwoState, context: Floats) -> Floats:
-        best = state.best
+    def probabilities(self, state: BestArmState, context: Floats) -> Floats:
+        best = state.derived
         size = best.shape[1]
         if size == 1:
             return best[:, None]
@@ -143,40 +163,15 @@ class TopTwoThompson(BestArmPolicy[TopTwoState]):
         listed: Floats = self.leader * best + (1 - self.leader) * second
         return listed[:, None]
 
-    def restricted(self, state: TopTwoState, choices: Choices) -> TopTwoState:
-        """Compute how likely each of these choices is the best of them."""
-        arms = state.arms.restricted(choices)
-        return TopTwoState(arms.problem, arms, self._chance_of_best(arms))
+    def recommend(self, state: BestArmState) -> Integers:
+        return state.derived.argmax(axis=-1)
 
-    def update(
-        self, state: TopTwoState, feedback: Feedback, rng: np.random.Generator
-    ) -> TopTwoState:
-        arms = state.arms.add(feedback)
-        return TopTwoState(state.problem, arms, self._chance_of_best(arms))
-
-    def recommend(self, state: TopTwoState) -> Integers:
-        return state.best.argmax(axis=-1)
-
-    def stopped(self, state: TopTwoState) -> Booleans:
-        return state.best.max(axis=-1) >= 1 - self.failure
-
-    def _chance_of_best(self, arms: ArmStatistics) -> Floats:
-        """Return the posterior probability that each arm is the best, ``[R, A]``."""
-        successes = arms.successes("top-two Thompson sampling")
-        return largest_beta(self.alpha + successes, self.beta + arms.pulls - successes)
-
-
-@serializable("track-and-stop-state")
-class TrackingState(NamedTuple):
-    """The statistics of the arms, and the optimal share of each arm's pulls, ``share [R, A]``."""
-
-    problem: Problem
-    arms: ArmStatistics
-    share: Floats
+    def stopped(self, state: BestArmState) -> Booleans:
+        return state.derived.max(axis=-1) >= 1 - self.failure
 
 
 @dataclass(frozen=True)
-class TrackAndStop(BestArmPolicy[TrackingState]):
+class TrackAndStop(BestArmPolicy):
     """Take the arm that lacks most pulls to its optimal share w*_a(μ̂) of the t pulls.
 
     If an arm has fewer than √t − K/2 pulls, the arm with the fewest pulls is taken; otherwise the
@@ -191,44 +186,34 @@ class TrackAndStop(BestArmPolicy[TrackingState]):
 
     failure: Annotated[Positive, Allowed(probability)] = 0.05
 
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> TrackingState:
-        problem.scale.known_bounds("track-and-stop")
-        arms = ArmStatistics.empty(problem, replicas)
-        return TrackingState(problem, arms, np.full(arms.pulls.shape, 1 / problem.space.size))
+    def derived(self, arms: ArmStatistics) -> Floats:
+        """Return the optimal share of each arm's pulls; equal shares before the first pull."""
+        shares = optimal_shares(_means(arms))
+        pulled = arms.pulls.any(axis=1, keepdims=True)
+        return np.where(pulled, shares, 1 / shares.shape[1])
 
-    def probabilities(self, state: TrackingState, context: Floats) -> Floats:
+    def probabilities(self, state: BestArmState, context: Floats) -> Floats:
         pulls = state.arms.pulls
         total = pulls.sum(axis=-1, keepdims=True)
         fewest = pulls.min(axis=-1, keepdims=True)
         forced = (fewest < np.sqrt(total) - pulls.shape[1] / 2) | (fewest == 0)
-        lacking = total * state.share - pulls
+        lacking = total * state.derived - pulls
         tracked = lacking >= lacking.max(axis=-1, keepdims=True) - 1e-9 * (1 + total)
         chosen = np.where(forced, pulls == fewest, tracked)
         listed: Floats = chosen / chosen.sum(axis=-1, keepdims=True)
         return listed[:, None]
 
-    def restricted(self, state: TrackingState, choices: Choices) -> TrackingState:
-        """Compute the optimal shares of these choices alone."""
-        arms = state.arms.restricted(choices)
-        return TrackingState(arms.problem, arms, optimal_shares(_means(arms)))
-
-    def update(
-        self, state: TrackingState, feedback: Feedback, rng: np.random.Generator
-    ) -> TrackingState:
-        arms = state.arms.add(feedback)
-        return TrackingState(state.problem, arms, optimal_shares(_means(arms)))
-
-    def recommend(self, state: TrackingState) -> Integers:
+    def recommend(self, state: BestArmState) -> Integers:
         return _means(state.arms).argmax(axis=-1)
 
-    def stopped(self, state: TrackingState) -> Booleans:
+    def stopped(self, state: BestArmState) -> Booleans:
         pulls = state.arms.pulls
         if pulls.shape[1] == 1:
             return np.ones(len(pulls), dtype=bool)
         total = np.maximum(pulls.sum(axis=-1), 1.0)
         return self.evidence(state) > np.log((1 + np.log(total)) / self.failure)
 
-    def evidence(self, state: TrackingState) -> Floats:
+    def evidence(self, state: BestArmState) -> Floats:
         """Return the generalized likelihood ratio of the best arm against all others, ``[R]``."""
         mean, pulls = _means(state.arms), state.arms.pulls
         replica = np.arange(len(pulls))
@@ -288,7 +273,7 @@ def identify(
     """
     instance_of("environment", environment, Environment, "Bernoulli(10)")
     instance_of("policy", policy, BestArmPolicy, "make_policy('track-and-stop')")
-    finder: BestArmPolicy[Any] = policy  # type: ignore[assignment]  # checked above
+    finder: BestArmPolicy = policy  # type: ignore[assignment]  # checked above
     if environment.problem.context_width or environment.drifts:
         raise InputError(f"{environment} has no single best arm: take one without context or drift")
     count = as_whole_number("observations", observations, at_least=1)
