@@ -64,11 +64,6 @@ def test_learn_marks_the_best_of_several_policies(folder, done):
         assert fact in said
 
 
-def test_learn_takes_the_reward_model_as_a_policy(folder, done):
-    done("learn", "log.csv", "--policy", "reward-model")
-    assert TrainedPolicy.read("policy.safetensors").specification["kind"] == "greedy-regression"
-
-
 def test_learn_says_what_is_worth_knowing(folder, done):
     said = done(
         "learn", "log.csv", "--policy", "rcp-optimized", "--keep-rows", 5,
@@ -125,18 +120,6 @@ def test_actions_are_described_by_a_file(folder, done, refused):
     wrong = ("learn", "log.csv", "--policy", "linucb", "--action-features")
     assert "'C'" in refused(*wrong, "few.csv")
     assert "'none.csv'" in refused(*wrong, "none.csv")
-
-
-def test_actions_are_described_in_a_declaration(folder, done, refused):
-    table = 'actions = ["A", "B", "C"]\n[action_features]\n'
-    rows = "".join(f"{name} = {{ price = {place} }}\n" for place, name in enumerate("ABC"))
-    (folder / "page.toml").write_text(table + rows)
-    done("learn", "log.csv", "--policy", "linucb", "--declare", "page.toml")
-    found = TrainedPolicy.read("policy.safetensors").schema.menu.features
-    assert found == {"A": {"price": 0.0}, "B": {"price": 1.0}, "C": {"price": 2.0}}
-    (folder / "songs.csv").write_text(FEATURES)
-    both = ["--declare", "page.toml", "--action-features", "songs.csv"]
-    refused("learn", "log.csv", "--policy", "linucb", *both)
 
 
 def test_evaluate_prints_a_table_and_writes_all_numbers_and_a_figure(folder, done):
@@ -234,20 +217,6 @@ def test_evaluate_takes_intervals_levels_and_tables_of_estimators(folder, done):
     assert "estimates.csv" in files(folder / "deep" / "there")
 
 
-@pytest.mark.parametrize(
-    ("options", "unused"),
-    [
-        ("--jobs 2", "--jobs"),
-        ("--scheduler tcp://h:1", "--scheduler"),
-    ],
-)
-def test_options_of_evaluate_that_would_be_ignored_are_refused(folder, refused, options, unused):
-    said = refused("evaluate", "log.parquet", "--policy", "random", *options.split())
-    assert said.startswith(f"Error: {unused} ")
-    assert "(unused-option)" in said
-    assert files(folder) == ["log.csv"]
-
-
 def test_an_aggregated_table_is_evaluated(folder, done):
     rows = ["headline,impressions,clicks,p", "A,1000,10,0.5", "B,800,40,0.4", "C,210,3,0.1"]
     (folder / "headlines.csv").write_text("\n".join(rows))
@@ -319,7 +288,8 @@ def test_tune_without_optuna_says_what_to_install(folder, refused, monkeypatch):
         ("learn linucb --share 1.5", "1.5"),
         ("learn linucb --column actoin=action", "'action'"),
         ("learn linucb --declare none.toml", "'none.toml'"),
-        ("learn linucb --out none/policy.safetensors", "'none'"),
+        ("learn linucb --out log.csv/policy.safetensors", "'log.csv'"),
+        ("evaluate linucb --jobs 2", "--jobs"),
         ("evaluate linucb --policy linucb", "--policy"),
         ("evaluate bad.safetensors", "'bad.safetensors'"),
         ("evaluate linucb --estimator ipss", "'ips'"),
@@ -362,16 +332,11 @@ def test_a_learned_policy_scores_a_file_without_actions_and_rewards(folder, done
     )
 
 
-def test_the_policy_of_another_log_and_named_columns_are_candidates(folder, done):
+def test_named_columns_are_candidates(folder, done):
     Path("new.csv").write_text(
         "action,reward,propensity,prob_A,prob_B\n" + "A,1,0.5,0.8,0.2\nB,0,0.5,0.8,0.2\n" * 50
     )
-    Path("other.csv").write_text("action,reward\n" + "A,0\nA,0\nA,0\nB,0\n" * 25)
-    done(
-        "evaluate", "new.csv", "--policy", "old=log=other.csv", "--policy", "mine=columns=prob_*",
-        "--estimator", "ips",
-    )  # fmt: skip
+    done("evaluate", "new.csv", "--policy", "mine=columns=prob_*", "--estimator", "ips")
     value = {row["policy"]: float(row["value"]) for row in estimates(folder)}
-    # The other log took A in three quarters of its rows, and A earns 1.
-    assert value["old"] == pytest.approx(0.75, abs=1e-3)
+    # A earns 1.
     assert value["mine"] == pytest.approx(0.8)

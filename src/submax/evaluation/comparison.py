@@ -813,11 +813,10 @@ def compare(
     that it learned from none of the rows.
 
     ``linucb@greedy`` is the variant of a policy that takes its most likely action,
-    ``linucb@temperature=0.5`` one that is sharper, ``reward-model`` takes the action with the
-    highest predicted reward, ``always=A`` takes the action A, and ``always=*`` stands for one such
-    policy for each action. A policy can also be an array of its probabilities ``[N, M]`` in all
-    rows, a function from columns of context to actions or probabilities, a fitted classifier, or
-    another log: a model of the policy that wrote it.
+    ``linucb@temperature=0.5`` one that is sharper, ``always=A`` takes the action A, and
+    ``always=*`` stands for one such policy for each action. A policy can also be an array of its
+    probabilities ``[N, M]`` in all rows, a function from columns of context to actions or
+    probabilities, or a fitted classifier.
 
     ``reward_model`` is the model on which ``dm`` and ``dr`` rely: `bayesian` (the default), `auto`
     (the better of it and boosted trees), a dotted name or an object of scikit-learn, or a list from

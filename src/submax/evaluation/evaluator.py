@@ -2,7 +2,7 @@
 
 Reward models, propensities and thresholds are fitted to a sample. A short log is one batch, which
 is also the sample. A long one, in memory or on disk, is evaluated in batches, by several processes
-or by a cluster if it is on disk. Sums of batches add up, and every number of a comparison follows
+if it is on disk. Sums of batches add up, and every number of a comparison follows
 from them.
 """
 
@@ -56,7 +56,7 @@ from submax.evaluation.sums import Additive, Terms, TermSums, Units
 from submax.schema.context import Category
 from submax.schema.model import reindexed
 from submax.schema.trained_policy import TrainedPolicy
-from submax.simulation.runner import dask_executor, local_executor
+from submax.simulation.runner import local_executor
 
 MEAN = "mean"
 """The estimator of the logging policy: the mean reward."""
@@ -563,15 +563,14 @@ class Evaluator:
         }
         disk, rows = self.log.disk, len(self.log)
         jobs = 1 if disk is None or rows < FEWEST_PARALLEL else disk.jobs
-        scheduler = None if disk is None else disk.scheduler
-        if jobs > 1 and scheduler is None:
+        if jobs > 1:
             _check_sendable(targets)
         work = self, targets, plans, setup
         tasks = [
             (first, min(first + TASK_ROWS, rows), *work) for first in range(0, rows, TASK_ROWS)
         ]
         total: BatchSums | None = None
-        with executed(jobs, scheduler) as run:
+        with executed(jobs) as run:
             for done, found in enumerate(run(sums_of_rows, tasks)):
                 if self._progress is not None:
                     self._progress("part", done, len(tasks))
@@ -620,13 +619,12 @@ Run = Callable[[Callable[..., Any], list[tuple[Any, ...]]], Iterator[Any]]
 
 
 @contextmanager
-def executed(jobs: int, scheduler: str | None) -> Iterator[Run]:
-    """Yield a function that runs tasks: here, in local processes, or on a Dask cluster."""
-    if scheduler is None and jobs == 1:
+def executed(jobs: int) -> Iterator[Run]:
+    """Yield a function that runs tasks: here, or in other processes."""
+    if jobs == 1:
         yield lambda function, tasks: (function(*task) for task in tasks)
         return
-    chosen = local_executor(jobs) if scheduler is None else dask_executor(scheduler)
-    with chosen as executor:
+    with local_executor(jobs) as executor:
 
         def run(function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> Iterator[Any]:
             # A result that was yielded is not kept, so memory does not grow with the tasks.

@@ -1,7 +1,6 @@
 """Learns a policy from a log: one, the best of several, or the best parameters."""
 
 import math
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
@@ -23,6 +22,7 @@ from submax.evaluation.policies import (
     UnderTrainedWarning,
     candidate_of,
     learn_one,
+    made_of,
     named,
     parsed_variant,
     training_warnings,
@@ -166,10 +166,6 @@ MOST_CHOOSING_ROWS = 200_000
 """The choice uses at most about this many rows, spread evenly over the log."""
 
 
-SLOW_SECONDS = 0.02
-"""A decision that takes longer than this is slow for a page that waits for it."""
-
-
 class BestPolicy(NamedTuple):
     """The ``winner`` among candidates, ``learned`` from all rows.
 
@@ -260,7 +256,6 @@ def learn_best(
         if step > 1:
             notes.append(f"the choice used every {step}th row of the log")
     best = learn_one(log, given[winner], **options)
-    notes += _about_speed(winner, best, log)
     short = training_warnings(best.policy, len(part))
     return BestPolicy(winner, best, race, report, notes, short)
 
@@ -292,20 +287,6 @@ def _terms(estimator: OffPolicyEstimator, rows: Batch, learned: TrainedPolicy) -
     return tuned(estimator, about)(about)
 
 
-def _about_speed(name: str, learned: TrainedPolicy, log: Log) -> list[str]:
-    """Return a sentence if one decision takes long, measured on the first row."""
-    if not log.parts or log.schema.menu.ranges:
-        return []
-    first = log.parts[0].context[:1]
-    learned.probabilities(first)
-    begin = time.process_time()
-    learned.probabilities(first)
-    seconds = time.process_time() - begin
-    if seconds < SLOW_SECONDS:
-        return []
-    return [f"{name} is slow: a decision takes about {seconds:.2g} s of processor time"]
-
-
 def _learned(
     log: Log, given: Mapping[str, Any], seed: int, progress: Progress | None
 ) -> dict[str, TrainedPolicy]:
@@ -314,9 +295,9 @@ def _learned(
     for place, (name, candidate) in enumerate(given.items()):
         if progress is not None:
             progress(name, place, len(given))
-        variant = parsed_variant(candidate) if isinstance(candidate, str) else None
-        if variant is not None and variant[0] in found:
-            found[name] = variant_of(found[variant[0]], variant[1])
+        base, temperature = parsed_variant(name) if isinstance(candidate, str) else ("", None)
+        if temperature is not None and base in found:
+            found[name] = variant_of(found[base], temperature)
         else:
             found[name] = learn_one(log, candidate, seed=seed, keep_rows=0)
     return found
@@ -386,18 +367,9 @@ LOGARITHMIC = ":log"
 """The ending of a range that is searched on a logarithmic scale."""
 TrialDone = Callable[[int, dict[str, Any], float], None]
 """Called after each trial with its number, its parameters and its value."""
-
-
-class Range(NamedTuple):
-    """The numbers from ``low`` to ``high``; only whole numbers if both ends are integers."""
-
-    low: float
-    high: float
-    logarithmic: bool = False
-
-
-Search = Mapping[str, Range | list[Any]]
-"""A range or a list of values to try for each parameter, such as ``estimator.hidden``."""
+Search = Mapping[str, str | Sequence[Any]]
+"""For each parameter, such as ``estimator.hidden``, the values to try: a list, also as a text
+``16,32``, or a range ``0.1..10``, on a logarithmic scale if it ends in ``:log``."""
 
 
 class Tuned(NamedTuple):
@@ -440,16 +412,20 @@ def tune(
 
     whole_number("trials", trials, at_least=1)
     value_estimator = make_off_policy(estimator)
-    base = table_of(make_policy(policy))
-    _check(base, search)
+    base = table_of(made_of(policy))
+    space = search_space(search, base)
     learning, rest = log.split(LEARNING_SHARE, by, seed)
     choosing, held_out = rest.split(TUNING_SHARE, by, seed)
     rows = Evaluator(choosing, seed=seed).sample
-    study = _study(optuna, seed)
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    sampler = optuna.samplers.TPESampler(seed=seed)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    optuna.logging.set_verbosity(verbosity)
     tried: list[tuple[dict[str, Any], float]] = []
     for number in range(1, trials + 1):
-        trial = study.ask()
-        values = {key: _suggested(trial, key, one) for key, one in search.items()}
+        trial = study.ask(space)
+        values = trial.params
         learned = learn_one(learning, with_values(base, values), seed=seed, keep_rows=0)
         value = _terms(value_estimator, rows, learned).value
         if math.isnan(value):
@@ -465,60 +441,34 @@ def tune(
     return Tuned(best, value, evaluated, tried)
 
 
-def _study(optuna: Any, seed: int) -> Any:
-    """Return a new study, without the line that Optuna logs about it."""
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        sampler = optuna.samplers.TPESampler(seed=seed)
-        return optuna.create_study(direction="maximize", sampler=sampler)
-    finally:
-        optuna.logging.set_verbosity(before)
+def search_space(search: Search, base: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the distribution of Optuna for each parameter; refuse impossible values."""
+    from optuna import distributions as of
 
-
-def parse_search(text: str) -> tuple[str, Range | list[Any]]:
-    """Return the parameter that a ``--search`` option names, and the values to try.
-
-    >>> parse_search("estimator.hidden=16,32")
-    ('estimator.hidden', [16, 32])
-    >>> parse_search("estimator.smoothing=0.01..10:log")
-    ('estimator.smoothing', Range(low=0.01, high=10, logarithmic=True))
-    """
-    key, sign, given = text.partition("=")
-    if not sign or not key or not given:
-        raise InputError(
-            f"--search is {text!r}: write KEY=16,32 or KEY=0.1..10",
-            parameter="search",
-        )
-    logarithmic = given.endswith(LOGARITHMIC)
-    plain = given.removesuffix(LOGARITHMIC)
-    if ".." not in plain:
-        return key, [read_value(one) for one in plain.split(",")]
-    low, high = map(read_value, plain.split("..", 1))
-    numbers = isinstance(low, (int, float)) and isinstance(high, (int, float))
-    if not numbers or not low < high or (logarithmic and not low > 0):
-        raise InputError(
-            f"--search {text!r} is not a range: give two numbers LOW..HIGH with LOW below HIGH, "
-            "and LOW above 0 if it ends in :log",
-            parameter="search",
-        )
-    return key, Range(low, high, logarithmic)
-
-
-def _check(base: Mapping[str, Any], search: Search) -> None:
     if not search:
         raise InputError(
             "search is empty: name at least one parameter with a range or a list of values to try",
             parameter="search",
         )
-    for path, wanted in search.items():
-        for value in [wanted.low, wanted.high] if isinstance(wanted, Range) else wanted:
-            make_policy(with_values(base, {path: value}))
-
-
-def _suggested(trial: Any, key: str, wanted: Range | list[Any]) -> Any:
-    if not isinstance(wanted, Range):
-        return trial.suggest_categorical(key, wanted)
-    whole = isinstance(wanted.low, int) and isinstance(wanted.high, int)
-    suggest = trial.suggest_int if whole else trial.suggest_float
-    return suggest(key, wanted.low, wanted.high, log=wanted.logarithmic)
+    found: dict[str, Any] = {}
+    for key, wanted in search.items():
+        text = wanted if isinstance(wanted, str) else ""
+        plain = text.removesuffix(LOGARITHMIC)
+        try:
+            if ".." in plain:
+                low, high = ends = [read_value(one) for one in plain.split("..", 1)]
+                whole = isinstance(low, int) and isinstance(high, int)
+                kind: Any = of.IntDistribution if whole else of.FloatDistribution
+                found[key] = kind(low, high, log=plain != text)
+            else:
+                values = [read_value(one) for one in text.split(",")] if text else list(wanted)
+                ends, found[key] = values, of.CategoricalDistribution(values)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"the search for {key!r} is {wanted!r} ({error}): give a list of values, or a "
+                f"range LOW..HIGH with LOW below HIGH, and above 0 if it ends in {LOGARITHMIC}",
+                parameter="search",
+            ) from error
+        for value in ends:
+            make_policy(with_values(base, {key: value}))
+    return found

@@ -347,11 +347,10 @@ Reward = str | Mapping[str, float]
 
 
 class OnDisk(NamedTuple):
-    """The folder of the columns of a log, and who evaluates it: processes, or a Dask cluster."""
+    """The folder of the columns of a log, and the number of processes that evaluate it."""
 
     folder: TemporaryFolder
     jobs: int
-    scheduler: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -415,7 +414,6 @@ class Log:
         decimal: str = ".",
         on_disk: bool = False,
         jobs: int | None = None,
-        scheduler: str | None = None,
     ) -> Self:
         """Read a log from a file, a folder of files, a data frame, or a table of columns.
 
@@ -447,23 +445,21 @@ class Log:
 
         A log ``on_disk`` is written to a temporary folder, about 30 bytes and 4 for each field of
         the context per row, and memory does not grow with the rows. It is evaluated by ``jobs``
-        processes, one for each core if absent, or by the workers of the Dask ``scheduler`` at this
-        address, which must see the temporary folder (TMPDIR).
+        processes, one for each core if absent.
 
         >>> table = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]}
         >>> log = Log.read(table)
         >>> len(log), log.schema.menu.action([1])
         (3, 'B')
         """
-        if not on_disk and (jobs is not None or scheduler is not None):
+        if not on_disk and jobs is not None:
             raise InputError(
-                "jobs and scheduler need a log on disk: give on_disk=True (--read parts), "
-                "or leave them out",
+                "--jobs is for a log on disk: give on_disk=True (--read parts), or leave it out",
                 parameter="jobs",
             )
         jobs = available_cores() if jobs is None else jobs
         whole_number("jobs", jobs, at_least=1)
-        disk = OnDisk(TemporaryFolder(), jobs, scheduler) if on_disk else None
+        disk = OnDisk(TemporaryFolder(), jobs) if on_disk else None
         declared = {"schema": schema, "actions": actions, "context": context, "rewards": rewards}
         declared["action_features"] = action_features
         text, folder = TextFormat(separator, decimal), None if disk is None else disk.folder

@@ -1,7 +1,6 @@
 """Policies that are evaluated on a log: functions from rows to probabilities, and learned ones."""
 
 import dataclasses
-import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,16 +12,13 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import did_you_mean, whole_number
 from submax.core.errors import InputError, one_line
-from submax.core.numerics import sharpened
 from submax.core.policy import Policy
 from submax.core.summary import listed
 from submax.evaluation.log import By, Log, data_frame, expanded, field_columns
-from submax.evaluation.propensities import ChoiceModel
-from submax.evaluation.reward_models import FoldModel, chosen_models
 from submax.models.training_settings import Training, most_steps
 from submax.policies import make_policy
 from submax.policies.greedy_regression import Tempered
-from submax.policies.specification import table_of
+from submax.policies.specification import read_value, table_of, with_values
 from submax.schema.schema import Schema
 from submax.schema.trained_policy import MOST_ROWS, Provenance, TrainedPolicy
 
@@ -34,14 +30,10 @@ ALWAYS, EVERY = "always=", "*"
 """``always=A`` takes the action A in every row; ``always=*`` is one such policy for each action."""
 COLUMNS = "columns="
 """``columns=prob_*`` is the policy whose probability of the action A is the column prob_A."""
-REWARD_MODEL = "reward-model"
-"""The name of the policy that takes the action with the highest predicted reward."""
 GREEDY, TEMPERATURE = "greedy", "temperature="
 """``linucb@greedy`` is the greedy variant of linucb, ``linucb@temperature=0.5`` another one."""
 SUM_TOLERANCE = 1e-4
 """Difference from 1 up to which the probabilities of a row may add up: they are often rounded."""
-MOST_MODELLED = 200_000
-"""Rows of another log to which a model of its choices is fitted, evenly spread."""
 
 
 def refused(sentence: str) -> InputError:
@@ -84,8 +76,6 @@ class Candidate(NamedTuple):
         """Return what decides, after it has learned from a log if it has to."""
         if self.target is not None:
             return self.target
-        if self.specification == REWARD_MODEL:
-            return partial(of_reward_models, chosen_models(log, None, seed).models)
         return learn_one(log, self.specification, seed=seed, keep_rows=0)
 
     def notes(self, target: Target, rows: int) -> Iterator[str]:
@@ -122,7 +112,7 @@ def candidates_of(policies: Sequence[Any] | Mapping[str, Any], log: Log) -> dict
 
 def named(policies: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
     """Return the policies by name; refuse two policies of the same name."""
-    if isinstance(policies, (str, Path, TrainedPolicy, Policy, np.ndarray, Log)):
+    if isinstance(policies, (str, Path, TrainedPolicy, Policy, np.ndarray)):
         raise refused(
             f"policies is one {type(policies).__name__}: give a list of policies, or a "
             "table from names to policies"
@@ -140,18 +130,12 @@ def named(policies: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _name(policy: Any) -> str:
-    if isinstance(policy, Candidate):
-        return policy.name
     if isinstance(policy, TrainedPolicy):
         return _name(policy.specification or policy.policy)
     if isinstance(policy, Mapping):
         return str(policy.get("name", policy.get("kind")))
-    if isinstance(policy, (str, Path)):
+    if isinstance(policy, (str, Path, Policy)):
         return str(policy)
-    if isinstance(policy, Policy):
-        return repr(policy)
-    if isinstance(policy, Log):
-        return "other log"
     if hasattr(policy, "predict_proba"):
         return type(policy).__name__
     return getattr(policy, "__name__", "given probabilities")
@@ -165,8 +149,6 @@ def candidate_of(given: Any, log: Log, name: str) -> Candidate:
     if learned is not None:
         check_same_schema(learned, log)
         return Candidate(name, learned)
-    if isinstance(given, str) and given == REWARD_MODEL:
-        return Candidate(name, None, REWARD_MODEL)
     if isinstance(given, str) and given.startswith(ALWAYS):
         action, names = given.removeprefix(ALWAYS), action_names(log.schema, given)
         if action not in names:
@@ -179,14 +161,16 @@ def candidate_of(given: Any, log: Log, name: str) -> Candidate:
     if isinstance(given, str) and given.startswith(COLUMNS):
         return Candidate(name, partial(of_columns, _column_places(given, log), given))
     if isinstance(given, (str, Mapping, Policy)):
-        specification = without_name(given)
-        made = specification if isinstance(specification, Policy) else make_policy(specification)
-        made.init(log.problem, 1, np.random.default_rng(0))
+        specification = specification_of(given)
+        made_of(specification).init(log.problem, 1, np.random.default_rng(0))
         return Candidate(name, None, specification)
-    if isinstance(given, Log):
-        return Candidate(name, _policy_of_log(given, log.schema, name))
     if hasattr(given, "predict_proba"):
-        _check_fitted(given)
+        if not hasattr(given, "classes_"):
+            raise refused(
+                f"the policy is a {type(given).__name__} that is not fitted: fit it to the actions "
+                'first, or let a policy learn with it, {"kind": "reward-conditioned", '
+                '"estimator": {"kind": "classifier", …}}'
+            )
         return Candidate(name, partial(of_classifier, given))
     if callable(given) and not isinstance(given, type):
         return Candidate(name, partial(of_function, given))
@@ -200,19 +184,15 @@ def candidate_of(given: Any, log: Log, name: str) -> Candidate:
         return Candidate(name, partial(of_array, table, name))
     raise refused(
         f"the policy is a {type(given).__name__}; a name, a file, a table, a policy, an array of "
-        "probabilities, a function, a fitted classifier or another log is allowed: give one of them"
+        "probabilities, a function or a fitted classifier is allowed: give one of them"
     )
 
 
 def already_learned(given: Any, trust: bool = False) -> TrainedPolicy | None:
     """Return a learned policy, read from its file if necessary, or a variant of one; else None."""
-    if isinstance(given, TrainedPolicy):
-        return given
-    if not isinstance(given, (str, Path)):
-        return None
-    text, temperature = str(given), None
-    if not text.lstrip().startswith("{"):
-        text, temperature = parsed_variant(text) or (text, None)
+    if isinstance(given, TrainedPolicy) or not isinstance(given, (str, Path)):
+        return given if isinstance(given, TrainedPolicy) else None
+    text, temperature = parsed_variant(str(given))
     if not text.endswith(SUFFIX):
         return None
     learned = TrainedPolicy.read(text, trust=trust)
@@ -239,7 +219,7 @@ def action_names(schema: Schema, what: str) -> list[str]:
             f"{what} is for plain actions, but this log has slots or real-valued "
             "actions: name a policy, or give probabilities [rows, joint actions]"
         )
-    return [choice.name for choice in schema.menu.slots[0].choices]
+    return schema.menu.slots[0].names
 
 
 # What decides: functions of rows -----------------------------------------------------------------
@@ -280,43 +260,17 @@ def of_columns(places: Sequence[int], name: str, rows: Rows) -> Floats:
     return checked_probabilities(rows.probability[:, places], rows, name)
 
 
-def check_pattern(pattern: str) -> None:
-    """Refuse a pattern without exactly one star, which stands for the name of the action."""
-    if pattern.count(EVERY) != 1 or any(sign in pattern for sign in "?[]"):
-        raise refused(
-            f"the policy is {COLUMNS}{pattern}; a pattern with one {EVERY}, which "
-            f"stands for the action, such as {COLUMNS}prob_{EVERY}"
-        )
-
-
 def _column_places(given: str, log: Log) -> list[int]:
     """Return the place of the column of each action among those of probabilities."""
-    pattern = given.removeprefix(COLUMNS)
-    check_pattern(pattern)
-    names = action_names(log.schema, given)
-    before, after = (len(part) for part in pattern.split(EVERY))
-    place = {
-        name[before : len(name) - after]: number
-        for number, name in enumerate(log.probability_names)
-        if fnmatch.fnmatchcase(name, pattern)
-    }
-    if set(place) != set(names):
-        found = f"columns for {listed(list(place))}" if place else "no such column was read"
+    pattern, known = given.removeprefix(COLUMNS), log.probability_names
+    columns = [pattern.replace(EVERY, name) for name in action_names(log.schema, given)]
+    if pattern.count(EVERY) != 1 or not set(columns) <= set(known):
         raise refused(
-            f"{given}: {found}, and the actions of the log are {listed(names)}: declare "
-            "all actions, and read a column for each with columns={'probability': "
-            f"{pattern!r}}}"
+            f"{given} stands for the columns {listed(columns)}, and the log was read with "
+            f"{listed(known) or 'none of them'}: write one {EVERY} for the name of the action, as "
+            f"in {COLUMNS}prob_{EVERY}, and read columns={{'probability': 'prob_{EVERY}'}}"
         )
-    return [place[one] for one in names]
-
-
-def _check_fitted(classifier: Any) -> None:
-    if not hasattr(classifier, "classes_"):
-        raise refused(
-            f"the policy is a {type(classifier).__name__} that is not fitted: fit it to "
-            'the actions first, or let a policy learn with it, {"kind": '
-            '"reward-conditioned", "estimator": {"kind": "classifier", …}}'
-        )
+    return [known.index(column) for column in columns]
 
 
 def of_classifier(classifier: Any, rows: Rows) -> Floats:
@@ -346,40 +300,6 @@ def of_classifier(classifier: Any, rows: Rows) -> Floats:
     table = np.zeros((len(rows.numbers), len(names)))
     table[:, [names.index(one) for one in classes]] = found
     return checked_probabilities(table, rows, f"probabilities of {name}")
-
-
-def of_reward_models(models: Sequence[FoldModel], rows: Rows) -> Floats:
-    """Return probability 1 for the action with the highest q̂(x, a); ties share it.
-
-    q̂ is the mean of the reward models of all folds, fitted to the rows from which policies learn.
-    """
-    menu, count = rows.schema.menu.revived, len(rows.numbers)
-    actions = menu.space(menu.active).listing()
-    predicted, powers = np.zeros((count, len(actions))), np.zeros((count, 0))
-    for model in models:
-        features = model.features(rows.encoded)
-        for place, action in enumerate(actions):
-            repeated = np.broadcast_to(action, (count, len(action)))
-            predicted[:, place] += model.predict(features, repeated, powers)
-    return sharpened(predicted - predicted.min(axis=1, keepdims=True), 0.0)
-
-
-def _policy_of_log(log: Log, schema: Schema, name: str) -> PolicyTable:
-    """Return the policy that wrote another log, as a model of how it chose its actions."""
-    action_names(schema, name)
-    if log.schema.menu != schema.menu or log.schema.context != schema.context:
-        raise refused(
-            f"{name} has other actions or another context than the log: read it with the schema "
-            "of the log, Log.read(other, schema=log.schema)"
-        )
-    row = np.arange(0, len(log), -(-len(log) // MOST_MODELLED))
-    chosen = log.action[:, 0].astype(np.int64)
-    return partial(of_choices, ChoiceModel.fitted(log, chosen, log.eligible_choices(0), row))
-
-
-def of_choices(model: ChoiceModel, rows: Rows) -> Floats:
-    """Return what a model of choices gives each action."""
-    return model.table(rows.encoded)
 
 
 def checked_probabilities(given: Any, rows: Rows, what: str) -> Floats:
@@ -440,15 +360,17 @@ Specification = str | Mapping[str, Any] | Policy[Any]
 """A policy by name (also with a variant, ``linucb@greedy``), as a table, or as an object."""
 
 
-def parsed_variant(text: str) -> tuple[str, float] | None:
-    """Return the policy and the temperature of a text such as ``linucb@greedy``, or None."""
+def parsed_variant(text: str) -> tuple[str, float | None]:
+    """Return the policy and the temperature of a text such as ``linucb@greedy``.
+
+    >>> parsed_variant("linucb@greedy"), parsed_variant("linucb")
+    (('linucb', 0.0), ('linucb', None))
+    """
     policy, sign, variant = text.rpartition("@")
-    if not sign:
-        return None
-    if variant == GREEDY:
-        return policy, 0.0
+    if not sign or text.lstrip().startswith("{"):
+        return text, None
     try:
-        return policy, float(variant.removeprefix(TEMPERATURE))
+        return policy, 0.0 if variant == GREEDY else float(variant.removeprefix(TEMPERATURE))
     except ValueError:
         raise refused(
             f"the variant of {text!r} is {variant!r}; {GREEDY!r} and '{TEMPERATURE}0.5' are "
@@ -456,12 +378,37 @@ def parsed_variant(text: str) -> tuple[str, float] | None:
         ) from None
 
 
-def without_name(policy: Specification) -> Specification:
-    """Return what ``make_policy`` accepts: no name for reports, and a variant as a table."""
+def specification_of(policy: Specification) -> Specification:
+    """Return what ``make_policy`` accepts: a name, a table, or an object.
+
+    A table needs no name for reports. Parameters may follow a name, and a variant follows them:
+
+    >>> specification_of("epsilon-greedy-0.1,epsilon=0.2")
+    {'kind': 'epsilon-greedy', 'epsilon': 0.2}
+    """
     if isinstance(policy, Mapping):
         return {key: value for key, value in policy.items() if key != "name"}
-    variant = parsed_variant(policy) if isinstance(policy, str) else None
-    return policy if variant is None else tempered_table(make_policy(variant[0]), variant[1])
+    if not isinstance(policy, str):
+        return policy
+    text, temperature = parsed_variant(policy)
+    name, *changes = text.split(",")
+    if any("=" not in change for change in changes):
+        raise refused(
+            f"the parameters of {text!r} must be KEY=VALUE: write them such as "
+            "rcp-softmax-submax,estimator.hidden=64"
+        )
+    found: Specification = name
+    if changes:
+        pairs = (change.partition("=") for change in changes)
+        values = {key: read_value(value) for key, _, value in pairs}
+        found = with_values(table_of(make_policy(name)), values)
+    return found if temperature is None else tempered_table(made_of(found), temperature)
+
+
+def made_of(policy: Specification) -> Policy[Any]:
+    """Return the policy that a specification describes."""
+    found = specification_of(policy)
+    return found if isinstance(found, Policy) else make_policy(found)
 
 
 def tempered_table(policy: Policy[Any], temperature: float) -> dict[str, Any]:
@@ -489,8 +436,8 @@ def learn_one(
     """Return one policy learned from a log, or from a ``share`` of its rows; see ``learn``."""
     whole_number("keep_rows", keep_rows, at_least=0)
     whole_number("seed", seed, at_least=0)
-    policy = without_name(policy)
-    made = policy if isinstance(policy, Policy) else make_policy(policy)
+    policy = specification_of(policy)
+    made = made_of(policy)
     part = expanded(log if share == 1.0 else log.split(share, by, seed)[0])
     if made.traits.needs_propensities:
         part = part.with_estimated_propensities(seed)

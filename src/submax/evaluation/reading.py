@@ -39,7 +39,7 @@ from submax.schema.schema import Schema
 
 Table = dict[str, NDArray[Any]]
 """The columns of a log."""
-DECLARED_KEYS = ("actions", "action_features", "context", "rewards")
+DECLARED_KEYS = ("actions", "context", "rewards")
 """Keys that a declaration may have: the arguments of ``Log.read`` with these names."""
 LEARNED, PENDING = "learned", "pending"
 """In the export of a bandit, the status of decisions whose reward is final, and of decisions that

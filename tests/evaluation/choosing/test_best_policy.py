@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.evaluation import Log, compare, learn, learn_best, learning
+from submax.evaluation import Log, compare, learn, learn_best
 from submax.evaluation.learning import Race, standard_candidates
 from submax.evaluation.sums import Terms
 from submax.schema.trained_policy import TrainedPolicy
@@ -80,15 +80,6 @@ def test_few_rows_choose_nothing(log):
     assert len(best.notes) == 1
     with raises_code("invalid-input"):
         learn_best(log, [])
-
-
-@pytest.mark.parametrize(("seconds", "named"), [(0.0, True), (1e9, False)])
-def test_a_policy_that_decides_slowly_is_named_with_its_time(
-    seconds, named, log, monkeypatch, mentioned
-):
-    monkeypatch.setattr(learning, "SLOW_SECONDS", seconds)
-    notes = learn_best(log.rows(np.arange(100)), ["rcp-submax"]).notes
-    assert mentioned(notes[1:], "rcp-submax", "s") == (len(notes) > 1) == named
 
 
 def race_of(rng, means, spread=1.0, sizes=SIZES):

@@ -4,7 +4,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from builtin_examples import examples_of
-from distributed import LocalCluster
 from pyarrow import parquet
 from refusals import raises_code
 
@@ -164,16 +163,6 @@ def test_models_are_fitted_to_a_sample_and_all_rows_are_evaluated(
     assert compared(log, POLICIES, by="random").overview.rows == ROWS // 2
 
 
-def test_a_dask_cluster_gives_the_same(folder_of, seed, compared):
-    folder = folder_of(table_of(seed, 1000))
-    with LocalCluster(
-        n_workers=1, processes=False, dashboard_address=":0", protocol="tcp"
-    ) as cluster:
-        log = on_disk(folder, scheduler=cluster.scheduler_address)
-        found = compared(log, {"counts": "rcp-submax"})
-    check_same(found, compare(Log.read(folder), {"counts": "rcp-submax"}))
-
-
 def test_a_function_that_cannot_be_sent_to_processes_is_refused(folder_of, monkeypatch, compared):
     monkeypatch.setattr(evaluator, "FEWEST_PARALLEL", 0)
     log = on_disk(folder_of(table_of(0, 100)), jobs=2)
@@ -300,8 +289,7 @@ def test_the_folder_of_a_log_is_removed_with_it(folder_of):
 
 
 def test_what_is_about_a_log_on_disk_needs_one(folder_of):
-    for options in ({"jobs": 2}, {"scheduler": "tcp://127.0.0.1:1"}):
-        with raises_code("invalid-input", "jobs"):
-            Log.read(folder_of(table_of(0, 100)), **options)
+    with raises_code("invalid-input", "jobs"):
+        Log.read(folder_of(table_of(0, 100)), jobs=2)
     with raises_code("invalid-input"):
         on_disk(folder_of(table_of(0, 100)), jobs=0)

@@ -1,16 +1,13 @@
 """Rankings from a table to a comparison with intervals."""
 
-import csv
 from itertools import permutations
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from positions import IndependentPositions
 from refusals import raises_code
 from scipy import stats
 
-from submax.cli import main
 from submax.research.beyond.rankings import PlackettLuce, Slates, compare_rankings
 
 ITEMS, POSITIONS = 4, 3
@@ -140,31 +137,6 @@ def test_what_cannot_be_evaluated_is_refused(rng):
         compare_rankings(Slates.read(table, policies={"p": "new"}), estimators=["cascade-dr"])
     with raises_code("invalid-input", "slate"):
         Slates.read({"position": [1]})
-
-
-def test_the_command_line(rng, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    table = table_of(rng, 60)
-    with (tmp_path / "slates.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["list", *list(table)[1:]])
-        writer.writerows(zip(*table.values(), strict=True))
-    arguments = ["evaluate", "slates.csv", "--column", "slate=list", "--policy", "new"]
-    result = CliRunner().invoke(main, [*arguments, "--all", "--report", "report.html"])
-    assert result.exit_code == 0, result.output
-    expected = compare_rankings(Slates.read(table, policies={"new": "new"}))
-    with (tmp_path / "evaluation" / "estimates.csv").open(encoding="utf-8") as file:
-        written = {(row["policy"], row["estimator"]): row for row in csv.DictReader(file)}
-    for one in expected.estimates:
-        value = float(written[one.policy, one.estimator]["value"])
-        assert value == pytest.approx(one.value, rel=1e-4)
-        assert one.estimator in result.stdout
-    assert (tmp_path / "report.html").exists()
-    for option in (["--slice", "action"], ["--share", "0.3"], ["--skip-bad-rows"]):
-        refused = CliRunner().invoke(main, [*arguments, *option])
-        assert refused.exit_code == 2
-        assert "unused-option" in refused.stderr
-        assert option[0] in refused.stderr
 
 
 def test_the_report_of_slates_has_all_numbers(rng, tmp_path):

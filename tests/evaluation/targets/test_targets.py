@@ -111,15 +111,6 @@ def test_a_variant_by_name_learns_from_the_same_rows_as_the_policy(made):
     assert again.diagnostics.rows == ROWS // 2
 
 
-def test_the_argmax_of_the_reward_model_is_a_policy_that_learns(made):
-    log, _ = made
-    found = compare(log, ["reward-model", "random"], estimators=["snips"])
-    better = found.find("reward-model", "snips")
-    assert better.diagnostics.rows == ROWS // 2
-    # The best action earns 0.8, a random one 0.4; 100 effective rows have a standard error of 0.05.
-    assert better.value - found.find("random", "snips").value > 0.1
-
-
 @pytest.mark.parametrize(
     ("given", "parameter"),
     [

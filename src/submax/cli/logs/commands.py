@@ -87,11 +87,9 @@ EVALUATE_OPTIONS = (
     option(
         "--policy", "policies", multiple=True, required=True, metavar="POLICY",
         help=f"{POLICY} A file from submax learn is accepted, too; @greedy or @temperature=0.5 "
-        "after the name is a variant, reward-model takes the highest predicted reward, always=A "
-        "takes the action A, always=* is one such policy for each action of the log, "
-        "columns=prob_* is the policy whose probability of the action A is the column prob_A, "
-        "and log=FILE is a model of the policy that wrote another log; NAME=columns=… and "
-        "NAME=log=… name it. Can be repeated.",
+        "after the name is a variant, always=A takes the action A, always=* is one such policy for "
+        "each action of the log, and columns=prob_* is the policy whose probability of the action "
+        "A is the column prob_A; NAME=columns=… names it. Can be repeated.",
     ),
     option(
         "--estimator", "estimators", multiple=True, metavar="NAME",
@@ -107,7 +105,7 @@ EVALUATE_OPTIONS = (
         "holds at all looks at a growing log together.",
     ),
     option(
-        "--reward-model", "reward_models", multiple=True, metavar="NAME",
+        "--reward-model", multiple=True, metavar="NAME",
         help="Model of rewards: bayesian (used if absent), auto (the better of it and boosted "
         "trees), a dotted name such as sklearn.linear_model.Ridge, or a table in JSON with kind "
         "and parameters. If it is repeated, the one with the least held-out error is used.",
@@ -166,11 +164,6 @@ EVALUATE_OPTIONS = (
         help="Processes of --read parts; as many as cores if absent.",
     ),
     option(
-        "--scheduler", metavar="ADDRESS",
-        help="With --read parts: run on the cluster of this Dask scheduler, whose workers see the "
-        "temporary folder (TMPDIR).",
-    ),
-    option(
         "--slice", "slices", multiple=True, metavar="COLUMN",
         help="Also estimate the policies for the rows with each value of a column of the context. "
         "Can be repeated.",
@@ -185,39 +178,25 @@ EVALUATE_OPTIONS = (
 @main.command()
 @LOG
 @with_options(*EVALUATE_OPTIONS, *LOG_OPTIONS)
-@click.pass_context
-def evaluate(context: click.Context, /, log: Path | str, **options: Any) -> None:
+def evaluate(log: Path | str, **options: Any) -> None:
     """Estimate what other policies would have earned on a log.
 
     LOG is a Parquet or CSV file or a file of JSON lines, compressed or not, with one decision in
     each row, a folder or pattern of such files, the export of a bandit, or its store (a file, or
     the address of a PostgreSQL database). Every estimate has a confidence interval, and warnings if
     you should not trust it.
-
-    With --column slate=NAME the log has ranked lists, a row for each position (the columns
-    position, action, reward and propensity), and each --policy is the name of a column: the
-    probability of the item at its position, given the items above it.
     """
-    from submax.cli.logs.running import refuse_unused_options, run_evaluate
+    from submax.cli.logs.running import run_evaluate
 
-    default = click.core.ParameterSource.DEFAULT
-    given = {
-        name: value
-        for name, value in options.items()
-        if context.get_parameter_source(name) is not default
-    }
-    flags = {str(one.name): one.opts[0] for one in context.command.params}
-    refuse_unused_options(given, flags)
     run_evaluate(log, **options)
 
 
 LEARN_OPTIONS = (
     option(
         "--policy", "policies", multiple=True, metavar="POLICY",
-        help=f"{POLICY} @greedy or @temperature=0.5 after the name is a variant, and reward-model "
-        "is a regression for each action. Repeated: the best of these. Absent: the best of a "
-        "small set, the default, a network, trees, a regression for each action, and the mean of "
-        "each action.",
+        help=f"{POLICY} @greedy or @temperature=0.5 after the name is a variant. Repeated: the "
+        "best of these. Absent: the best of a small set, the default, a network, trees, a "
+        "regression for each action, and the mean of each action.",
     ),
     option(
         "--out", type=PATH, default=Path("policy.safetensors"),
