@@ -35,39 +35,19 @@ def test_the_server_is_shown_as_its_store_is(served, command, done, words):
 
 
 def test_a_bandit_is_changed_and_the_audit_says_so(served, command, done):
-    command("set", "shop", "refit_rows=7", "guard_rails.minimum=0.05")
-    notices = command("status").count("Notice")
-    command("pause", "shop")
-    assert command("status").count("Notice") == notices + 1
-    command("archive", "shop")
-    command("resume", "shop")
-    command("add", "shop", "C", "--ramp", "0")
-    command("retire", "shop", "C")
-    command("roll-back", "shop")
+    command("set", "shop", "guard_rails.minimum=0.05")
+    for words in (("archive",), ("resume",), ("add", "C", "--ramp", "0"), ("roll-back",)):
+        command(words[0], "shop", *words[1:])
     assert "held until submax publish shop" in command("status")
     command("publish", "shop")
     audit = command("audit", "shop")
     assert audit == done("audit", "shop", "--store", served[0])
-    words = ["set", "pause", "archive", "resume", "change", "roll-back", "publish"]
+    words = ["set", "archive", "resume", "change", "roll-back", "publish"]
     assert all(f"  {word}  shop" in audit for word in words)
     assert "operator (" in audit
-
-
-def test_a_bandit_is_created_and_listed(command):
-    command("create", "page", "--actions", "A,B", "--context", "country=de,fr", "reward_wait=60")
-    assert json.loads(command("list", "--json")) == ["page", "shop"]
-    made = json.loads(command("decide", "page", "--context", "country=de"))
-    assert made["action"] in ("A", "B")
-    assert "Warning" in command("set", "page", "policy=thompson-1-9")
-    command("delete", "page", "--yes")
-
-
-def test_a_decision_is_made_rewarded_and_erased(command):
     made = json.loads(command("decide", "--id", "visit-1", "--unit", "visitor"))
     assert (made["id"], made["unit"]) == ("visit-1", "visitor")
-    receipt = json.loads(command("reward", "shop", "visit-1", 1))
-    assert receipt["status"] == "accepted"
-    assert json.loads(command("reward", "shop", "visit-1", 1))["repeated"]
+    assert json.loads(command("reward", "shop", "visit-1", 1))["status"] == "accepted"
     assert json.loads(command("erase", "shop", "visitor", "--json")) == {"decisions": 1}
 
 
@@ -83,13 +63,6 @@ def test_the_decisions_are_exported(command, refused, served, tmp_path):
         assert ".xlsx" in refused("export", "--out", tmp_path / "log.xlsx", "--store", place)
 
 
-def test_csv_of_a_server_is_that_of_its_store(served, command, done, tmp_path):
-    command("export", "--out", tmp_path / "sent.csv")
-    done("export", "--out", tmp_path / "own.csv", "--store", served[0])
-    assert (tmp_path / "sent.csv").read_bytes() == (tmp_path / "own.csv").read_bytes()
-    assert (tmp_path / "sent.csv").stat().st_mode & 0o077 == 0
-
-
 def test_a_backup_needs_the_store_itself(served, refused, tmp_path):
     assert "address of a server" in refused("backup", served[1], tmp_path / "copy.db")
 
@@ -101,8 +74,6 @@ def test_a_backup_needs_the_store_itself(served, refused, tmp_path):
         (("set", "shop", "refit_row=9"), "'refit_rows'"),
         (("pause", "other"), "(not-found)"),
         (("reward", "shop", "visit-2", "2"), "2"),
-        (("decide", "--unit", "two words"), "unit"),
-        (("set", "shop", "policy=rcp-submx"), "'rcp-submax'"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_changes_nothing(served, command, refused, words, fact):
@@ -112,25 +83,6 @@ def test_what_is_wrong_is_one_line_and_changes_nothing(served, command, refused,
     assert fact in said
     assert command("audit") == before
     assert json.loads(command("decide"))["action"] in ("A", "B")
-
-
-def test_an_address_that_is_none_is_refused(refused):
-    assert "'http://'" in refused("status", "--store", "http://")
-
-
-def test_keys_are_added_listed_and_revoked(served, command, done, refused):
-    options = ("--scope", "reward", "--browser", "--rate", "5", "--name", "page")
-    text = command("keys", "add", *options, "--expires", "2130-01-31").strip()
-    _, number, secret = text.split(".")
-    listed = command("keys", "list")
-    assert secret not in listed
-    line = next(one for one in listed.splitlines() if one.startswith(number))
-    assert line in done("keys", "list", "--store", served[0])
-    for fact in ("page", "reward", "for browsers", "5 requests", "2130-01-31"):
-        assert fact in line
-    command("keys", "revoke", number)
-    assert number not in command("keys", "list")
-    assert "(not-found)" in refused("keys", "revoke", number, "--store", served[1])
 
 
 def test_a_key_is_needed_and_read_from_a_file(

@@ -126,17 +126,3 @@ def test_a_quick_look_at_section_42(done, summary, tmp_path):
     names = [*panels, *together, *(f"paper-{name}" for name in together[:2])]
     figures = {path.name for path in (directory / "figures").iterdir()}
     assert figures == {f"{name}.{ending}" for name in names for ending in ("png", "pdf")}
-
-
-@pytest.mark.slow
-def test_a_quick_look_at_section_43(done, summary, tmp_path):
-    done(
-        "reproduce", "combinatorial", "--quick", "--only", "policy=random", "--replicas", 2,
-        "--no-figures", "--out", tmp_path,
-    )  # fmt: skip
-    directory = tmp_path / "combinatorial"
-    (row,) = summary(directory)
-    assert (row["sizes"], row["replicas"], row["policy"]) == ("2x4x8x16x32", "2", "random")
-    (calibration,) = rows_of(directory / "calibration.csv")
-    assert (calibration["where"], float(calibration["paper"])) == ("shift=-3", 0.0483)
-    assert not (directory / "statements.csv").exists()

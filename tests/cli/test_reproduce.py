@@ -197,36 +197,12 @@ def test_changed_code_of_the_users_own_is_run_again(start, done, summary, tmp_pa
     done("plot", tmp_path / "out" / "own")
 
 
-@pytest.mark.slow
-def test_only_leaves_out_experiments_without_a_match(done, tmp_path):
-    said = done(
-        "reproduce", "all", "--only", "arms=100", "--only", "beta=9", "--only", "delay=1000",
-        "--only", "policy=rcp-submax", "--replicas", 1, "--no-figures", "--out", tmp_path,
-    )  # fmt: skip
-    assert "illustration" in said
-    assert not (tmp_path / "bernoulli" / "figures").exists()
-    assert f"submax plot {tmp_path / 'bernoulli'}" in said
-    assert {path.name for path in tmp_path.iterdir()} == {"bernoulli"}
-
-
-def test_figures_are_drawn_of_a_single_configuration(done, tmp_path):
-    done(
-        "reproduce", "bernoulli", "--only", "arms=10", "--only", "beta=9", "--only", "delay=1000",
-        "--only", "policy=rcp-submax", "--only", "policy=ucb1", "--replicas", 2, "--jobs", 1,
-        "--out", tmp_path,
-    )  # fmt: skip
-    assert list((tmp_path / "bernoulli" / "figures").iterdir())
-
-
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
         (["all"], GROUPS["all"]),
         (["rivals"], GROUPS["rivals"]),
-        (
-            ["ratings", "beyond", "bernoulli"],
-            ["ratings", *GROUPS["beyond"], "bernoulli"],
-        ),
+        (["ratings", "beyond", "bernoulli"], ["ratings", *GROUPS["beyond"], "bernoulli"]),
         (["all", "beyond", "all"], [*GROUPS["all"], *GROUPS["beyond"]]),
     ],
     ids=" ".join,
@@ -234,7 +210,7 @@ def test_figures_are_drawn_of_a_single_configuration(done, tmp_path):
 def test_all_and_beyond_stand_for_their_experiments_each_once(names, expected, done, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "submax.cli.running.run_experiments", lambda found, options: asked.extend(found)
+        "submax.cli.running.run_experiments", lambda found, **options: asked.extend(found)
     )
     done("reproduce", *names)
     assert [one.name for one in asked] == list(dict.fromkeys(expected))

@@ -3,9 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-import sklearn
 from refusals import raises_code
-from sklearn.model_selection import KFold, cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
 import submax
@@ -16,10 +14,7 @@ NOT_APPLICABLE = {
     "check_array_api_input": "policies compute in numpy alone, whatever arrays they are given"
 }
 """The checks of scikit-learn that do not apply, with the reason."""
-SMALL = {
-    "kind": "adaptive",
-    "policy": {"kind": "posterior-submax", "features": 24},
-}
+SMALL = {"kind": "adaptive", "policy": {"kind": "posterior-submax", "features": 24}}
 """The default policy with a smaller model: with the default one the checks take a minute."""
 
 
@@ -85,8 +80,6 @@ def test_labels_say_what_every_action_would_have_earned(seed):
     expected = by_hand(make_policy("rcp-adaptive"), problem, [rows], context, seed)
     np.testing.assert_allclose(classifier.predict_proba(context), expected)
     assert classifier.classes_.tolist() == [5, 6, 7]
-    accuracy = np.mean(classifier.predict(context) == labels + 5)
-    assert classifier.score(context, labels + 5) == accuracy
 
 
 def test_it_goes_on_learning(decisions, seed):
@@ -102,63 +95,6 @@ def test_it_goes_on_learning(decisions, seed):
     np.testing.assert_allclose(classifier.predict_proba(context), expected)
     again = classifier.fit(context, actions, rewards, propensities)
     assert again.classes_.tolist() == ["a", "b"]
-
-
-def test_the_score_of_decisions_is_the_self_normalized_estimate(decisions, seed):
-    context, actions, rewards, propensities = decisions
-    classifier = BanditClassifier(random_state=seed)
-    classifier.fit(context, actions, rewards, propensities)
-    right = np.where(context[:, 0] > 0, "b", "a")
-    assert np.mean(classifier.predict(context) == right) > 0.9
-    above, below, plain_above, plain_below = 0.0, 0.0, 0.0, 0.0
-    rows = zip(context, actions, rewards, propensities, strict=True)
-    for one, action, reward, propensity in rows:
-        chance = classifier.predict_proba(one[None])[0, "ab".index(action)]
-        above, below = above + chance / propensity * reward, below + chance / propensity
-        plain_above, plain_below = plain_above + chance * reward, plain_below + chance
-    found = classifier.score(context, actions, rewards, propensities)
-    assert found == pytest.approx(above / below)
-    assert found > 0.8
-    assert classifier.score(context, actions, rewards) == pytest.approx(plain_above / plain_below)
-    # An action that was never learned of is never taken.
-    wider = np.concatenate([actions, ["z"]]), np.append(rewards, 1.0), np.append(propensities, 0.5)
-    assert classifier.score(np.vstack([context, [[0, 0]]]), *wider) == pytest.approx(found)
-    assert np.isnan(classifier.score([[0.0, 0.0]], ["z"], [1.0]))
-    # A row with weight 2 counts as two rows.
-    twice = [np.concatenate([column, column[:30]]) for column in decisions]
-    weight = np.repeat([2.0, 1.0], [30, 90])
-    weighted = classifier.score(context, actions, rewards, propensities, weight)
-    assert weighted == pytest.approx(classifier.score(*twice))
-
-
-@pytest.fixture
-def routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
-
-
-def asking(classifier):
-    """The classifier, which asks for the rewards and propensities of its rows."""
-    requested = {"rewards": True, "propensities": True}
-    return classifier.set_fit_request(**requested).set_score_request(**requested)
-
-
-@pytest.mark.usefixtures("routing")
-def test_cross_validation_gives_each_fold_its_own_rewards(decisions, seed):
-    context, actions, rewards, propensities = decisions
-    classifier = asking(BanditClassifier("rcp-submax", random_state=seed))
-    logged = {"rewards": rewards, "propensities": propensities}
-    folds = KFold(3)
-    found = cross_val_score(classifier, context, actions, cv=folds, params=logged)
-    expected = []
-    for train, test in folds.split(context):
-        fitted = BanditClassifier("rcp-submax", random_state=seed).fit(
-            context[train], actions[train], rewards[train], propensities[train]
-        )
-        expected.append(
-            fitted.score(context[test], actions[test], rewards[test], propensities[test])
-        )
-    np.testing.assert_allclose(found, expected)
 
 
 def test_rewards_that_are_not_0_or_1_are_continuous(decisions):

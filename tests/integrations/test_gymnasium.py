@@ -2,14 +2,7 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax import (
-    Bernoulli,
-    Binary,
-    Combinatorial,
-    Contextual,
-    SwitchingBernoulli,
-    make_policy,
-)
+from submax import Bernoulli, Binary, Combinatorial, Contextual, SwitchingBernoulli, make_policy
 from submax.research import SmoothReward
 
 gymnasium = pytest.importorskip("gymnasium")

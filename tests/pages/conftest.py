@@ -8,7 +8,6 @@ from waiting import wait_until
 from submax.bandit.durable import open_bandit
 from submax.bandit.store import open_store
 from submax.server.app import App
-from submax.server.pages.routes import Pages
 from submax.server.service import Service
 from submax.testing import ManualClock
 
@@ -60,7 +59,7 @@ def served(tmp_path_factory):
         store = open_store(tmp_path_factory.mktemp("pages") / "shop.db")
         fill(store)
         service = Service(store)
-        clients.append(Client(App(service, pages=Pages, **options)))
+        clients.append(Client(App(service, **options)))
         wait_until(lambda: service.ready)
         return clients[-1]
 

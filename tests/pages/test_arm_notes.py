@@ -5,26 +5,7 @@ import pytest
 from submax.server.pages.views import arms_page, health, overview
 
 pytestmark = pytest.mark.filterwarnings("ignore::submax.LateRewardWarning")
-ARMS = ["A", "B", "C"]
 LIMITED = {"reward_wait": 10, "default_reward": 0.0}
-
-
-@pytest.fixture
-def play_by_the_hour(opened, rng, clock):
-    """Play some hours with the chances of the arms, and then some with others."""
-
-    def play_by_the_hour(*parts):
-        bandit = opened(policy="random", reward_wait=60, default_reward=0.0)
-        for chances, hours in parts:
-            for _ in range(hours):
-                made = bandit.decide_many([{}] * 60)
-                sold = [one for one in made if rng.random() < chances[ARMS.index(one.action)]]
-                bandit.reward_many([{"id": one.id, "value": 1.0} for one in sold])
-                clock.now += 3600
-                bandit.decide()
-        return bandit
-
-    return play_by_the_hour
 
 
 @pytest.fixture
@@ -54,25 +35,8 @@ def notes(bandit):
 
 
 @pytest.mark.parametrize(
-    "parts",
-    [[([0.3, 0.2, 0.0], 12)], [([0.5, 0.4, 0.4], 5), ([0.5, 0.4, 0.0], 5)]],
-    ids=["never earned", "breaks"],
-)
-def test_an_arm_without_rewards_is_named(play_by_the_hour, parts):
-    bandit = play_by_the_hour(*parts)
-    assert notes(bandit) == [("C", "no rewards")]
-    assert any("'C'" in alert for alert in overview(bandit).alerts)
-
-
-def test_an_arm_that_is_only_worse_is_not_named(play_by_the_hour):
-    # The chance that 240 decisions have no success at all, 0.94 ** 240, is 4e-7 for each arm.
-    assert notes(play_by_the_hour(([0.5, 0.06, 0.06], 12))) == []
-
-
-@pytest.mark.parametrize(
     ("chance", "delay", "options"),
     [(0.5, 60.0, LIMITED), (0.7, 10.0, LIMITED), (0.5, 100.0, {"reward_wait": 0})],
-    ids=["all late", "half late", "no limit"],
 )
 def test_an_arm_with_late_rewards_is_named_and_not_called_broken(
     play_with_delays, chance, delay, options

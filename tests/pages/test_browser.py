@@ -19,10 +19,8 @@ HOURS = 4
 HOURLY = 300
 """Decisions in each hour, many enough that one arm is surely ahead."""
 CHANCE = {"Plain": 0.2, "Bold": 0.5, "Broken": 0.0}
-NASTY = "<img/src=x/onerror=alert(1)>\"'</script>"
 OF_BANDIT = [f"/bandits/{{name}}/{end}" for end in PAGES]
 PATHS = ["/", "/keys", "/audit", "/login", *OF_BANDIT]
-FIELDS = {"device": ["phone", "desk"], "country": ["de", "fr"]}
 MODES = [(390, "light"), (390, "dark"), (1280, "light"), (1280, "dark")]
 
 
@@ -30,7 +28,6 @@ MODES = [(390, "light"), (390, "dark"), (1280, "light"), (1280, "dark")]
 def address(tmp_path_factory, start_server):
     file = tmp_path_factory.mktemp("pages") / "shop.db"
     fill(file)
-    fill_with_scripts(file)
     return start_server(file).address
 
 
@@ -54,21 +51,6 @@ def fill(file: Path) -> None:
         )
         now[0] += 3600
         bandit.refit()
-    bandit.close()
-
-
-def fill_with_scripts(file: Path) -> None:
-    bandit = submax.open(
-        file,
-        name="nasty",
-        actions={NASTY: ["A", NASTY], "other": ["x", "y"]},
-        context={NASTY: [NASTY, "b"], "age": float},
-        reward_wait=0,
-        background=False,
-    )
-    request = {"context": {NASTY: NASTY, "age": 1.0}, "unit": NASTY}
-    bandit.decide_many([*[request] * 40, {**request, "id": NASTY}])
-    bandit.reward(NASTY, 1.0, key=NASTY)
     bandit.close()
 
 
@@ -103,47 +85,15 @@ def test_a_page_fits_every_window_and_everybody_can_use_it(page: Page, path):
     assert page.locator(":focus").get_attribute("href") == "#content"
 
 
-def test_a_phone_shows_action_and_probability(page: Page):
-    page.set_viewport_size({"width": 390, "height": 800})
-    page.goto("/bandits/headline/decisions")
-    row = page.locator("tbody tr").first
-    for cell in (row.locator("th"), row.locator("td").first):
-        box = cell.bounding_box()
-        assert box["x"] + box["width"] <= 390
-
-
-def test_a_term_says_what_it_means(page: Page):
-    page.goto("/bandits/headline/overview")
-    term = page.locator("abbr", has_text="propensity").first
-    assert "probability" in term.get_attribute("title")
-    term.focus()
-    shown = "one => getComputedStyle(one, '::after').content"
-    assert "probability" in term.evaluate(shown)
-
-
 def test_charts_are_drawn_from_their_tables(page: Page):
     page.goto("/bandits/headline/overview")
     canvas = page.locator("figure[data-chart] canvas").first
     canvas.wait_for()
-    assert page.locator("figure[data-chart] canvas").count() == 3
+    assert page.locator("figure[data-chart] canvas").count() == 2
     painted = canvas.evaluate(
         "one => new Set(one.getContext('2d').getImageData(0, 0, one.width, one.height).data).size"
     )
     assert painted > 10
-
-
-def test_scripts_and_quotes_in_every_name_are_text(page: Page):
-    for path in OF_BANDIT:
-        page.goto(path.format(name="nasty"))
-        assert page.locator("img").count() == 0
-    page.goto("/bandits/nasty/decisions")
-    page.get_by_role("link", name=NASTY, exact=True).first.click()
-    page.get_by_role("textbox", name="by unit").fill(NASTY)
-    page.get_by_role("search", name="By unit").get_by_role("button").click()
-    page.locator("tbody td a", has_text=NASTY).first.click()
-    expect(page.get_by_role("heading", name="What could have been chosen")).to_be_visible()
-    assert page.locator("img").count() == 0
-    assert NASTY in page.locator("main").inner_text()
 
 
 def test_a_journey_through_the_pages(tab, address):

@@ -1,12 +1,9 @@
 """People sign in with a key, see what it allows, and sign out."""
 
-import re
-
 import pytest
 from waiting import wait_until
 
 from submax.bandit.declaring import declare
-from submax.server.access import COOKIE
 from submax.server.keys import Keys
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -40,10 +37,6 @@ def sign_in(http, keys):
     return sign_in
 
 
-def token(page: str) -> str:
-    return re.search(r'name="csrf-token" content="(\w+)"', page).group(1)
-
-
 def test_without_a_cookie_one_is_sent_to_the_login(http):
     response = http.get("/", headers=BROWSER)
     assert (response.status_code, response.headers["location"]) == (303, "/login?next=/")
@@ -53,17 +46,6 @@ def test_without_a_cookie_one_is_sent_to_the_login(http):
     assert page.status_code == 200
     assert 'data-then="/bandits/a&amp;b=1/overview"' in page.text
     assert '<a href="/login">' in http.get("/nothing", headers=BROWSER).text
-
-
-def test_the_login_leads_to_no_other_site(http):
-    for wanted in (
-        "https://evil.example/",
-        "//evil.example/",
-        "/\\evil.example",
-        "/\t/evil.example",
-    ):
-        page = http.get("/login", params={"next": wanted}, headers=BROWSER).text
-        assert 'data-then="/"' in page
 
 
 def test_a_wrong_key_and_one_that_may_not_read_cannot_sign_in(http, keys):
@@ -79,19 +61,18 @@ def test_a_reader_sees_and_changes_nothing(http, sign_in):
     assert "Sign out" in page.text
     assert "Pause" not in page.text
     assert 'href="/keys"' not in page.text
-    sent = {**signed, "x-csrf-token": token(page.text)}
     body = {"verb": "pause", "choice": "A"}
-    assert http.post("/bandits/b/choices", headers=sent, json=body).status_code == 403
+    assert http.post("/bandits/b/choices", headers=signed, json=body).status_code == 403
 
 
-def test_an_operator_changes_with_the_token_and_not_without(http, sign_in):
+def test_an_operator_changes_from_this_site_and_not_from_another(http, sign_in):
     signed = sign_in("admin")
     page = http.get("/bandits/b/arms", headers=signed).text
     assert 'href="/keys"' in page
     body = {"verb": "pause", "choice": "A"}
-    assert http.post("/bandits/b/choices", headers=signed, json=body).status_code == 401
-    sent = {**signed, "x-csrf-token": token(page)}
-    assert http.post("/bandits/b/choices", headers=sent, json=body).status_code == 200
+    evil = {**signed, "origin": "https://evil.example"}
+    assert http.post("/bandits/b/choices", headers=evil, json=body).status_code == 403
+    assert http.post("/bandits/b/choices", headers=signed, json=body).status_code == 200
 
 
 def test_a_session_ends_with_its_key(http, keys, sign_in):
@@ -101,16 +82,10 @@ def test_a_session_ends_with_its_key(http, keys, sign_in):
     wait_until(lambda: http.get("/", headers=signed).status_code == 303)
 
 
-@pytest.mark.parametrize("cookie", ["x", "a.1.b", f"{'9' * 12}.{'9' * 30}.c", "é.1.x"])
-def test_a_made_up_cookie_is_worth_nothing(http, cookie):
-    headers = {"cookie": f"{COOKIE}={cookie}".encode(), **BROWSER}
-    assert http.get("/", headers=headers).status_code == 303
-
-
 def test_signing_out_ends_the_session(http, sign_in):
     signed = sign_in("read")
-    page = http.get("/bandits/b/overview", headers=signed).text
-    sent = {**signed, "x-csrf-token": token(page), "accept": "application/json"}
+    assert http.get("/bandits/b/overview", headers=signed).status_code == 200
+    sent = {**signed, "accept": "application/json"}
     assert "Max-Age=0" in http.post("/logout", headers=sent).headers["set-cookie"]
     # Whoever has copied the cookie is not signed in any more.
     assert http.get("/bandits/b/overview", headers=signed).status_code == 303

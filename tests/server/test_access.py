@@ -1,16 +1,13 @@
 """Keys expire and show their last use, rates are limited, and changes are recorded."""
 
 import time
-from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
 from waiting import wait_until
 
-from submax.bandit.declaring import declare
 from submax.bandit.store import open_store
 from submax.server import limits
-from submax.server.access import network_of
 from submax.server.keys import Keys
 from submax.server.limits import RateLimit
 from submax.server.service import Service
@@ -48,7 +45,7 @@ def test_an_expiry_that_is_over_or_no_time_makes_no_key(serving, store, key, exp
     http = serving(store)
     answer = http.post("/keys", json={"scopes": ["read"], "expires": expires}, headers=admin)
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid-input")
-    assert len(Keys(store)) == 1
+    assert len(list(Keys(store))) == 1
 
 
 def test_the_last_use_of_a_key_is_shown_and_kept(serving, store, key, tmp_path):
@@ -77,26 +74,6 @@ def test_the_uses_of_several_processes_are_merged(store):
     assert uses == dict(zip(made, (20.0, 20.0, 10.0), strict=True))
 
 
-@pytest.mark.parametrize(("proxy", "status"), [("127.0.0.1", 200), ("10.9.9.9", 429)])
-def test_visitors_behind_a_declared_proxy_have_their_own_rates(serve, tmp_path, proxy, status):
-    """Requests come from 127.0.0.1; anybody can write the header, so others are ignored."""
-    file = tmp_path / "page.db"
-    with closing(open_store(file)) as store:
-        declare(store, "page", {"actions": ["A", "B"]})
-        made = Keys(store).add(["decide"], rate=1e6, browser=True)
-    server, body = serve(file, 0, "--proxy", proxy), {"requests": [{}] * 300}
-
-    def asked(*clients):
-        headers = [("authorization", f"Bearer {made.key}")]
-        headers += [("x-forwarded-for", client) for client in clients]
-        return server.post("/bandits/page/decide-many", json=body, headers=headers).status_code
-
-    assert [asked("192.0.2.1") for _ in range(2)] == [200, 429]
-    # What stands before the address that the proxy added may be written by anybody.
-    assert asked("198.51.100.7", "192.0.2.1") == 429
-    assert asked("192.0.2.2") == status
-
-
 def test_callers_are_forgotten_with_time_and_do_not_fill_the_memory(monkeypatch):
     now = [0.0]
     limit = RateLimit(lambda: now[0])
@@ -107,11 +84,6 @@ def test_callers_are_forgotten_with_time_and_do_not_fill_the_memory(monkeypatch)
     for number in range(4):
         limit.allows(number, 1 / 60, 0.1)
     assert limit.allows("a", 1 / 60, 0.1)
-
-
-def test_one_client_may_have_all_addresses_of_a_network():
-    assert network_of("2001:db8::1") == network_of("2001:db8::ffff")
-    assert network_of("2001:db8::1") != network_of("2001:db8:0:1::1")
 
 
 def test_a_large_cost_is_paid_before_the_next_request():

@@ -65,19 +65,6 @@ def test_rewards_that_come_too_late_are_said_in_the_log_of_the_server(http, capl
     assert "reward_wait" in caplog.text
 
 
-def test_many_decisions_and_rewards_keep_their_order(http):
-    created(http, ARMS)
-    names = [f"d{number}" for number in range(1000)]
-    requests = {"requests": [{"id": name} for name in names]}
-    found = done(http.post("/bandits/arms/decide-many", json=requests))
-    assert [one["id"] for one in found["decisions"]] == names
-    rewards = {"rewards": [{"id": name, "value": 1.0} for name in names]}
-    receipts = done(http.post("/bandits/arms/reward-many", json=rewards))["receipts"]
-    assert [(one["id"], one["status"]) for one in receipts] == [(n, "accepted") for n in names]
-    again = done(http.post("/bandits/arms/decide-many", json=requests))["decisions"]
-    assert again == [{**one, "repeated": True} for one in found["decisions"]]
-
-
 def test_a_bandit_of_another_process_is_found(http, store):
     declare(store, "other", {"actions": ["A"]})
     assert done(http.get("/bandits"))["bandits"] == ["other"]
@@ -161,5 +148,3 @@ def test_the_description_is_made_for_people_and_for_generators_of_clients(http):
             assert field.get("default", 0) is not None, (name, word)
     fields = described["components"]["schemas"]["Decide"]["properties"]
     assert all(field.get("description") for field in fields.values())
-    decide = described["paths"]["/bandits/{name}/decide"]["post"]["requestBody"]
-    assert "example" in decide["content"]["application/json"]

@@ -32,10 +32,7 @@ def queries():
             yield variable["name"], variable["query"]
 
 
-EMPTY = {
-    "submax_failures_total": {"bandit", "kind"},
-    "submax_conditions": {"bandit", "kind"},
-}
+EMPTY = {"submax_failures_total": {"bandit", "kind"}, "submax_conditions": {"bandit", "kind"}}
 """Metrics without a value while nothing has failed, and their labels."""
 
 

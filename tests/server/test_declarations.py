@@ -13,56 +13,6 @@ from submax.schema.rewards import SCALES
 from submax.server.limits import FREE, LIMITS, OTHERS, check_parameters
 from submax.strategies import STRATEGIES
 
-ARMS = {"actions": ["A", "B"]}
-FEATURES = {"A": {"price": 3.0, "genre": "rock"}, "B": {"price": 2, "genre": "jazz"}}
-SHOP = {**ARMS, "action_features": FEATURES}
-SLOTS = {
-    "actions": {"title": ["A", "B"], "layout": ["wide", "narrow"]},
-    "action_features": {"title": FEATURES},
-}
-ADD = {"verb": "add", "choice": "C", "features": {"price": 1.5, "genre": "folk"}}
-
-
-@pytest.fixture(scope="module")
-def server(shared_serving, shared_store):
-    return shared_serving(shared_store)
-
-
-@pytest.fixture
-def shown(server):
-    """Declare a bandit under a new name, and return the name and what the server shows of it."""
-
-    def shown(declaration):
-        name = f"bandit-{len(server.get('/bandits').json()['bandits'])}"
-        answer = server.post("/bandits", json={"name": name, **declaration})
-        assert answer.status_code == 201, answer.text
-        return name, answer.json()
-
-    return shown
-
-
-@pytest.mark.parametrize(
-    ("declaration", "value"),
-    [
-        ({**ARMS, "context": {"age": "number", "country": ["fr", "de"]}}, 1),
-        ({"actions": {"price": [1.0, 20.0]}, "policy": "fourier-thompson"}, 1),
-        ({**ARMS, "rewards": {"kind": "continuous", "low": 5}, "default_reward": None}, 6),
-        ({**ARMS, "rewards": {"kind": "continuous", "low": -1e12, "high": 1e12}}, 1e9),
-        ({**ARMS, "rewards": {"kind": "discrete", "values": [0, 1e9]}}, 1e9),
-        ({**ARMS, "rewards": "counts", "combine": "sum", "default_reward": None}, 7),
-        ({**ARMS, "reward_wait": 0, "no_reward_after": 1e9, "seed": 2**62}, 1),
-        ({**ARMS, "reward_wait": 1e9, "policy": {"kind": "thompson", "beta": 1e6}}, 1),
-        ({**ARMS, "guard_rails": {"burn_in": 10**6, "holdout": 0.5, "baseline": "A"}}, 1),
-    ],
-    ids=str,
-)
-def test_a_good_declaration_is_taken_decides_and_gets_rewards(server, shown, declaration, value):
-    name, _ = shown(declaration)
-    context = {"age": 1.0, "country": "fr"} if "context" in declaration else {}
-    made = server.post(f"/bandits/{name}/decide", json={"context": context}).json()
-    reward = {"id": made["id"], "value": value}
-    assert server.post(f"/bandits/{name}/reward", json=reward).json()["status"] == "accepted"
-
 
 def nested(path, value):
     for name in reversed(path.split(".")):
@@ -116,24 +66,3 @@ def test_every_number_that_can_be_declared_has_a_limit():
     names = {name for cls in classes for name in numeric_fields(cls, set())}
     assert len(names) > 30
     assert names <= {*FREE, *LIMITS}
-
-
-def test_features_of_choices_are_declared_added_and_shown(server, shown):
-    name, found = shown(SHOP)
-    assert found == server.get(f"/bandits/{name}").json()
-    assert found["actions"][""][1] == {
-        "choice": "B",
-        "status": "active",
-        "features": {"price": 2.0, "genre": "jazz"},
-    }
-    server.post(f"/bandits/{name}/choices", json=ADD)
-    found = server.post(f"/bandits/{name}/choices", json={"verb": "pause", "choice": "C"}).json()
-    added = {"choice": "C", "status": "paused", "features": ADD["features"]}
-    assert found["actions"][""][2] == added
-    # Those of slots stand under the names of the slots.
-    name, found = shown(SLOTS)
-    assert found["actions"]["title"][0]["features"] == FEATURES["A"]
-    assert found["actions"]["layout"][0] == {"choice": "wide", "status": "active"}
-    added = server.post(f"/bandits/{name}/choices", json={**ADD, "slot": "title", "ramp": 9})
-    assert any("'C' is new" in sentence for sentence in added.json()["notices"])
-    assert added.status_code == 200

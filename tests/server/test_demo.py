@@ -37,13 +37,10 @@ def test_it_serves_visitors_until_it_is_stopped_and_leaves_nothing(tmp_path, mon
 
         before = wait_until(decisions)
         wait_until(lambda: decisions() > before)
-        while " sold" not in said:
-            said += demo.stdout.readline()
         demo.send_signal(signal.SIGINT)
         rest, _ = demo.communicate(timeout=300)
     assert demo.returncode == 0, rest
     assert "Traceback" not in rest
-    assert re.search(r"\d+ visits, \d+ sold", said + rest)
     assert list(tmp_path.glob("submax-demo-*")) == []
     with pytest.raises(URLError):
         urlopen(f"{found[0]}/healthz", timeout=5)

@@ -5,9 +5,7 @@ import os
 import random
 import signal
 import socket
-from threading import Thread
 
-import httpx
 import pytest
 from waiting import wait_until
 
@@ -17,7 +15,6 @@ from submax.client import Client
 
 POLICY = """
 import os
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from submax.policies.epsilon_greedy import Random
@@ -40,14 +37,6 @@ class SpinningTraining(SpinningUpdate):
     @property
     def traits(self):
         return replace(super().traits, trains_models=True)
-
-@dataclass(frozen=True)
-class SlowChoice(Random):
-    def init(self, problem, replicas, rng):
-        if problem.space.size > 2:
-            said("begun")
-            time.sleep(60)
-        return super().init(problem, replicas, rng)
 """
 
 
@@ -101,25 +90,6 @@ def test_while_a_model_is_trained(serving_policy, file):
     assert "Traceback" not in server.said
     with pytest.raises(ProcessLookupError):
         os.kill(training, 0)
-
-
-def test_while_a_request_of_an_operator_takes_for_ever(serving_policy, file):
-    server = serving_policy("SlowChoice")
-
-    def add():
-        body = {"verb": "add", "choice": "C"}
-        with contextlib.suppress(httpx.TransportError):
-            server.post("/bandits/page/choices", json=body, timeout=60)
-
-    thread = Thread(target=add)
-    thread.start()
-    wait_until(file.with_name("begun").exists)
-    # The bandit decides by what it knew before.
-    answer = server.post("/bandits/page/decide", json={}, timeout=30)
-    assert answer.json()["action"] in ("A", "B")
-    # If the thread of the request cannot be ended in order, the status is 1.
-    assert ends(server) in (0, 1)
-    thread.join()
 
 
 HEAD = (

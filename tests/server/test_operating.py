@@ -64,13 +64,3 @@ def test_conditions_are_shown_and_measured(http, monkeypatch):
     assert (shown["kind"], shown["values"]["now"]) == ("reward-rate", 0.1)
     line = 'submax_conditions{bandit="arms",kind="reward-rate"} 1.0'
     assert line in http.get("/metrics").text
-
-
-def test_a_decision_is_found_with_its_rewards(http):
-    created(http, ARMS)
-    made = decided(http, unit="visitor")
-    done(http.post("/bandits/arms/reward", json={"id": made["id"], "value": 1}))
-    found = done(http.get(f"/bandits/arms/decisions/{made['id']}"))
-    assert (found["unit"], found["action"]) == ("visitor", made["action"])
-    assert [one["value"] for one in found["rewards"]] == [1.0]
-    done(http.get("/bandits/arms/decisions/none"), 404)

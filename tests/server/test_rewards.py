@@ -5,34 +5,6 @@ from waiting import wait_until
 
 from submax.bandit.tables import MAX_EARLY_OF_SOURCE
 
-NAMED = {"name": "page", "actions": ["A", "B"], "rewards": {"click": 1, "purchase": 20}}
-SLOTS = {"name": "page", "actions": {"title": ["a", "b"], "image": ["x", "y"]}, "rewards": "slots"}
-
-
-def decided(http, declaration):
-    assert http.post("/bandits", json=declaration).status_code == 201
-    return http.post("/bandits/page/decide", json={}).json()["id"]
-
-
-@pytest.mark.parametrize(
-    ("declaration", "given"),
-    [
-        (NAMED, {"value": {"click": 0, "purchase": 1}}),
-        (NAMED, {"value": 1, "name": "purchase", "key": "order-7"}),
-        (SLOTS, {"value": 1, "slot": "title"}),
-        (SLOTS, {"value": [0, 1]}),
-    ],
-)
-def test_a_reward_with_a_name_or_a_slot_is_accepted(http, declaration, given):
-    visit = decided(http, declaration)
-    answer = http.post("/bandits/page/reward", json={"id": visit, **given})
-    assert answer.json()["status"] == "accepted", answer.text
-    many = http.post("/bandits/page/reward-many", json={"rewards": [{"id": visit, **given}]})
-    assert many.json()["receipts"][0]["repeated"]
-    shown = http.get("/bandits/page").json()["rewards"]
-    assert shown["kind"] == ("named" if declaration is NAMED else "slots")
-
-
 DROPPED = 'submax_events_total{bandit="page",kind="dropped_from_quarantine"} 2000.0'
 
 

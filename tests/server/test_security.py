@@ -1,7 +1,6 @@
 """What strangers, visitors of pages and wrong headers may not do."""
 
 import re
-import tracemalloc
 from threading import Event
 
 import pytest
@@ -12,8 +11,7 @@ from submax.bandit.declaring import declare
 from submax.bandit.durable import open_bandit
 from submax.bandit.store import open_store
 from submax.core.errors import StoreError
-from submax.server.access import FORWARDED, local_path, read_headers
-from submax.server.limits import Admission, RefusedError
+from submax.server.access import FORWARDED, local_path
 from submax.server.service import THREADS
 
 from .conftest import contents, created, decided, done
@@ -75,8 +73,11 @@ def test_a_page_rewards_only_within_bounds(page):
 
 
 def test_a_page_has_a_low_rate_and_its_site_only(page):
-    statuses = {page.post(DECIDE, json={}, headers=page.browser).status_code for _ in range(30)}
-    assert statuses == {200, 429}
+    many, statuses = {"requests": [{}] * 300}, []
+    for _ in range(2):
+        answer = page.post(f"{DECIDE}-many", json=many, headers=page.browser)
+        statuses.append(answer.status_code)
+    assert statuses == [200, 429]
     other = {**page.browser, "origin": "https://evil.example"}
     refused = page.post(DECIDE, json={}, headers=other)
     assert (refused.status_code, refused.json()["code"]) == (403, "origin-not-allowed")
@@ -86,39 +87,6 @@ def test_a_refused_site_is_in_the_log(page, caplog):
     caplog.set_level("INFO")
     page.post(DECIDE, json={}, headers={**page.browser, "origin": "https://evil.example"})
     assert "https://evil.example" in caplog.text
-
-
-# Room for everybody
-
-
-def test_strangers_and_each_key_leave_room_for_others():
-    admission = Admission(20)
-    assert sum(_enters(admission, "") for _ in range(30)) == 10
-    assert sum(_enters(admission, "key") for _ in range(30)) == 9
-    admission.leave("")
-    assert _enters(admission, "another")
-    assert not _enters(admission, "another")
-
-
-def _enters(admission, caller):
-    try:
-        admission.enter(caller)
-    except RefusedError:
-        return False
-    return True
-
-
-def test_browser_keys_share_the_room_of_strangers(page, key, store):
-    """A key that everybody can read is no key here: many of them have no more room than one."""
-    others = [{**key("decide", browser=True, origins=[SHOP]), "origin": SHOP} for _ in range(3)]
-    page.app.service.keys.follow()
-    admission = page.app._admission = Admission(8)
-    for _ in range(4):
-        admission.enter("")
-    for headers in (page.browser, *others):
-        refused = page.post(DECIDE, json={}, headers=headers)
-        assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
-    done(page.post(DECIDE, json={}, headers=page.server))
 
 
 def test_slow_requests_leave_the_server_ready(http):
@@ -133,22 +101,6 @@ def test_slow_requests_leave_the_server_ready(http):
     finally:
         go.set()
     assert all(one.result(60) for one in slow)
-
-
-def test_a_body_of_many_unknown_fields_takes_little_memory(http):
-    created(http, ARMS)
-    fields = ",".join(f'"f{number}":1' for number in range(50_000))
-    many = f'{{"requests":[{{"context":{{{fields}}}}}]}}'
-    headers = {"content-type": "application/json"}
-    tracemalloc.start()
-    try:
-        for path, body in ((DECIDE, f"{{{fields}}}"), (f"{DECIDE}-many", many)):
-            answer = http.post(path, content=body, headers=headers)
-            assert answer.status_code in (400, 413)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 100e6
 
 
 # Keys and sessions
@@ -167,31 +119,6 @@ def signed_in(http, headers):
     answer = http.post("/login", headers=headers)
     assert answer.status_code == 200
     return {"cookie": answer.headers["set-cookie"].partition(";")[0]}
-
-
-def test_a_session_ends_with_its_key_and_by_signing_out(serving, store, key):
-    admin = key("admin")
-    http = serving(store)
-    first, second = signed_in(http, admin), signed_in(http, admin)
-    assert http.get("/bandits", headers=first).status_code == 200
-    assert http.post("/logout", headers=first).status_code == 200
-    assert http.get("/bandits", headers=first).status_code == 401
-    assert http.get("/bandits", headers=second).status_code == 200
-    number = admin["authorization"].split(".")[1]
-    assert http.delete(f"/keys/{number}", headers=admin).status_code == 200
-    assert http.get("/bandits", headers=second).status_code == 401
-
-
-def test_a_change_needs_the_token_of_the_session(serving, store, key):
-    http = serving(store)
-    created(http, ARMS)
-    admin = key("admin")
-    http.app.service.keys.follow()
-    cookie = signed_in(http, admin)
-    session = http.app.service.sessions.find(cookie["cookie"].partition("=")[2])
-    for token, status in ((None, 401), ("wrong", 401), (session.csrf_token, 200)):
-        headers = cookie if token is None else {**cookie, "x-csrf-token": token}
-        assert http.post("/bandits/arms/pause", headers=headers).status_code == status
 
 
 def test_a_copy_of_the_store_makes_nobody_an_administrator(serving, store, key, tmp_path):
@@ -244,7 +171,7 @@ def test_without_keys_nothing_is_answered_through_a_proxy(http, header):
 
 
 NAMES = ["host", "origin", "authorization", "cookie", "x-forwarded-for", "x-forwarded-proto",
-         "content-type", "content-length", "x-request-id", "x-csrf-token", "accept", "range",
+         "content-type", "content-length", "x-request-id", "accept", "range",
          "traceparent", "access-control-request-method", "hx-request", "if-none-match"]  # fmt: skip
 PIECES = st.one_of(
     st.sampled_from(["http://[", "[", "]", "null", "http://", "127.0.0.1", "Bearer submax.0.0",
@@ -272,18 +199,3 @@ def test_no_header_makes_the_server_fail(fuzzed, method, headers, path):
     raw = [(name.encode(), value.encode("latin-1")) for name, value in headers]
     answer = fuzzed.request(method, path, headers=raw, content=b"{}")
     assert answer.status_code < 500, (headers, answer.text)
-
-
-def test_repeated_headers_are_joined_and_fit_nothing():
-    scope = {"headers": [(b"host", b"127.0.0.1"), (b"host", b"evil.example")]}
-    assert read_headers(scope) == {"host": "127.0.0.1, evil.example"}
-
-
-def test_a_unit_may_decide_with_the_key_of_a_page(page):
-    first = done(page.post(DECIDE, json={"unit": "visitor"}, headers=page.browser))
-    assert first["unit"] is None
-
-
-def test_decisions_go_on_without_keys(http):
-    created(http, ARMS)
-    assert decided(http)["action"] in ("A", "B")

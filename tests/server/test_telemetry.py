@@ -1,95 +1,55 @@
-"""Spans of requests, writes and fits, which a server sends as OTLP."""
+"""Spans of requests, writes and fits."""
 
-import signal
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-
-import pytest
 from click.testing import CliRunner
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from waiting import wait_until
 
 import submax.core.optional
-from submax.bandit.durable import open_bandit
 from submax.cli import main
+from submax.server.observing import Telemetry
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
 
-class Collector(ThreadingHTTPServer):
-    """Collects the spans that are sent to it, and under which names of services they came."""
+def test_requests_writes_and_fits_have_spans(http):
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    http.app.telemetry = Telemetry(provider)
 
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Collecting)
-        self.services, self.spans = set(), []
+    def named(name):
+        found = [span for span in exporter.get_finished_spans() if span.name == name]
+        return sorted(found, key=lambda span: span.start_time)
 
-    def add(self, body: bytes) -> None:
-        for one in ExportTraceServiceRequest.FromString(body).resource_spans:
-            self.services.add(attributes_of(one.resource)["service.name"])
-            self.spans += [span for scope in one.scope_spans for span in scope.spans]
-
-    def named(self, name: str) -> list:
-        found = [span for span in self.spans if span.name == name]
-        return sorted(found, key=lambda span: span.start_time_unix_nano)
-
-
-class Collecting(BaseHTTPRequestHandler):
-    def do_POST(self):
-        self.server.add(self.rfile.read(int(self.headers["content-length"])))
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *arguments):
-        """Say nothing."""
-
-
-def attributes_of(described) -> dict:
-    return {one.key: one.value.string_value or one.value.int_value for one in described.attributes}
-
-
-@pytest.fixture
-def collector():
-    collector = Collector()
-    thread = Thread(target=collector.serve_forever, args=[0.01])
-    thread.start()
-    yield collector
-    collector.shutdown()
-    thread.join()
-    collector.server_close()
-
-
-@pytest.mark.parametrize("name", ["submax", "shop"])
-def test_a_server_sends_spans_of_requests_writes_and_fits(serve, tmp_path, collector, name):
-    file = tmp_path / "page.db"
-    options = {"reward_wait": 0, "refit_rows": 1, "background": False}
-    open_bandit(file, actions=["A", "B"], **options).close()
-    variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.server_port}"}
-    if name != "submax":
-        variables["OTEL_SERVICE_NAME"] = name
-    server = serve(file, 0, "--telemetry", **variables)
+    body = {"name": "page", "actions": ["A", "B"], "reward_wait": 0, "refit_rows": 1}
+    http.post("/bandits", json=body)
     headers = {"traceparent": f"00-{TRACE}-{PARENT}-01", "x-request-id": "r-1"}
-    server.post("/bandits/page/decide", json={"id": "a"}, headers=headers)
-    server.post("/bandits/none/decide", json={})
-    server.post("/bandits/page/reward", json={"id": "a", "value": 1})
-    wait_until(lambda: server.get("/bandits/page").json()["version"] > 0)
-    server.signal(signal.SIGTERM)
-    assert server.ended() == 0
-    assert collector.services == {name}
-    decided, unknown = collector.named("submax.decide")
-    assert (decided.trace_id.hex(), decided.parent_span_id.hex()) == (TRACE, PARENT)
-    assert attributes_of(decided) == {
+    http.post("/bandits/page/decide", json={"id": "a"}, headers=headers)
+    http.post("/bandits/none/decide", json={})
+    http.post("/bandits/page/reward", json={"id": "a", "value": 1})
+    fitted = wait_until(lambda: named("submax.refit"))[0]
+    http.app.telemetry.close()
+    decided, unknown = named("submax.decide")
+    assert (f"{decided.context.trace_id:x}", f"{decided.parent.span_id:x}") == (TRACE[1:], PARENT)
+    assert dict(decided.attributes) == {
         "submax.operation": "decide",
         "submax.bandit": "page",
         "submax.request_id": "r-1",
         "http.response.status_code": 200,
     }
-    assert attributes_of(unknown)["http.response.status_code"] == 404
-    assert not unknown.parent_span_id
-    written = collector.named("submax.store.write")
-    assert sum(attributes_of(one)["submax.appends"] for one in written) >= 2
-    fitted = collector.named("submax.refit")[0]
-    assert attributes_of(fitted) == {"submax.bandit": "page"}
-    assert fitted.end_time_unix_nano > fitted.start_time_unix_nano
+    assert unknown.attributes["http.response.status_code"] == 404
+    assert unknown.parent is None
+    assert sum(one.attributes["submax.appends"] for one in named("submax.store.write")) >= 2
+    assert dict(fitted.attributes) == {"submax.bandit": "page"}
+
+
+def test_spans_are_sent_where_the_variables_of_opentelemetry_say(monkeypatch):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "shop")
+    telemetry = Telemetry.of_environment()
+    assert telemetry._provider.resource.attributes["service.name"] == "shop"
+    telemetry.close()
 
 
 def test_without_the_extra_the_command_names_it(monkeypatch, tmp_path):

@@ -14,7 +14,7 @@ from refusals import raises_code
 from rich.console import Console
 
 from submax import BatchedRewards, Bernoulli, make_policy, simulate
-from submax.cli.tables import print_sweep
+from submax.cli.running import print_sweep
 from submax.simulation.experiment import cells, parse
 from submax.simulation.results import (
     SUMMARY,

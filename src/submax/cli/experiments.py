@@ -1,7 +1,5 @@
 """The commands that run, compare, draw and list experiments, and their options."""
 
-from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,45 +11,25 @@ from submax.core.checks import one_of
 
 PATH = click.Path(path_type=Path)
 RUN_OPTIONS = (
-    option(
-        "--replicas", type=int, metavar="N",
-        help="Independent replicas of each cell (one policy in one configuration); that of the "
-        "experiment's file if absent.",
-    ),
-    option(
-        "--only", multiple=True, metavar="KEY=VALUE",
-        help="Run only these cells, such as arms=100 or policy=rcp-submax. Can be repeated.",
-    ),
-    option(
-        "--out", type=PATH, default=Path("results"),
-        help="Directory for the results, with one folder for each experiment.",
-    ),
-    option(
-        "--jobs", type=int, metavar="N", help="Number of processes; as many as cores if absent.",
-    ),
-    option(
-        "--scheduler", metavar="ADDRESS",
-        help="Run the cells on the cluster of this Dask scheduler.",
-    ),
-    option(
-        "--seed", type=int, metavar="S",
-        help="Seed of all random numbers; that of the experiment's file if absent.",
-    ),
-    option(
-        "--quick", is_flag=True, help="Run a small version with few replicas, for a first look.",
-    ),
-    option(
-        "--all", is_flag=True,
-        help="Run all policies, also those that the file lists as more_policies.",
-    ),
-    option(
-        "--device", type=click.Choice(["cpu", "gpu"]),
-        help="Where networks are trained; by default the GPU if JAX finds one.",
-    ),
-    option(
-        "--figures/--no-figures", default=True,
-        help="Whether figures are drawn at the end; submax plot draws them later.",
-    ),
+    option("--replicas", type=int, metavar="N",
+           help="Independent replicas of each cell (one policy in one configuration); that of the "
+           "experiment's file if absent."),
+    option("--only", multiple=True, metavar="KEY=VALUE",
+           help="Run only these cells, such as arms=100 or policy=rcp-submax. Can be repeated."),
+    option("--out", type=PATH, default=Path("results"),
+           help="Directory for the results, with one folder for each experiment."),
+    option("--jobs", type=int, metavar="N", help="Number of processes; all cores if absent."),
+    option("--scheduler", metavar="ADDRESS",
+           help="Run the cells on the cluster of this Dask scheduler."),
+    option("--seed", type=int, metavar="S",
+           help="Seed of all random numbers; that of the experiment's file if absent."),
+    option("--quick", is_flag=True, help="Run a small version with few replicas."),
+    option("--all", is_flag=True,
+           help="Run all policies, also those that the file lists as more_policies."),
+    option("--device", type=click.Choice(["cpu", "gpu"]),
+           help="Where networks are trained; by default the GPU if JAX finds one."),
+    option("--figures/--no-figures", default=True,
+           help="Whether figures are drawn at the end; submax plot draws them later."),
 )  # fmt: skip
 
 
@@ -70,14 +48,14 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
 
     To continue an interrupted run, repeat the command.
     """
-    from submax.cli.running import RunOptions, run_experiments
+    from submax.cli.running import run_experiments
     from submax.simulation.experiment import experiment_groups, load_named
 
     groups = experiment_groups()
     for name in names:
         one_of("experiment", name, [*(one for group in groups.values() for one in group), *groups])
     wanted = dict.fromkeys(one for name in names for one in groups.get(name, [name]))
-    run_experiments([load_named(name) for name in wanted], RunOptions(**options))
+    run_experiments([load_named(name) for name in wanted], **options)
 
 
 @main.command()
@@ -88,10 +66,10 @@ def simulate(file: Path, **options: Any) -> None:
 
     To continue an interrupted run, repeat the command.
     """
-    from submax.cli.running import RunOptions, run_experiments
+    from submax.cli.running import run_experiments
     from submax.simulation.experiment import load_file
 
-    run_experiments([load_file(file)], RunOptions(**options, own_file=True))
+    run_experiments([load_file(file)], **options, own_file=True)
 
 
 @main.command()
@@ -122,19 +100,13 @@ def plot(directory: Path, policies: tuple[str, ...]) -> None:
 
 
 COMPARE_OPTIONS = (
-    option(
-        "--policies", default="", metavar="A,B,...",
-        help="The policies to compare, at least two; all if absent.",
-    ),
-    option(
-        "--measure", type=click.Choice(["regret", "reward", "late_slope"]), default="regret",
-        help="What is compared; late_slope is the regret per decision in the last tenth of a run.",
-    ),
+    option("--policies", default="", metavar="A,B,...",
+           help="The policies to compare, at least two; all if absent."),
+    option("--measure", type=click.Choice(["regret", "reward", "late_slope"]), default="regret",
+           help="What is compared; late_slope is the regret per decision in the last tenth."),
     option("--confidence", type=float, default=0.95, help="Of the intervals."),
-    option(
-        "--format", "form", type=click.Choice(["table", "csv"]), default="table",
-        help="How the differences are printed.",
-    ),
+    option("--format", "form", type=click.Choice(["table", "csv"]), default="table",
+           help="How the differences are printed."),
 )  # fmt: skip
 
 
@@ -147,7 +119,7 @@ def compare(directory: Path, policies: str, measure: str, confidence: float, for
     Prints paired differences with confidence intervals, p-values corrected for the number of
     comparisons, and how many replicas a difference of this size needs.
     """
-    from submax.cli.tables import print_comparison
+    from submax.cli.running import print_comparison
     from submax.simulation.compare import compare as paired_differences
 
     names = [name.strip() for name in policies.split(",") if name.strip()]
@@ -158,25 +130,6 @@ def compare(directory: Path, policies: str, measure: str, confidence: float, for
 @main.command()
 def policies() -> None:
     """List the policies that can be given by name, with their parameters."""
-    from submax.cli.tables import print_policies
+    from submax.cli.running import print_policies
 
     print_policies()
-
-
-LISTINGS = {
-    "environments": "List the environments, by the kind that an experiment file gives.",
-    "estimators": "List the estimators of reward-conditioned policies, by kind.",
-    "strategies": "List the strategies of reward-conditioned policies, by kind.",
-    "delays": "List the delays, by the kind that an experiment file gives.",
-}
-
-
-def _print_listing(name: str) -> None:
-    from submax.cli.tables import print_listing
-
-    module = "submax.simulation" if name == "delays" else f"submax.{name}"
-    print_listing(f"{name.capitalize()} by kind", getattr(import_module(module), name.upper()))
-
-
-for _name, _help in LISTINGS.items():
-    main.command(_name, help=_help)(partial(_print_listing, _name))

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from submax.cli.main import (
-    STORE_VARIABLE,
-    VariableArgument,
-    VariableOption,
-    main,
-    without_password,
-)
+from submax.cli.main import STORE_VARIABLE, VariableArgument, VariableOption, main, without_password
 from submax.core.errors import InputError
 from submax.core.summary import counted
 
@@ -77,7 +71,7 @@ def command_on(
         own: list[click.Parameter] = getattr(function, "__click_params__", [])
         params: list[click.Parameter] = []
         run.__click_params__ = params  # type: ignore[attr-defined]  # as the decorators of click do
-        STORE(JSON(run))
+        STORE(JSON(TRUST(run)))
         params.extend(own)
         if of:
             click.argument("bandit", metavar=of, required=of == "NAME")(run)
@@ -370,7 +364,6 @@ def roll_back(found: "Found") -> Answer:
 @option("--id identifier", "Id of the decision; a new one if absent.", metavar="ID")
 @option("--unit", "The visitor or customer for whom it is made.", metavar="UNIT")
 @repeated("--context", "FIELD=VALUE", "A value of the context; repeatable.")
-@TRUST
 def decide(
     found: "Found", identifier: str | None, unit: str | None, context: Sequence[str]
 ) -> Answer:
@@ -386,20 +379,13 @@ def decide(
 @option("--name", "Which of the declared rewards.", metavar="NAME")
 @option("--slot", "The slot that earned it.", metavar="SLOT")
 @option("--key", "Tells several rewards of a decision apart.", metavar="KEY")
-@TRUST
 def reward(found: "Found", identifier: str, value: str, **part: str | None) -> Answer:
     """Send the reward of a decision and print its receipt as JSON.
 
     ID is the id of the decision. VALUE is a number, or a JSON object or list: '{"click": 1}', '[1,
     0]'. The same reward again changes nothing.
     """
-    amount = value_of(value)
-    if isinstance(amount, (str, bool)) or amount is None:
-        raise InputError(
-            f"the reward was {value!r:.60}: give a number, or a table or a list of numbers as "
-            "JSON, such as 1, or '{\"click\": 1}'"
-        )
-    receipt = found.reward(identifier, amount, **part)
+    receipt = found.reward(identifier, value_of(value), **part)
     return receipt, [_json(receipt)]
 
 
@@ -417,7 +403,7 @@ def export(
     submax evaluate, learn and tune read the file, or the store itself. --rewards and --delete need
     the store itself, because a broken download must not lose data.
     """
-    from submax.cli.places import StoreClient, downloaded
+    from submax.cli.places import StoreClient
 
     path = out or Path(f"{found.bandit}.parquet")
     if not isinstance(found, StoreClient):
@@ -426,7 +412,7 @@ def export(
                 "--rewards and --delete work on a store, not on a server: give a PostgreSQL "
                 "database, or a file whose server was stopped"
             )
-        size = downloaded(found, path, before=before)
+        size = found.export(path, before=before)
         return {"path": str(path), "bytes": size}, [f"{size:,} bytes in {path}"]
     count = found.export(path, before=before, delete=deletes)
     done: Table = {"path": str(path), "decisions": count}
@@ -446,9 +432,8 @@ def erase(found: "Found", unit: str, anonymous: bool) -> Answer:
 
     The audit records that it was done, but not for whom. Backups and exported files keep the rows.
     """
-    count, verb = found.erase(unit, anonymous=anonymous), "deleted"
-    if anonymous:
-        verb = "made anonymous"
+    verb = "made anonymous" if anonymous else "deleted"
+    count = found.erase(unit, anonymous=anonymous)
     return {"decisions": count}, [f"{found.bandit}: {verb} {counted(count, 'decision')}."]
 
 
@@ -500,17 +485,8 @@ def add_key(found: "Found", scopes: Sequence[str], **options: Any) -> Answer:
 
     The store has only a hash of the text, so it cannot be printed again.
     """
-    from submax.cli.places import StoreClient
-
     limits = {word: list(options.pop(word)) or None for word in ("bandits", "origins")}
     made = found.add_key(scopes, **limits, **options)
-    known = found.keys() if isinstance(found, StoreClient) else []
-    if known and not any("admin" in key["scopes"] for key in known):
-        click.echo(
-            "From now on every request needs a key, but no key has the scope admin, "
-            "which creates bandits: make one with --scope admin.",
-            err=True,
-        )
     note = f"Copy the key now: the store has only a hash of it. Its id is {made['id']}."
     click.echo(note, err=True)
     return made, [made["key"]]

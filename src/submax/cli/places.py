@@ -16,20 +16,16 @@ from urllib.parse import unquote
 
 import msgspec
 
-from submax.bandit import declaring, export
+from submax.bandit import export
 from submax.bandit.durable import DurableBandit, is_new_file
 from submax.bandit.rewards import LateRewardWarning
 from submax.bandit.store import Store, open_store
 from submax.client.client import Answer, Call, Client, Operations, bandit_path, understood
 from submax.core.errors import ContextIgnoredWarning, InputError
-from submax.core.optional import require_extra
-from submax.core.policy import Policy
 from submax.core.processes import variable_text
-from submax.policies.epsilon_greedy import Random
-from submax.schema.model import Model
 from submax.server import api
 from submax.server.access import Caller
-from submax.server.keys import BROWSER_SCOPES, unix_time
+from submax.server.keys import unix_time
 from submax.server.messages import Decoder
 from submax.server.service import Service
 
@@ -38,33 +34,12 @@ CREATING = ("create", "add-key")  # the operations that make a store that does n
 ATTEMPTS = 3  # requests without an answer: a person who waits can repeat the command
 
 
-def downloaded(client: Client, path: Path, *, before: str | None = None) -> int:
-    """Write the decisions of a server's bandit to a file, as a store does; its number of bytes.
-
-    A server sends Parquet, which becomes CSV if the name of the file ends so.
-    """
-    export.check_ending(path)
-    if path.suffix.lower() != ".csv":
-        return client.export(path, before=before)
-    require_extra("logs", "an export to CSV", "pyarrow")
-    from pyarrow import parquet
-
-    with tempfile.TemporaryDirectory(prefix="submax-export-") as folder:
-        sent = Path(folder) / "sent.parquet"
-        client.export(sent, before=before)
-        with parquet.ParquetFile(sent) as file:
-            schema = file.schema_arrow.remove_metadata()
-            groups = (file.read_row_group(one) for one in range(file.num_row_groups))
-            export.write(path, schema, (one.replace_schema_metadata() for one in groups))
-    return path.stat().st_size
-
-
 class StoreClient(Operations):
     """A bandit in a store, or, without a name, the whole store.
 
     What reads also works while a server writes to the file. What changes something opens the store
     for writing, which fails if another process has the SQLite file open. Code that a stored policy
-    names is run only by decisions and rewards, with ``trust``.
+    names is run only with ``trust``.
     """
 
     def __init__(self, store: str, bandit: str | None, *, trust: bool = False) -> None:
@@ -87,14 +62,10 @@ class StoreClient(Operations):
         reads, creates = operation.method == "GET", operation.name in CREATING
         with _opened(place, reads=reads, creates=creates) as store:
             service = LocalService(store, trust=self._trust)
-            service.decides = operation.scope in BROWSER_SCOPES
 
-            async def answer() -> Any:
-                caller = Caller(name=COMMAND_LINE)
-                return await operation.call(api.Call(service, caller, path, {}, body))
-
+            call = api.Call(service, Caller(name=COMMAND_LINE), path, {}, body)
             try:
-                return asyncio.run(answer())
+                return asyncio.run(operation.carry_out(call))
             finally:
                 service.close()
 
@@ -107,7 +78,6 @@ class StoreClient(Operations):
             )
 
     def export_rewards(self, path: Path) -> int:
-        """Write every reward as it came to a file; return their number."""
         with _opened(self._store, reads=True) as store:
             return export.export_rewards(store, str(self._bandit), path)
 
@@ -131,7 +101,6 @@ def _opened(place: str, *, reads: bool, creates: bool = False) -> Iterator[Store
 
 
 def _operation(call: Call[Any]) -> tuple[api.Operation, dict[str, str]]:
-    """The operation that a call is for, and what its path names."""
     for one in api.OPERATIONS:
         found = api.path_pattern(one.path).fullmatch(call.path)
         if found is not None and one.method == call.method:
@@ -143,12 +112,8 @@ class LocalService(Service):
     """The bandits of a store for one command: whoever gives it may use code and any numbers."""
 
     is_local = True
-    decides = False  # whether the command decides or rewards, which runs the policy's code
 
     def _made(self, name: str) -> DurableBandit:
-        declared = declaring.read_bandit(self.store, name)
-        if declared.references_user_code and not self.decides:
-            return UnopenedBandit(self.store, name, policy=Random(), background=False)
         return DurableBandit(self.store, name, background=False, trust=self._trust)
 
     def _check(self, declaration: Any) -> None:
@@ -159,14 +124,6 @@ class LocalService(Service):
         self.jobs.close()
         self.exports.close()
         self._threads.shutdown()
-
-
-class UnopenedBandit(DurableBandit):
-    """A bandit whose policy is code that is not run: everything but decisions and rewards."""
-
-    def _best(self, declared: Any, policy: Policy[Any]) -> tuple[int, Policy[Any], Model]:
-        schema = declared.settings.schema(declared.menu)
-        return declared.published, policy, Model.fitted(schema, policy, [], declared.settings.seed)
 
 
 def chosen(names: Sequence[str]) -> str:

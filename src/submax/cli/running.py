@@ -1,18 +1,21 @@
 """Runs experiments, then draws their figures and prints their results."""
 
+import csv
+import inspect
+import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -21,15 +24,30 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
 
 from submax.cli.main import INTERRUPTED
-from submax.cli.tables import print_illustration, print_offline, print_sweep
 from submax.core.checks import whole_number
 from submax.core.errors import InputError
+from submax.core.numerics import standard_error
 from submax.core.optional import missing_extra, require_extra
+from submax.policies import POLICIES
+from submax.policies.presets import PRESETS
+from submax.research.paper.claims import (
+    Statement,
+    illustration_statements,
+    statements_of,
+)
 from submax.research.paper.reproduce import RUNS
-from submax.simulation.experiment import Cell, Specification, cells
-from submax.simulation.results import check_directory, read_specification
+from submax.simulation.compare import POWER, Finals, PairedDifference, Side
+from submax.simulation.experiment import Cell, Labels, Specification, cells
+from submax.simulation.results import (
+    SUMMARY,
+    check_directory,
+    read_csv,
+    read_specification,
+    varying_labels,
+)
 from submax.simulation.runner import (
     available_cores,
     dask_executor,
@@ -38,8 +56,15 @@ from submax.simulation.runner import (
     unfinished,
 )
 
-PRINTED = {"illustration": print_illustration, "offline": print_offline, "sweep": print_sweep}
-"""What prints the results of each kind of experiment."""
+WIDTH, LONG_LINE = 80, 100
+"""Characters of a line, and of one with long columns, if the terminal is narrower or unknown."""
+MAX_FULL_CONFIGURATIONS = 4
+"""If there are more configurations than this, only the best policy of each is printed."""
+SIGNIFICANT = 0.05
+"""Corrected p-values below this are marked."""
+
+
+# Running
 
 
 @contextmanager
@@ -67,46 +92,33 @@ def progress(
         yield finished
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """The options of the commands that run experiments."""
+def _prepare(options: SimpleNamespace) -> None:
+    """Refuse options that exclude each other, and set where networks are trained."""
+    if options.jobs is not None:
+        whole_number("--jobs", options.jobs, at_least=1)
+    for option, value in (("--jobs", options.jobs), ("--device", options.device)):
+        if options.scheduler is not None and value is not None:
+            raise InputError(
+                f"{option} does not work with --scheduler, because the workers of a cluster "
+                f"choose their own device: leave {option} out"
+            )
+    if options.device == "cpu":
+        os.environ["JAX_PLATFORMS"] = "cpu"
+    if options.device == "gpu":
+        require_extra("neural", "--device gpu", "jax")
+        # Workers share the GPU with this process, which must not reserve its memory.
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        from submax.models.nn.training import check_gpu
 
-    replicas: int | None
-    only: tuple[str, ...]
-    out: Path
-    jobs: int | None
-    scheduler: str | None
-    seed: int | None
-    quick: bool
-    all: bool
-    device: str | None
-    figures: bool
-    own_file: bool = False  # the user's own, who is told of policies that ignore a context
-
-    def prepare(self) -> None:
-        """Refuse options that exclude each other, and set where networks are trained."""
-        if self.jobs is not None:
-            whole_number("--jobs", self.jobs, at_least=1)
-        for option, value in (("--jobs", self.jobs), ("--device", self.device)):
-            if self.scheduler is not None and value is not None:
-                raise InputError(
-                    f"{option} does not work with --scheduler, because the workers of a cluster "
-                    f"choose their own device: leave {option} out"
-                )
-        if self.device == "cpu":
-            os.environ["JAX_PLATFORMS"] = "cpu"
-        if self.device == "gpu":
-            require_extra("neural", "--device gpu", "jax")
-            # Workers share the GPU with this process, which must not reserve its memory.
-            os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-            from submax.models.nn.training import check_gpu
-
-            check_gpu()
+        check_gpu()
 
 
-def run_experiments(specifications: Sequence[Specification], options: RunOptions) -> None:
+def run_experiments(
+    specifications: Sequence[Specification], *, own_file: bool = False, **given: Any
+) -> None:
     """Check all experiments, then run one after the other, then draw and print the results."""
-    options.prepare()
+    options = SimpleNamespace(own_file=own_file, **given)
+    _prepare(options)
     console = Console()
     plans = _plans(specifications, options, console)
     jobs = available_cores() if options.jobs is None else options.jobs
@@ -144,7 +156,7 @@ def say(console: Console, sentence: str) -> None:
 
 
 def _plans(
-    specifications: Sequence[Specification], options: RunOptions, console: Console
+    specifications: Sequence[Specification], options: SimpleNamespace, console: Console
 ) -> list[tuple[Specification, list[Cell], Path]]:
     """The checked experiments of which ``--only`` selects some cells; refuse if there are none."""
     plans, refusals = [], []
@@ -226,7 +238,8 @@ def _draw_figures(
 
 
 def _print(directory: Path, specification: Specification, console: Console, *, drawn: bool) -> None:
-    PRINTED[specification.experiment](specification, directory, console)
+    show = print_sweep if specification.experiment == "sweep" else print_summary
+    show(specification, directory, console)
     figures = f", figures in {directory / 'figures'}"
     later = f"; to draw their figures: submax plot {directory}"
     say(console, f"Results are in {directory}{figures if drawn else later}")
@@ -237,12 +250,9 @@ def _interruptible() -> Iterator[None]:
     """Let Ctrl-C and SIGTERM stop a run after the current cells, and a second signal at once."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
-    def exit_at_once(number: int, frame: FrameType | None) -> None:
-        os._exit(INTERRUPTED)
-
     def stop(number: int, frame: FrameType | None) -> None:
         for each in before:
-            signal.signal(each, exit_at_once)
+            signal.signal(each, lambda number, frame: os._exit(INTERRUPTED))
         print(
             "Stopping after the current cells; press Ctrl-C again to stop at once.", file=sys.stderr
         )
@@ -255,3 +265,206 @@ def _interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+# Printing
+
+
+def _wide(console: Console, width: int = WIDTH) -> Console:
+    return Console(file=console.file, width=max(console.width, width))
+
+
+def _table(
+    title: str,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    caption: str | None = None,
+    *,
+    texts: Iterable[int] = (0,),
+) -> Table:
+    """A table whose columns are aligned right, but for those with ``texts``; cells are no markup.
+
+    The first column is not broken into lines.
+    """
+    table = Table(title=escape(title), caption=caption)
+    for number, heading in enumerate(headings):
+        justify: Any = "left" if number in texts else "right"
+        table.add_column(escape(heading), justify=justify, no_wrap=not number)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    return table
+
+
+# What can be named ----------------------------------------------------------------------
+
+
+def print_policies() -> None:
+    """Print every preset below its kind, with the parameters that are not the defaults."""
+    groups: dict[str, list[str]] = {}
+    for name, table in PRESETS.items():
+        given = ", ".join(f"{key}={_brief(value)}" for key, value in table.items() if key != "kind")
+        groups.setdefault(table["kind"], []).append(f"  {name:34} {given}".rstrip())
+    for package, title in (("submax.policies", ""), ("submax.research", " of submax.research")):
+        print(f"Policies{title}\n")
+        for kind, lines in groups.items():
+            described = POLICIES.find(kind)
+            if described.__module__.startswith(package):
+                print(_described(kind, described))
+                print(*([] if lines == [f"  {kind}"] else lines), "", sep="\n")
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, dict):
+        inner = ", ".join(f"{key}={_brief(one)}" for key, one in value.items() if key != "kind")
+        return value.get("kind", "") + (f"({inner})" if inner else "")
+    return " + ".join(map(_brief, value)) if isinstance(value, list) else str(value)
+
+
+def _described(name: str, kind: type) -> str:
+    about = (kind.__doc__ or "").strip().splitlines()[0].replace("``", "")
+    given = inspect.signature(kind).parameters.values()
+    plain = [one.replace(annotation=one.empty) for one in given]
+    return f"{name}: {about}" + (f"\n  {', '.join(map(str, plain))}" if plain else "")
+
+
+# Results --------------------------------------------------------------------------------
+
+
+def print_summary(specification: Specification, directory: Path, console: Console) -> None:
+    """Print the summary of an illustration or of estimates, and the statements of section 3.3."""
+    rows, wide = read_csv(directory / SUMMARY), _wide(console, LONG_LINE)
+    names = [name for name in rows[0] if name == "policy" or len({row[name] for row in rows}) > 1]
+    texts = [number for number, name in enumerate(names) if not rows[0][name][:1].isdigit()]
+    headings = [name.replace("_", " ") for name in names]
+    cells = ([_rounded(row[name]) for name in names] for row in rows)
+    title = specification.title or specification.name
+    wide.print(_table(title, headings, cells, texts=texts))
+    if specification.experiment == "illustration":
+        wide.print(_statement_table("section 3.3", illustration_statements(directory)))
+
+
+def _rounded(text: str) -> str:
+    try:
+        return f"{float(text):.4g}"
+    except ValueError:
+        return text
+
+
+def print_sweep(specification: Specification, directory: Path, console: Console) -> None:
+    """Print the final values of all policies in all configurations, and the paper's statements."""
+    wide = _wide(console)
+    finals, section = Finals.read(directory), specification.statements
+    wide.print(specification.title or specification.name, markup=False)
+    configurations = finals.configurations()
+    for measure in ["regret"] if specification.measure == "regret" else ["reward", "regret"]:
+        many = len(configurations) > MAX_FULL_CONFIGURATIONS
+        wide.print((_best_table if many else _final_table)(configurations, finals, measure))
+    for line in _fallback_lines(read_csv(directory / SUMMARY)):
+        wide.print(line, markup=False, soft_wrap=True)
+    if section:
+        wide.print(_statement_table(section, statements_of(section, finals)))
+
+
+def _sides(finals: Finals, measure: str, labels: Labels) -> tuple[dict[str, Side], str]:
+    """The values of all policies in one configuration, and the best one."""
+    found = {name: finals.side(measure, name, labels) for name in finals.policies()}
+    sides = {name: side for name, side in found.items() if side is not None}
+    best_of = min if measure == "regret" else max
+    return sides, best_of(sides, key=lambda name: float(sides[name].values.mean()))
+
+
+def _final_table(configurations: list[Labels], finals: Finals, measure: str) -> Table:
+    varying = varying_labels(configurations)
+    headings, columns = ["policy"], []
+    for labels in configurations:
+        headings.append(", ".join(f"{key}={labels[key]}" for key in varying) or measure)
+        sides, best = _sides(finals, measure, labels)
+        columns.append({name: _with_error(sides[name]) + " *"[name == best] for name in sides})
+    rows = ([name, *(column.get(name, "-") for column in columns)] for name in finals.policies())
+    return _table(f"Final {measure} ± standard error", headings, rows, "*: the best")
+
+
+def _best_table(configurations: list[Labels], finals: Finals, measure: str) -> Table:
+    """The best policy of each configuration, if these are too many for all."""
+    varying, rows = varying_labels(configurations), []
+    for labels in configurations:
+        sides, best = _sides(finals, measure, labels)
+        values = ["" if labels[key] is None else str(labels[key]) for key in varying]
+        rows.append([*values, best, _with_error(sides[best])])
+    title = f"{'Lowest' if measure == 'regret' else 'Highest'} final {measure} ± standard error"
+    headings, note = [*varying, "best", measure], "All policies: summary.csv"
+    return _table(title, headings, rows, note, texts=[len(varying)])
+
+
+def _with_error(side: Side) -> str:
+    mean, error = float(side.values.mean()), standard_error(side.values)
+    texts = [f"{one:.1f}" if abs(one) < 100 else f"{one:.0f}" for one in (mean, error)]
+    return texts[0] if math.isnan(error) else " ± ".join(texts)
+
+
+def _fallback_lines(rows: Sequence[dict[str, str]]) -> Iterator[str]:
+    for policy in dict.fromkeys(row["policy"] for row in rows):
+        own = [row for row in rows if row["policy"] == policy]
+        decisions = sum(int(row["observations"]) * int(row["replicas"]) for row in own)
+        if fallbacks := sum(int(row["fallbacks"]) for row in own):
+            yield (
+                f"{policy}: {fallbacks} of {decisions} decisions fell back to a simpler rule, "
+                "because the configured one could not be computed (column fallbacks of summary.csv)"
+            )
+
+
+def _statement_table(section: str, statements: Sequence[Statement]) -> Table:
+    rows = []
+    for statement in statements:
+        closest = ""
+        if statement.comparisons:
+            one = statement.closest
+            error = "" if math.isnan(one.error) else f"± {one.error:.2g}; "
+            means = f"{one.left} {one.left_mean:.4g}, {one.right} {one.right_mean:.4g}"
+            closest = f"{means} ({error}{one.where})"
+        rows.append([statement.source, statement.text, statement.summary, closest])
+    return _table(
+        f"Statements tested by {section}",
+        ("by", "statement", "verdict", "closest comparison"),
+        rows,
+        "verdicts by paired t-tests, corrected by Holm within a statement; all in statements.csv",
+        texts=range(4),
+    )
+
+
+def print_comparison(
+    found: Sequence[PairedDifference], measure: str, confidence: float, form: str
+) -> None:
+    """Print the differences; ``form`` is "table" or "csv"."""
+    if form == "csv":
+        rows = [one.configuration | one._asdict() for one in found]
+        names = [name for name in rows[0] if name != "configuration"]
+        writer = csv.DictWriter(sys.stdout, names, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return
+    varying = varying_labels([one.configuration for one in found])
+    interval = f"{confidence:.0%} interval"
+    cells = [
+        [
+            *(str(one.configuration[key]) for key in varying),
+            f"{one.left} − {one.right}",
+            f"{one.difference:.4g} ± {one.error:.2g}",
+            f"{one.low:.4g} … {one.high:.4g}",
+            ("< 0.0001" if one.corrected < 0.0001 else f"{one.corrected:.4f}")
+            + ("*" if one.corrected < SIGNIFICANT else " "),
+            f"{one.replicas:,}",
+            "-" if one.replicas_needed is None else f"{one.replicas_needed:,}",
+        ]
+        for one in found
+    ]
+    table = _table(
+        f"Paired differences of the final {measure.replace('_', ' ')}",
+        [*varying, "left − right", "difference", interval, "p (Holm)", "replicas", "needed"],
+        cells,
+        f"p: paired t-test, corrected by Holm for {len(found)} comparisons; * below {SIGNIFICANT}. "
+        "Needed: the replicas that one comparison alone needs to decide a difference of this size "
+        f"with a probability of {POWER:.0%}.",
+        texts=[len(varying)],
+    )
+    _wide(Console(), LONG_LINE).print(table)

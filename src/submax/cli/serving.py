@@ -1,6 +1,5 @@
 """The commands that run a server: serve and demo."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,31 +18,18 @@ from submax.core.errors import InputError
 SERVER_MODULES = ("starlette", "granian", "prometheus_client", "jinja2", "pyarrow")
 
 
-class Read(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
-    """What a function reads from a text; several values in a variable are separated by commas."""
+class Origin(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
+    """The origin of a web site; several in a variable are separated by commas."""
 
-    envvar_list_splitter = ","
-
-    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
-        self.name, self._read = name, read
+    name, envvar_list_splitter = "ORIGIN", ","
 
     def convert(self, value: Any, param: Any, ctx: click.Context | None) -> Any:
+        from submax.server.keys import checked_origin
+
         try:
-            return self._read(value.strip())
-        except (ValueError, InputError) as error:
+            return checked_origin(value)
+        except InputError as error:
             return self.fail(str(error), param, ctx)
-
-
-def _network(text: str) -> str:
-    import ipaddress
-
-    return str((ipaddress.ip_network if "/" in text else ipaddress.ip_address)(text))
-
-
-def _origin(text: str) -> str:
-    from submax.server.keys import checked_origin
-
-    return checked_origin(text)
 
 
 def option(name: str, kind: Any, text: str, *, default: Any = None, plural: str = "") -> Option:
@@ -76,10 +62,8 @@ OPTIONS = (
     option("learned", FILE, "A file from submax learn; a bandit starts from this policy."),
     option("trust", bool, "Run the Python code of policies whose class is in a file of your own.",
            default=False),
-    option("origin", Read("ORIGIN", _origin), "A web site whose pages may call the server from a "
+    option("origin", Origin(), "A web site whose pages may call the server from a "
            "browser, such as https://shop.example. Can be repeated.", plural="origins"),
-    option("proxy", Read("ADDRESS", _network), "A proxy whose header X-Forwarded-For is trusted, "
-           "by address or network. Can be repeated.", default=("127.0.0.1",), plural="proxies"),
     option("log-format", _one_of("text", "json"),
            "Format of the log: text, or one JSON object per line.", default="text"),
     option("log-level", _one_of("debug", "info", "warning", "error"),

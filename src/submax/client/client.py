@@ -231,7 +231,6 @@ class Operations:
 
     @property
     def bandit(self) -> str | None:
-        """The name of the bandit."""
         return self._bandit
 
     def send(self, call: Call[Answer]) -> Answer:
@@ -399,10 +398,9 @@ class Client(Core, Operations):
 
         ``before`` limits it to decisions before a date or a time.
         """
-        if Path(path).suffix.lower() in (".csv", ".xlsx"):
+        if Path(path).suffix.lower() != ".parquet":
             raise InputError(
-                f"the server sends Parquet, and {str(path)!r} ends differently: give a name that "
-                "ends in .parquet; submax export also writes .csv",
+                f"a server sends Parquet: give a name that ends in .parquet, not {str(path)!r}",
                 parameter="path",
             )
         query = "" if before is None else f"?before={quote(before, safe='')}"

@@ -105,12 +105,7 @@ class GymnasiumRun(NamedTuple):
 
 
 def play(
-    env: Any,
-    policy: Policy[Any],
-    *,
-    observations: int,
-    scale: Scale = ANY_NUMBER,
-    seed: int = 0,
+    env: Any, policy: Policy[Any], *, observations: int, scale: Scale = ANY_NUMBER, seed: int = 0
 ) -> GymnasiumRun:
     """Let a policy decide in a Gymnasium environment, one step for each decision.
 

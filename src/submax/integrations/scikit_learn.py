@@ -18,7 +18,6 @@ from submax.policies import make_policy
 require_extra("data", "submax.integrations.scikit_learn", "sklearn")
 
 from sklearn.base import BaseEstimator, ClassifierMixin  # noqa: E402 - the package is checked first
-from sklearn.metrics import accuracy_score  # noqa: E402 - as above
 from sklearn.utils import check_random_state  # noqa: E402 - as above
 from sklearn.utils.multiclass import (  # noqa: E402 - as above
     check_classification_targets,
@@ -110,35 +109,6 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         found = self.policy_.probabilities(self.state_, context[None])[0]
         return np.array(np.broadcast_to(found, (len(context), len(self.classes_))))
 
-    def score(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        rewards: ArrayLike | None = None,
-        propensities: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """Return the accuracy on labels, or the estimated mean reward of π on decisions.
-
-        The mean reward is estimated by self-normalized importance weighting, Σ_i w_i r_i / Σ_i w_i
-        with w_i = s_i π(a_i | x_i) / p_i. Here p_i is the propensity and s_i the ``sample_weight``;
-        both count as constant if they are not given. The estimate is NaN if π never takes the
-        logged actions. `submax.evaluation` has other estimators, with confidence intervals.
-        """
-        if rewards is None:
-            return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
-        probabilities, actions = self.predict_proba(X), np.asarray(y)
-        rows = len(probabilities)
-        # The policy never takes an action that is not among the classes.
-        weight = np.where(actions[:, None] == self.classes_, probabilities, 0.0).sum(axis=1)
-        if propensities is not None:
-            weight /= checked_propensities(propensities, rows)
-        if sample_weight is not None:
-            weight *= checked_column("sample_weight", sample_weight, rows)
-        total = weight.sum()
-        earned = weight @ checked_column("rewards", rewards, rows)
-        return float(earned / total) if total > 0 else float("nan")
-
     def _start(self) -> Self:
         """Reset the policy; the first rewards give the scale and initialize the state."""
         given = self.policy
@@ -206,7 +176,15 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
                 )
             reward, log_prob = checked_column("rewards", rewards, len(index)), None
             if propensities is not None:
-                log_prob = np.log(checked_propensities(propensities, len(index)))[None]
+                column = checked_column("propensities", propensities, len(index))
+                if not ((column > 0) & (column <= 1)).all():
+                    raise InputError(
+                        "propensities must be the probabilities with which the actions were "
+                        f"chosen, above 0 and at most 1, and they are from {column.min():g} to "
+                        f"{column.max():g}: check the column",
+                        parameter="propensities",
+                    )
+                log_prob = np.log(column)[None]
         weight = np.ones((1, len(index)))
         return Feedback(context[None], index[None, :, None], reward[None], log_prob, weight)
 
@@ -223,19 +201,6 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         return np.searchsorted(self.classes_, actions)
 
 
-def checked_propensities(given: ArrayLike, rows: int) -> Floats:
-    """Return the propensities as an array, or raise unless all are above 0 and at most 1."""
-    column = checked_column("propensities", given, rows)
-    wrong = (column <= 0) | (column > 1)
-    if wrong.any():
-        raise InputError(
-            f"propensities has {column[wrong][0]:g} in row {int(wrong.argmax())}: give "
-            "the probability with which the action was chosen, above 0 and at most 1",
-            parameter="propensities",
-        )
-    return column
-
-
 def checked_column(name: str, given: ArrayLike, rows: int) -> Floats:
     """Return a column as an array, or raise unless it has one finite number for each row."""
     try:
@@ -244,7 +209,6 @@ def checked_column(name: str, given: ArrayLike, rows: int) -> Floats:
         column = np.array(np.nan)
     if column.shape != (rows,) or not np.isfinite(column).all():
         raise InputError(
-            f"{name} is {given!r:.60}: give a finite number for each of {rows} rows",
-            parameter=name,
+            f"{name} is {given!r:.60}: give a finite number for each of {rows} rows", parameter=name
         )
     return column

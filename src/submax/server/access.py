@@ -1,7 +1,6 @@
-"""Who calls, and whether they may: keys, sessions, origins, proxies, failed keys and rates."""
+"""Who calls, and whether they may: keys, sessions, origins and rates."""
 
 import contextlib
-import hmac
 import ipaddress
 import math
 import re
@@ -19,15 +18,14 @@ if TYPE_CHECKING:
 
     from submax.server.service import Service
 
-COOKIE = "submax_session"  # holds the token of a session
-CSRF_HEADER = "x-csrf-token"  # by which a page proves that a change comes from itself
+# Holds the token of a session. Browsers send it from pages of this site only, and changes that
+# pages of other sites send are refused by their origin.
+COOKIE = "submax_session"
 RATE = 20_000.0
 """Requests a second for a key and a bandit, if the key has no rate: only a runaway client meets
 it."""
 BROWSER_RATE = 100.0
 """Requests a second for a browser key without a rate: anyone can copy the key from the page."""
-ADDRESS_RATE = 10.0
-"""Requests a second of one address with a browser key: more than any visitor's page sends."""
 HOST = re.compile(r"(\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(:[0-9]{1,5})?")
 # A path of this server to which a browser may be sent after signing in.
 LOCAL_PATH = re.compile(r"/(?![/\\])[A-Za-z0-9/_.?=&%~,:+-]*")
@@ -62,19 +60,17 @@ def read_headers(scope: "Scope") -> dict[str, str]:
 class Caller(NamedTuple):
     """Who sent a request: a key or a session, or somebody on this machine without either.
 
-    ``address`` is that of the client, behind trusted proxies too. ``encrypted``: the request came
-    through HTTPS, to this server or to a trusted proxy. ``name`` is that of a caller without a key.
+    ``encrypted``: the request came through HTTPS, as a proxy says. ``name`` is that of a caller
+    without a key.
     """
 
     key: Key | None = None
     session: Session | None = None
-    address: str = ""
     encrypted: bool = False
     name: str = "HTTP"
 
     @property
     def who(self) -> Who:
-        """The caller as the audit names it."""
         return self.name if self.key is None else (self.key.name, self.key.id)
 
     @property
@@ -93,19 +89,13 @@ class Caller(NamedTuple):
         return "" if self.key is None else self.key.id
 
     def may_see(self, bandit: str) -> bool:
-        """Whether the caller may know of a bandit."""
         return self.key is None or self.key.bandits is None or bandit in self.key.bandits
 
 
 class Access:
     """Authenticates requests, and refuses those that are not allowed."""
 
-    def __init__(
-        self,
-        service: "Service",
-        origins: Iterable[str] = (),
-        rate: float = RATE,
-    ) -> None:
+    def __init__(self, service: "Service", origins: Iterable[str] = (), rate: float = RATE) -> None:
         self._service, self._rate, self._limit = service, rate, RateLimit()
         self._origins = frozenset(map(checked_origin, origins))
 
@@ -122,28 +112,19 @@ class Access:
 
         With ``partial`` a key for some bandits is enough. Without a scope anyone is allowed.
         """
-        address = scope["client"][0] if scope.get("client") else ""
-        encrypted = scope.get("scheme") == "https"
+        encrypted = headers.get("x-forwarded-proto", "").endswith("https")
         if not HOST.fullmatch(headers.get("host", "")):
             raise RefusedError(400, "the header Host is not valid: send the server's name")
         if needs is None:
             session = await self._session(headers)
-            return Caller(session and session.key, session, address, encrypted)
+            return Caller(session and session.key, session, encrypted)
         if not self._service.keys.needed:
             self._check_local(scope, headers, needs)
-            return Caller(None, None, address, encrypted)
+            return Caller(encrypted=encrypted)
         kind, _, text = headers.get("authorization", "").partition(" ")
         text = text.strip() if kind.lower() == "bearer" else ""
         session = None if text else await self._session(headers)
         key = self._service.keys.find(text) if text else session and session.key
-        if session is not None and scope["method"] not in ("GET", "HEAD"):
-            sent = headers.get(CSRF_HEADER, "").encode("utf-8", "replace")
-            if not hmac.compare_digest(sent, session.csrf_token.encode()):
-                raise RefusedError(
-                    401,
-                    f"the header {CSRF_HEADER} does not belong to this session: load the page "
-                    "again",
-                )
         if key is None:
             raise RefusedError(401, UNKNOWN_KEY if text else NO_KEY)
         self._check_origin(headers, key)
@@ -151,33 +132,20 @@ class Access:
         if not key.allows(needs, bandit) and not (partial and key.may_list):
             where = "" if bandit is None else " for this bandit"
             raise RefusedError(403, f"this key lacks the scope {needs!r}{where}: use another key")
-        return Caller(key, session, address, encrypted)
+        return Caller(key, session, encrypted)
 
     async def _session(self, headers: Mapping[str, str]) -> Session | None:
         token = _session_token(headers)
         find = self._service.sessions.find
         return await self._service.in_thread(find, token) if token else None
 
-    def room_of(self, caller: Caller) -> str:
-        """Under which name the requests of a caller are counted; empty for all strangers."""
-        if self._service.keys.needed and (caller.key is None or caller.is_browser):
-            return ""
-        return caller.source or "local"
-
     def check_rate(self, caller: Caller, bandit: str, cost: float = 1.0) -> None:
-        """Refuse a request of a caller that sends too many; unknown bandits share one limit."""
         rate = None if caller.key is None else caller.key.rate
         if rate is None:
             rate = BROWSER_RATE if caller.is_browser else self._rate
-        limits = [((caller.source, bandit), rate)]
-        if caller.is_browser:
-            network = (caller.source, network_of(caller.address))
-            limits.append((network, min(rate, ADDRESS_RATE)))
-        for counted, most in limits:
-            if not self._limit.allows(counted, most, cost):
-                seconds = {"Retry-After": str(math.ceil(max(1.0, 1 / most)))}
-                sentence = f"more than {most:g} requests a second: slow down"
-                raise RefusedError(429, sentence, seconds)
+        if not self._limit.allows((caller.source, bandit), rate, cost):
+            seconds = {"Retry-After": str(math.ceil(max(1.0, 1 / rate)))}
+            raise RefusedError(429, f"more than {rate:g} requests a second: slow down", seconds)
 
     def _check_local(self, scope: "Scope", headers: Mapping[str, str], needs: str) -> None:
         """Refuse what does not come from this machine itself, as long as there are no keys.
@@ -272,21 +240,6 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def network_of(address: str) -> str:
-    """The address, or the network of an IPv6 address, of which one client may have all addresses.
-
-    >>> network_of("2001:db8::1") == network_of("2001:db8::2"), network_of("192.0.2.1")
-    (True, '192.0.2.1')
-    """
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return address[:64]
-    if parsed.version == 6:
-        return str(ipaddress.ip_network((parsed, 64), strict=False))
-    return address
 
 
 def _session_token(headers: Mapping[str, str]) -> str:

@@ -5,9 +5,10 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from inspect import iscoroutinefunction
 from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
@@ -15,14 +16,13 @@ import msgspec
 from submax.bandit.decision import Decision, Receipt
 from submax.bandit.declaring import Who, audit_lines
 from submax.bandit.durable import DurableBandit
-from submax.bandit.reading import FoundDecision
 from submax.bandit.settings import allows_none
-from submax.core.errors import ConflictError, NotFoundError, StoreError
+from submax.core.errors import ConflictError, InputError, NotFoundError, StoreError
 from submax.schema.actions import Change
 from submax.server import messages as m
 from submax.server.access import Caller, cookie_header
 from submax.server.deciding import write
-from submax.server.keys import BROWSER_SCOPES, parsed_time, unix_time
+from submax.server.keys import BROWSER_SCOPES, unix_time
 from submax.server.limits import LARGEST_BODY, RETRY_SOON, SMALL_BODY, RefusedError
 from submax.server.service import Service
 
@@ -52,17 +52,19 @@ class Call:
 
     @property
     def who(self) -> Who:
-        """Who changes something, for the audit."""
         return self.caller.who
 
-    async def bandit(self) -> DurableBandit:
+    @property
+    def bandit(self) -> DurableBandit:
         """The bandit in the path; one that another process has declared is opened now."""
+        return self.service.find(self.path["name"])
+
+    async def opened(self) -> DurableBandit:
+        """The same for decisions and rewards, which must not wait for a thread."""
         name = self.path["name"]
-        bandit = self.service.get(name)
-        return bandit or await self.in_thread(self.service.find, name)
+        return self.service.get(name) or await self.in_thread(self.service.find, name)
 
     async def in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function that may wait for the store."""
         return await self.service.in_thread(function, *arguments)
 
 
@@ -71,11 +73,12 @@ class Operation:
     """One method of one path.
 
     ``scope`` is the scope that a key needs, None if no key is needed. ``body`` and ``answer`` are
-    the types of request and response, ``largest`` the most bytes of a body, and ``example`` one.
-    ``early``: it is answered before all bandits are open. ``partial``: a key for some bandits may
-    call it too; the answer then has only these bandits. ``hidden``: the description leaves it out,
-    since it is for pages of this server. ``query`` says what each query parameter means, and
-    ``cost`` for how many requests a body counts in the rate limit.
+    the types of request and response, and ``largest`` the most bytes of a body. ``call`` makes the
+    answer; if it is not ``async``, it may wait for the store. ``early``: it is answered before all
+    bandits are open. ``partial``: a key for some bandits may call it too; the answer then has only
+    these bandits. ``hidden``: the description leaves it out, since it is for pages of this server.
+    ``query`` says what each query parameter means, and ``cost`` for how many requests a body counts
+    in the rate limit.
     """
 
     name: str
@@ -84,7 +87,7 @@ class Operation:
     scope: str | None
     summary: str
     answer: Any
-    call: Callable[[Call], Awaitable[Any]]
+    call: Callable[[Call], Any]
     body: Any = None
     tag: str = OPERATING
     status: int = 200
@@ -95,12 +98,17 @@ class Operation:
     largest: int = SMALL_BODY
     query: Mapping[str, str] = field(default_factory=dict)
     cost: Callable[[Any], float] = lambda body: 1.0
-    example: Any = None
 
     @property
     def for_pages(self) -> bool:
         """Whether pages of declared sites may call it with a browser key."""
         return self.scope in BROWSER_SCOPES
+
+    async def carry_out(self, call: Call) -> Any:
+        """What ``call`` returns."""
+        if iscoroutinefunction(self.call):
+            return await self.call(call)
+        return await call.in_thread(self.call, call)
 
 
 @cache
@@ -113,13 +121,13 @@ def path_pattern(path: str) -> re.Pattern[str]:
 
 
 async def _decide(call: Call) -> Decision:
-    bandit = await call.bandit()
+    bandit = await call.opened()
     (request,) = _requests(call, [call.body])
     return _for_caller(call.caller, await call.service.deciding(bandit).decide(request))
 
 
 async def _decide_many(call: Call) -> Any:
-    bandit, requests = await call.bandit(), _requests(call, call.body.requests)
+    bandit, requests = await call.opened(), _requests(call, call.body.requests)
     decisions = await call.service.deciding(bandit).decide_many(requests)
     return m.Decisions([_for_caller(call.caller, decision) for decision in decisions])
 
@@ -174,7 +182,7 @@ async def _reward_many(call: Call) -> Any:
 
 async def _rewards(call: Call, bodies: list[Any]) -> tuple[DurableBandit, list[dict[str, Any]]]:
     """A bandit and its rewards; a page rewards only decisions that it was given, within bounds."""
-    bandit, rewards = await call.bandit(), [msgspec.structs.asdict(body) for body in bodies]
+    bandit, rewards = await call.opened(), [msgspec.structs.asdict(body) for body in bodies]
     if not call.caller.is_browser:
         return bandit, rewards
     for body in bodies:
@@ -204,7 +212,7 @@ def _log_if_late(bandit: DurableBandit) -> None:
 
 
 async def _activate(call: Call) -> Receipt:
-    bandit = await call.bandit()
+    bandit = await call.opened()
     if call.caller.is_browser:
         check_random(call.body.id)
     return await write(bandit.prepare_activation(call.body.id))
@@ -213,58 +221,41 @@ async def _activate(call: Call) -> Receipt:
 # Bandits
 
 
-Work = Callable[[DurableBandit, Call], Any]
+def _list_bandits(call: Call) -> Any:
+    return m.Bandits([name for name in call.service.names() if call.caller.may_see(name)])
 
 
-async def _list_bandits(call: Call) -> Any:
-    names = await call.in_thread(call.service.names)
-    return m.Bandits([name for name in names if call.caller.may_see(name)])
-
-
-async def _create(call: Call) -> Any:
+def _create(call: Call) -> Any:
     table = msgspec.to_builtins(call.body)
     name = table.pop("name")
     # Null means "left out", but for settings that can be None.
     words = {word: value for word, value in table.items() if value is not None or allows_none(word)}
-
-    def created() -> Any:
-        return m.bandit_details(call.service.create(name, words, who=call.who))
-
-    return await call.in_thread(created)
+    return m.bandit_details(call.service.create(name, words, who=call.who))
 
 
-async def _delete(call: Call) -> Any:
-    await call.in_thread(call.service.delete, call.path["name"], call.who)
-    return await _list_bandits(call)
+def _delete(call: Call) -> Any:
+    call.service.delete(call.path["name"], call.who)
+    return _list_bandits(call)
 
 
-def _to_status(status: str) -> Work:
-    return lambda bandit, call: bandit.set_status(status, who=call.who)
-
-
-def _change_choice(bandit: DurableBandit, call: Call) -> None:
-    body = call.body
+def _change_choice(call: Call) -> None:
+    bandit, body = call.bandit, call.body
     change = Change(body.verb, body.choice, body.slot, body.features, body.ramp)
     for sentence in bandit.change(change, who=call.who):
         LOG.warning("%s: %s", bandit.name, sentence)
 
 
-def _find_decision(bandit: DurableBandit, call: Call) -> FoundDecision:
-    identifier = call.path["id"]
-    found = bandit.find_decision(identifier)
-    if found is None:
-        raise NotFoundError(f"there is no decision {identifier!r:.140} of this bandit")
-    return found
+def _versions(call: Call) -> Any:
+    bandit = call.bandit
+    return m.Versions(bandit.versions(), bandit.version, bandit.held)
 
 
-async def _export(call: Call) -> "Response":
+def _export(call: Call) -> "Response":
     from starlette.responses import StreamingResponse
 
-    bandit = await call.bandit()
-    before = call.query.get("before")
-    until = None if before is None else unix_time("before", before)
-    file = await call.in_thread(call.service.export, bandit.name, until)
-    headers = {"Content-Disposition": f'attachment; filename="{bandit.name}.parquet"'}
+    before, name = call.query.get("before"), call.bandit.name
+    file = call.service.export(name, None if before is None else unix_time("before", before))
+    headers = {"Content-Disposition": f'attachment; filename="{name}.parquet"'}
     return StreamingResponse(_parts(file), media_type=PARQUET, headers=headers)
 
 
@@ -277,11 +268,7 @@ def _parts(file: IO[bytes]) -> Iterator[bytes]:
 # The server
 
 
-async def _list_keys(call: Call) -> Any:
-    return m.KeyList(list(call.service.keys))
-
-
-async def _add_key(call: Call) -> Any:
+def _add_key(call: Call) -> Any:
     body, keys = call.body, call.service.keys
     alone = not keys.needed and ("admin" not in body.scopes or body.bandits is not None)
     if alone and not call.service.is_local:
@@ -293,17 +280,19 @@ async def _add_key(call: Call) -> Any:
         )
     options = msgspec.structs.asdict(body)
     if body.expires is not None:
-        options["expires"] = parsed_time(body.expires, time.time())
-    return m.KeyMade(*await call.in_thread(lambda: keys.add(**options, who=call.who)))
+        options["expires"] = unix_time("expires", body.expires)
+        if options["expires"] <= time.time():
+            raise InputError(
+                f"expires was {body.expires!r:.60}, which has passed: give a date or a time in the "
+                "future",
+                parameter="expires",
+            )
+    return m.KeyMade(*keys.add(**options, who=call.who))
 
 
-async def _revoke_key(call: Call) -> Any:
-    await call.in_thread(call.service.keys.revoke, call.path["id"], call.who)
-    return await _list_keys(call)
-
-
-async def _audit(call: Call) -> Any:
-    return m.Audit(await call.in_thread(audit_lines, call.service.store, AUDITED_CHANGES))
+def _revoke_key(call: Call) -> Any:
+    call.service.keys.revoke(call.path["id"], call.who)
+    return m.KeyList(list(call.service.keys))
 
 
 async def _healthy(call: Call) -> Any:
@@ -322,90 +311,70 @@ async def _ready(call: Call) -> Any:
     return m.Health("ok")
 
 
-async def _sign_in(call: Call) -> "Response":
+def _sign_in(call: Call) -> "Response":
     """Give the browser a cookie instead of the key that it sent."""
-    key = call.caller.key
-    if key is None:
-        return _signed_in("", [], {})
-    session = await call.in_thread(call.service.sessions.begin, key)
-    cookie = cookie_header(session.token, secure=call.caller.encrypted)
-    return _signed_in(key.name, list(key.scopes), cookie)
+    key, token = call.caller.key, ""
+    if key is not None:
+        token = call.service.sessions.begin(key).token
+    return _with_cookie(call, token)
 
 
-async def _sign_out(call: Call) -> "Response":
-    """End the session, and take the cookie away."""
-    session = call.caller.session
-    if session is not None:
-        await call.in_thread(call.service.sessions.end, session.token)
-    return _signed_in("", [], cookie_header("", secure=call.caller.encrypted))
+def _sign_out(call: Call) -> "Response":
+    if call.caller.session is not None:
+        call.service.sessions.end(call.caller.session.token)
+    return _with_cookie(call, "")
 
 
-def _signed_in(name: str, scopes: list[str], headers: Mapping[str, str]) -> "Response":
+def _with_cookie(call: Call, token: str) -> "Response":
     from starlette.responses import Response
 
-    answer = msgspec.json.encode(m.SignedIn(name, scopes))
-    return Response(answer, headers=headers, media_type=JSON)
-
-
-def _of_bandit(
-    name: str, method: str, path: str, scope: str, summary: str, answer: Any, work: Work,
-    *more: Any, **options: Any,
-) -> Operation:  # fmt: skip
-    """An operation that answers with what ``work`` makes of a bandit."""
-
-    async def operation(call: Call) -> Any:
-        return await call.in_thread(work, await call.bandit(), call)
-
-    path = BANDIT + path
-    return Operation(name, method, path, scope, summary, answer, operation, *more, **options)
+    cookie = cookie_header(token, secure=call.caller.encrypted)
+    return Response(msgspec.json.encode(m.Health("ok")), headers=cookie, media_type=JSON)
 
 
 def _change(
-    name: str, method: str, path: str, summary: str, work: Work, *more: Any, **options: Any
-) -> Operation:
+    name: str, method: str, path: str, summary: str, work: Callable[[Call], object], *more: Any,
+    **options: Any,
+) -> Operation:  # fmt: skip
     """An operation that changes a bandit, and answers with the bandit as it stands then."""
 
-    def changed(bandit: DurableBandit, call: Call) -> Any:
-        work(bandit, call)
-        return m.bandit_details(bandit)
+    def changed(call: Call) -> Any:
+        work(call)
+        return m.bandit_details(call.bandit)
 
-    return _of_bandit(
+    path = BANDIT + path
+    return Operation(
         name, method, path, "admin", summary, m.BanditDetails, changed, *more, **options
     )
 
 
-IDENTIFIER = "0199d7a2-5c0e-7b1e-9d3c-5f0a1b2c3d4e"
-"""An id in examples."""
 OPERATIONS = (
     Operation(
         "decide", "POST", f"{BANDIT}/decide", "decide",
         "Choose an action; the same id again gives the same decision.",
         Decision, _decide, m.Decide, DECIDING,
-        example={"context": {"country": "de", "age": 31}, "unit": "visitor-17"},
     ),
     Operation(
         "decide-many", "POST", f"{BANDIT}/decide-many", "decide",
         "Choose several actions, all or none.",
         m.Decisions, _decide_many, m.DecideMany, DECIDING, largest=LARGEST_BODY,
         cost=lambda body: len(body.requests),
-        example={"requests": [{"unit": "visitor-17"}, {"unit": "visitor-18"}]},
     ),
     Operation(
         "reward", "POST", f"{BANDIT}/reward", "reward",
         "Record the reward of a decision; the same again changes nothing.",
-        Receipt, _reward, m.Reward, DECIDING, example={"id": IDENTIFIER, "value": 1},
+        Receipt, _reward, m.Reward, DECIDING,
     ),
     Operation(
         "reward-many", "POST", f"{BANDIT}/reward-many", "reward",
         "Record several rewards; one that conflicts gets the receipt 'conflict'.",
         m.Receipts, _reward_many, m.RewardMany, DECIDING, largest=LARGEST_BODY,
         cost=lambda body: len(body.rewards),
-        example={"rewards": [{"id": IDENTIFIER, "value": 1}]},
     ),
     Operation(
         "activate", "POST", f"{BANDIT}/activate", "decide",
         "Confirm a decision that was made with activate = false.",
-        Receipt, _activate, m.Activate, DECIDING, example={"id": IDENTIFIER},
+        Receipt, _activate, m.Activate, DECIDING,
     ),
     Operation(
         "list", "GET", "/bandits", "read", "All bandits.", m.Bandits, _list_bandits, partial=True,
@@ -413,18 +382,16 @@ OPERATIONS = (
     Operation(
         "create", "POST", "/bandits", "admin", "Declare a bandit.",
         m.BanditDetails, _create, m.Create, status=201, largest=LARGEST_BODY,
-        example={"name": "shop", "actions": ["A", "B"], "context": {"country": ["de", "fr"]}},
     ),
-    _of_bandit(
-        "show", "GET", "", "read", "A bandit as it stands.",
-        m.BanditDetails, lambda bandit, call: m.bandit_details(bandit),
+    Operation(
+        "show", "GET", BANDIT, "read", "A bandit as it stands.",
+        m.BanditDetails, lambda call: m.bandit_details(call.bandit),
     ),
     _change(
         "set", "PATCH", "",
         "Change settings, the policy or guard rails, all or none; null stands for a default.",
-        lambda bandit, call: call.service.change(bandit, msgspec.to_builtins(call.body), call.who),
+        lambda call: call.service.change(call.bandit, msgspec.to_builtins(call.body), call.who),
         m.Set, largest=LARGEST_BODY,
-        example={"reward_wait": 600, "guard_rails": {"holdout": 0.1, "baseline": "A"}},
     ),
     Operation(
         "delete", "DELETE", BANDIT, "admin",
@@ -434,71 +401,59 @@ OPERATIONS = (
     _change(
         "pause", "POST", "/pause",
         "Answer with the control, the baseline or uniformly, and do not learn from it.",
-        _to_status("paused"),
+        lambda call: call.bandit.set_status("paused", who=call.who),
     ),
     _change(
         "resume", "POST", "/resume", "Let a paused or archived bandit decide and learn again.",
-        _to_status("active"),
+        lambda call: call.bandit.set_status("active", who=call.who),
     ),
     _change(
         "archive", "POST", "/archive",
-        "Refuse decisions and rewards; what is stored can still be read.", _to_status("archived"),
+        "Refuse decisions and rewards; what is stored can still be read.",
+        lambda call: call.bandit.set_status("archived", who=call.who),
     ),
     _change(
         "change", "POST", "/choices", "Add, pause, resume or retire an arm or a choice.",
-        _change_choice, m.ChangeChoice, example={"verb": "add", "choice": "C"},
+        _change_choice, m.ChangeChoice,
     ),
-    _of_bandit(
-        "lift", "GET", "/lift", "read",
+    Operation(
+        "lift", "GET", f"{BANDIT}/lift", "read",
         "How much more a decision earns than one of the holdout or the control.",
-        m.Lifts, lambda bandit, call: m.Lifts(bandit.lift()),
+        m.Lifts, lambda call: m.Lifts(call.bandit.lift()),
     ),
-    _of_bandit(
-        "decisions", "GET", "/decisions", "read", "The newest 100 decisions.", m.ListedDecisions,
-        lambda bandit, call: m.ListedDecisions(
-            bandit.newest_decisions(call.query.get("unit"), limit=100)),
-        query={"unit": "The unit whose decisions are listed; all if left out."},
-    ),
-    _of_bandit(
-        "decision", "GET", "/decisions/{id}", "read",
-        "One decision with its context, probabilities and rewards.", FoundDecision, _find_decision,
-    ),
-    _of_bandit(
-        "erase", "POST", "/erase", "admin",
+    Operation(
+        "erase", "POST", f"{BANDIT}/erase", "admin",
         "Delete all decisions and rewards of a unit, or make them anonymous.",
-        m.Erased, lambda bandit, call: m.Erased(
-            bandit.erase(call.body.unit, anonymous=call.body.anonymous, who=call.who)),
-        m.Erase, example={"unit": "visitor-17"},
+        m.Erased, lambda call: m.Erased(
+            call.bandit.erase(call.body.unit, anonymous=call.body.anonymous, who=call.who)),
+        m.Erase,
     ),
     Operation(
         "export", "GET", f"{BANDIT}/export", "read",
         "All decisions with their rewards, as a Parquet file.", bytes, _export, media=PARQUET,
         query={"before": "Only decisions before it, a date or a time such as 2030-01-31."},
     ),
-    _of_bandit(
-        "versions", "GET", "/versions", "read", "All versions.", m.Versions,
-        lambda bandit, call: m.Versions(bandit.versions(), bandit.version, bandit.held),
+    Operation(
+        "versions", "GET", f"{BANDIT}/versions", "read", "All versions.", m.Versions, _versions,
     ),
-    _of_bandit(
-        "publish", "POST", "/publish", "admin",
+    Operation(
+        "publish", "POST", f"{BANDIT}/publish", "admin",
         "Let a version decide and hold it; without one, the newest and later ones decide.",
-        m.Deciding, lambda bandit, call: m.Deciding(
-            bandit.publish(call.body.version, who=call.who)),
-        m.Publish, example={"version": 3},
+        m.Deciding, lambda call: m.Deciding(call.bandit.publish(call.body.version, who=call.who)),
+        m.Publish,
     ),
-    _of_bandit(
-        "roll-back", "POST", "/roll-back", "admin",
+    Operation(
+        "roll-back", "POST", f"{BANDIT}/roll-back", "admin",
         "Let the version before the current one decide.",
-        m.Deciding, lambda bandit, call: m.Deciding(bandit.roll_back(who=call.who)),
+        m.Deciding, lambda call: m.Deciding(call.bandit.roll_back(who=call.who)),
     ),
     Operation(
         "keys", "GET", "/keys", "admin", "All keys, without secrets.",
-        m.KeyList, _list_keys, tag=SERVER,
+        m.KeyList, lambda call: m.KeyList(list(call.service.keys)), tag=SERVER,
     ),
     Operation(
         "add-key", "POST", "/keys", "admin", "Make a key; only this answer has its text.",
         m.KeyMade, _add_key, m.NewKey, SERVER, 201,
-        example={"scopes": ["decide", "reward"], "bandits": ["shop"], "name": "shop server"},
     ),
     Operation(
         "revoke-key", "DELETE", "/keys/{id}", "admin", "Revoke a key.",
@@ -507,7 +462,7 @@ OPERATIONS = (
     Operation(
         "audit", "GET", "/audit", "admin",
         "The last 1000 changes, newest first: who made them, when, and what they changed.",
-        m.Audit, _audit, tag=SERVER,
+        m.Audit, lambda call: m.Audit(audit_lines(call.service.store, AUDITED_CHANGES)), tag=SERVER,
     ),
     Operation(
         "health", "GET", "/healthz", None, "Whether the process answers.",
@@ -522,11 +477,11 @@ OPERATIONS = (
     Operation(
         "sign-in", "POST", "/login", "read",
         "Exchange the key in the header for a cookie, which is valid for 12 hours.",
-        m.SignedIn, _sign_in, tag=SERVER, partial=True, hidden=True,
+        m.Health, _sign_in, tag=SERVER, partial=True, hidden=True,
     ),
     Operation(
         "sign-out", "POST", "/logout", None, "End the session.",
-        m.SignedIn, _sign_out, tag=SERVER, early=True, hidden=True,
+        m.Health, _sign_out, tag=SERVER, early=True, hidden=True,
     ),
 )  # fmt: skip
 """All operations but those on the description and the metrics, which belong to the application."""

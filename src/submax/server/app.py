@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -23,18 +23,13 @@ from submax.core.errors import (
     NotFoundError,
     StoreError,
 )
-from submax.server import javascript, openapi
+from submax.server import openapi
 from submax.server.access import RATE, Access, read_headers
 from submax.server.api import JSON, OPERATIONS, SERVER, Call, Operation, path_pattern
-from submax.server.limits import RETRY_SOON, Admission, Bodies, RefusedError
+from submax.server.limits import RETRY_SOON, Bodies, RefusedError
 from submax.server.messages import Decoder, Failure
-from submax.server.observing import (
-    CURRENT,
-    Metrics,
-    RequestContext,
-    RequestLog,
-    Telemetry,
-)
+from submax.server.observing import CURRENT, Metrics, RequestContext, RequestLog, Telemetry
+from submax.server.pages.routes import Pages
 from submax.server.service import Service
 
 LOG = logging.getLogger("submax")
@@ -53,16 +48,6 @@ STATUS: tuple[tuple[type[Exception], int], ...] = (
 Endpoint = Callable[[RequestContext, Scope, Receive], Awaitable[Response]]
 """Answers a request."""
 Page = Callable[[Request], Awaitable[Response]]
-
-
-class Pages(Protocol):
-    """What a browser sees: pages, and how a request that failed looks."""
-
-    def routes(self) -> Mapping[str, Page]:
-        """The pages and their files by path; for browsers they come before operations."""
-
-    async def failure(self, request: Request, error: Error, status: int) -> Response:
-        """The page that shows a failure."""
 
 
 class Routes:
@@ -91,19 +76,14 @@ class App:
     """
 
     def __init__(
-        self,
-        service: Service,
-        *,
-        origins: Iterable[str] = (),
-        rate: float = RATE,
-        pages: Callable[[Service, Access], Pages] | None = None,
+        self, service: Service, *, origins: Iterable[str] = (), rate: float = RATE
     ) -> None:
         self.service = service
         self.access = Access(service, origins, rate)
         self.metrics = Metrics(service.opened)
         self.telemetry: Telemetry | None = None
         self._log = RequestLog()
-        self._admission, self._bodies = Admission(), Bodies()
+        self._bodies = Bodies()
         self._operations, self._shown = Routes(), Routes()
         operations = [*OPERATIONS, *self._own_operations()]
         self._description = ENCODER.encode(openapi.description(operations))
@@ -111,14 +91,12 @@ class App:
             self._operations.add(operation.path, operation.method, self._endpoint(operation))
             if operation.for_pages:
                 self._operations.add(operation.path, "OPTIONS", self._preflight)
-        self._pages = None if pages is None else pages(service, self.access)
-        shown = {} if self._pages is None else self._pages.routes()
-        for path, page in {**shown, javascript.PATH: javascript.answer}.items():
+        self._pages = Pages(service, self.access)
+        for path, page in self._pages.routes().items():
             self._shown.add(path, "GET", _page_endpoint(page))
         self._lifespan_only = Router(lifespan=self.lifespan)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         if scope["type"] == "lifespan":
             await self._lifespan_only(scope, receive, send)
             return
@@ -146,7 +124,7 @@ class App:
         """What answers a request: a page for a browser, if there is one, else an operation."""
         path, method = scope["path"], "GET" if scope["method"] == "HEAD" else scope["method"]
         routes = [self._operations, self._shown]
-        if self._pages is not None and wants_page(context.headers):
+        if wants_page(context.headers):
             routes.reverse()
         allowed: list[str] = []
         for each in routes:
@@ -185,7 +163,6 @@ class App:
     # Operations
 
     def _endpoint(self, operation: Operation) -> Endpoint:
-        """Answers the requests for an operation."""
         decoder = None if operation.body is None else Decoder(operation.body)
 
         async def endpoint(context: RequestContext, scope: Scope, receive: Receive) -> Response:
@@ -212,15 +189,7 @@ class App:
                 known = bandit if bandit and self.service.get(bandit) is not None else ""
                 self.access.check_rate(caller, known, operation.cost(body))
             call = Call(self.service, caller, context.path, query, body)
-            if operation.early:
-                answer = await operation.call(call)
-            else:
-                source = self.access.room_of(caller)
-                self._admission.enter(source)
-                try:
-                    answer = await operation.call(call)
-                finally:
-                    self._admission.leave(source)
+            answer = await operation.carry_out(call)
             if isinstance(answer, Response):
                 return answer
             return Response(ENCODER.encode(answer), operation.status, media_type=JSON)
@@ -233,8 +202,8 @@ class App:
         async def described(call: Call) -> Response:
             return Response(self._description, media_type=JSON)
 
-        async def measured(call: Call) -> Response:
-            return Response(await call.in_thread(self.metrics.text), media_type=METRICS_TYPE)
+        def measured(call: Call) -> Response:
+            return Response(self.metrics.text(), media_type=METRICS_TYPE)
 
         return [
             Operation("openapi", "GET", "/openapi.json", None, "This description.", dict[str, Any],
@@ -255,13 +224,12 @@ class App:
     # Errors as answers
 
     async def _failed(self, context: RequestContext, scope: Scope, raised: Exception) -> Response:
-        """The answer to a request that failed."""
         error, status, headers = _as_error(context, raised)
         sentence = str(error)
         if len(sentence) > MAX_ERROR_LENGTH:
             sentence = f"{sentence[: MAX_ERROR_LENGTH - 3]}..."
         context.code, context.sentence = error.code, sentence
-        if self._pages is not None and wants_page(context.headers):
+        if wants_page(context.headers):
             return await self._pages.failure(Request(scope), error, status)
         failure = ENCODER.encode(Failure(sentence, error.code))
         return Response(failure, status, headers, media_type=JSON)
@@ -304,7 +272,6 @@ def _page_endpoint(page: Page) -> Endpoint:
 
 
 def _query(operation: Operation, scope: Scope) -> dict[str, str]:
-    """The query parameters; if an unknown one was ignored, a typing error would pass."""
     try:
         text = scope["query_string"].decode("latin-1")
         parameters = parse_qsl(text, keep_blank_values=True, max_num_fields=20)

@@ -108,26 +108,14 @@ class Deciding:
         return await waiting
 
     async def decide_many(self, requests: Sequence[Request]) -> list[Decision]:
-        """Make several decisions, all or none, which are durable afterwards."""
-        prepared = await self._prepared_many(requests)
+        prepared = None
+        async with self._many:
+            if not self._stuck_threads:
+                draw = partial(self._timed, self.bandit.prepare_decisions, requests)
+                prepared = await self._within(MANY_SECONDS, draw)
         if prepared is None:
             prepared = self.bandit.prepare_decisions(requests, uniform=True)
         return await write(prepared)
-
-    async def _prepared_many(self, requests: Sequence[Request]) -> Prepared[list[Decision]] | None:
-        """Several decisions, drawn after those of earlier callers; None if that takes too long."""
-        end = time.monotonic() + MANY_SECONDS
-        try:
-            await asyncio.wait_for(self._many.acquire(), MANY_SECONDS)
-        except TimeoutError:
-            return None
-        try:
-            if self._stuck_threads:
-                return None
-            draw = partial(self._timed, self.bandit.prepare_decisions, requests)
-            return await self._within(end - time.monotonic(), draw)
-        finally:
-            self._many.release()
 
     def _next(self, may_wait: bool = True) -> None:
         """Draw what was gathered, unless it may wait for the write that is under way."""
@@ -142,7 +130,6 @@ class Deciding:
         loop.call_soon(self._draw)
 
     def _draw(self) -> None:
-        """Draw the requests that were gathered."""
         known = self.bandit.revision == self._revision
         in_loop = known and self._seconds <= LOOP_SECONDS
         seconds = LOOP_SECONDS if in_loop else THREAD_SECONDS
@@ -177,9 +164,7 @@ class Deciding:
         self._gathered.clear()
 
     def _start(
-        self,
-        batch: list[Waiting],
-        drawn: tuple[list[InputError | None], Prepared[list[Decision]]],
+        self, batch: list[Waiting], drawn: tuple[list[InputError | None], Prepared[list[Decision]]]
     ) -> None:
         """Write the decisions of a batch, and answer those who wait."""
         errors, prepared = drawn
@@ -213,7 +198,6 @@ class Deciding:
     def _start_each(
         self, batch: list[Waiting], prepare: Callable[[Request], Prepared[Decision]]
     ) -> None:
-        """Draw and write decisions one by one."""
         for request, waiting in batch:
             try:
                 written = write(prepare(request))
@@ -269,6 +253,5 @@ def _fail(batch: Sequence[Waiting], error: BaseException) -> None:
 
 
 def _pass_on(waiting: "asyncio.Future[Decision]", done: "asyncio.Future[Decision]") -> None:
-    """Give the outcome of a write to the request that waits for it."""
     if not waiting.done():
         _settle(waiting, done.exception(), done)

@@ -8,12 +8,13 @@ import signal
 import tempfile
 import time
 import warnings
-from collections import Counter, defaultdict, deque
+from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 import numpy as np
+import uvloop
 
 from submax.bandit.durable import open_bandit
 from submax.bandit.rewards import LateRewardWarning
@@ -21,8 +22,7 @@ from submax.bandit.store import open_store
 from submax.client.client import AsyncClient
 from submax.core.errors import StoreError
 from submax.server.app import App
-from submax.server.pages.routes import Pages
-from submax.server.run import free_port, loop_factory, serve_until
+from submax.server.run import free_port, serve_until
 from submax.server.service import Service
 
 NAME, HOST = "demo", "127.0.0.1"
@@ -42,7 +42,6 @@ VISITS_A_SECOND = 20.0
 HALF_TIME = 300.0  # seconds after which visitors change their taste
 PAST_SECONDS, STEPS, VISITS = 1800.0, 60, 75
 """How long visitors came before the demo, in so many steps, each with so many visits."""
-REPORT_SECONDS = 5.0  # how often a line says what happened since the last one
 INTRODUCTION = f"""\
 Simulated visitors of a shop see one of five headlines. Ctrl-C ends the demo.
 Open this address:
@@ -128,8 +127,7 @@ def make_past(file: Path, rng: np.random.Generator) -> None:
 
 
 async def let_visitors_come(client: AsyncClient, rng: np.random.Generator) -> None:
-    """Let visitors come forever, and report now and then."""
-    shown, counts = deque[str](maxlen=100), Counter[str]()
+    """Let visitors come forever."""
     begin = time.monotonic()
 
     async def visit() -> None:
@@ -137,27 +135,12 @@ async def let_visitors_come(client: AsyncClient, rng: np.random.Generator) -> No
         # A visitor is lost while the server is being stopped, or is busy, and others come.
         with contextlib.suppress(StoreError):
             decision = await client.decide(**visitor.request)
-            action = str(decision.action)
-            counts["visits"] += 1
-            shown.append(action)
-            bought, delay = visitor.outcome(action, at, rng)
+            bought, delay = visitor.outcome(str(decision.action), at, rng)
             await asyncio.sleep(delay)
             if bought:
                 await client.reward(decision.id, 1.0)
-                counts["sold"] += 1
-
-    async def report() -> None:
-        while True:
-            await asyncio.sleep(REPORT_SECONDS)
-            lately = Counter(shown)
-            shares = (f"{name} {lately[name] / max(len(shown), 1):.0%}" for name in ACTIONS)
-            click.echo(
-                f"{time.monotonic() - begin:5.0f} s: {counts['visits']} visits, "
-                f"{counts['sold']} sold; shown lately: {', '.join(shares)}"
-            )
 
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(report())
         while True:
             tasks.create_task(visit())
             await asyncio.sleep(float(rng.exponential(1 / VISITS_A_SECOND)))
@@ -188,8 +171,8 @@ def run_demo(port: int) -> None:
                     await let_visitors_come(client, rng)
 
         try:
-            with asyncio.Runner(loop_factory=loop_factory()) as runner:
-                runner.run(serve_until(App(service, pages=Pages), HOST, port, visits()))
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(serve_until(App(service), HOST, port, visits()))
         finally:
             service.close()
         click.echo("The demo has ended, and its folder is deleted.")

@@ -40,7 +40,6 @@ async def answer(request: Request) -> Response:
 
 @cache
 def _files() -> dict[str, bytes]:
-    """The files of the client by name, and the package for npm."""
     folder = files("submax.client") / "javascript"
     found = {one.name: one.read_bytes() for one in folder.iterdir()}
     found = {name: one for name, one in found.items() if name.rpartition(".")[2] in MEDIA}

@@ -17,10 +17,8 @@ from typing import Any, Literal, NamedTuple, get_args
 import msgspec
 
 from submax.bandit.declaring import PYTHON, Who, audit_statement
-from submax.bandit.names import check_bandit
 from submax.bandit.store import Store
 from submax.bandit.tables import Statement
-from submax.core.checks import one_of, positive
 from submax.core.errors import InputError, NotFoundError
 
 Scope = Literal["decide", "reward", "read", "admin"]
@@ -89,16 +87,12 @@ class Keys:
         self.needed = False
         self.follow()
 
-    def __len__(self) -> int:
-        return len(self._keys)
-
     def __iter__(self) -> Iterator[Key]:
         for key, _ in list(self._keys.values()):
             used = max(key.used or 0.0, self._uses.get(key.id, 0.0))
             yield msgspec.structs.replace(key, used=used) if used else key
 
     def follow(self) -> None:
-        """Read the keys of the store."""
         with self._lock:
             sql = f"select {', '.join(FIELDS)}, secret from key where revoked is null"
             self._keys = {row[0]: (_key(row[:-1]), row[-1]) for row in self._store.select(sql)}
@@ -118,8 +112,7 @@ class Keys:
         origins: Sequence[str] | None = None,
         who: Who = PYTHON,
     ) -> NewKey:
-        """Make a key."""
-        check_key(scopes, bandits, rate, name, browser=browser, origins=origins)
+        _check(name, scopes, browser, origins is not None)
         number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         values = {
             "id": number,
@@ -204,61 +197,35 @@ def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _require(fits: bool, parameter: str, sentence: str) -> None:
-    if not fits:
-        raise InputError(sentence, parameter=parameter)
-
-
 def checked_origin(origin: str) -> str:
     """Return the origin without a slash at its end; refuse what no browser would send."""
     checked = origin.strip().rstrip("/").lower()
-    _require(
-        ORIGIN.fullmatch(checked) is not None,
-        "origins",
-        f"an origin cannot be {origin!r:.80}: give a scheme, a host and perhaps a port, such as "
-        "https://shop.example or http://localhost:3000",
-    )
+    if not ORIGIN.fullmatch(checked):
+        raise InputError(
+            f"an origin cannot be {origin!r:.80}: give a scheme, a host and perhaps a port, such "
+            "as https://shop.example or http://localhost:3000",
+            parameter="origins",
+        )
     return checked
 
 
-def check_key(
-    scopes: Sequence[str],
-    bandits: Sequence[str] | None = None,
-    rate: float | None = None,
-    name: str = "",
-    *,
-    browser: bool = False,
-    origins: Sequence[str] | None = None,
-) -> None:
-    """Refuse unknown scopes, names that no bandit or key can have, and rates of 0 or less.
-
-    A browser key may have only the scopes that anyone may have, and only it has origins.
-    """
-    _require(
-        len(name) <= MAX_NAME_LENGTH and name.isprintable(),
-        "name",
-        f"the name of a key was {name!r:.60}: give up to {MAX_NAME_LENGTH} printable characters",
-    )
-    for scope in scopes:
-        one_of("scope", scope, SCOPES)
-    _require(bool(scopes), "scopes", f"a key needs a scope: one of {', '.join(SCOPES)}")
-    _require(
-        not browser or set(scopes) <= set(BROWSER_SCOPES),
-        "scopes",
-        f"a browser key was requested with the scopes {', '.join(scopes)}, but anyone can read it "
-        f"in the page: give only the scopes {' and '.join(BROWSER_SCOPES)}",
-    )
-    _require(
-        origins is None or browser,
-        "origins",
-        "only browser keys have origins: make a browser key, or leave origins out",
-    )
-    for origin in origins or ():
-        checked_origin(origin)
-    for bandit in bandits or ():
-        check_bandit(bandit)
-    if rate is not None:
-        positive("rate", rate)
+def _check(name: str, scopes: Sequence[str], browser: bool, has_origins: bool) -> None:
+    """Refuse what the types of a request cannot say."""
+    if not name.isprintable():
+        raise InputError(
+            f"the name of a key was {name!r:.60}: give printable characters", parameter="name"
+        )
+    if browser and not set(scopes) <= set(BROWSER_SCOPES):
+        raise InputError(
+            f"a browser key was requested with the scopes {', '.join(scopes)}, but anyone can read "
+            f"it in the page: give only the scopes {' and '.join(BROWSER_SCOPES)}",
+            parameter="scopes",
+        )
+    if has_origins and not browser:
+        raise InputError(
+            "only browser keys have origins: make a browser key, or leave origins out",
+            parameter="origins",
+        )
 
 
 def unix_time(word: str, text: str) -> float:
@@ -278,14 +245,6 @@ def unix_time(word: str, text: str) -> float:
         ) from error
 
 
-def parsed_time(text: str, now: float) -> float:
-    """The Unix time at which a key expires, which is in the future."""
-    seconds = unix_time("expires", text)
-    sentence = f"expires was {text!r:.60}, which has passed: give a date or a time in the future"
-    _require(seconds > now, "expires", sentence)
-    return seconds
-
-
 def time_text(seconds: float) -> str:
     """A time in the form of ISO 8601, to the second.
 
@@ -301,11 +260,6 @@ class Session(NamedTuple):
     key: Key
     token: str
 
-    @property
-    def csrf_token(self) -> str:
-        """What a page sends with every change, to prove that the change comes from the page."""
-        return hmac.new(self.token.encode(), b"csrf", "sha256").hexdigest()
-
 
 class Sessions:
     """Sessions in the store, by hashes of their tokens, so all processes on the store know them.
@@ -317,7 +271,6 @@ class Sessions:
         self._store, self._keys, self._clock = store, keys, clock
 
     def begin(self, key: Key) -> Session:
-        """Begin a session."""
         token, now = secrets.token_urlsafe(32), self._clock()
         row = {"hash": _hash(token), "key": key.id, "until": now + SESSION_SECONDS, "now": now}
         insert = "insert into session (hash, key, until) values (:hash, :key, :until)"
@@ -333,6 +286,5 @@ class Sessions:
         return None if key is None else Session(key, token)
 
     def end(self, token: str) -> None:
-        """End a session."""
         ended = Statement("delete from session where hash = :hash", {"hash": _hash(token)})
         self._store.execute([ended])

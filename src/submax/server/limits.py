@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,6 @@ UNFINISHED_BYTES = 64_000_000
 """Bytes of all bodies that are being received; beyond them, further bodies are refused."""
 LONGEST_LENGTH = 12
 """Digits of a content length that are read as a number; more digits are too large in any case."""
-MOST_UNDER_WAY = 1000
-"""Requests whose answers are being made. Far fewer are, unless the store does not answer."""
-CALLER_SHARE, KNOWN_SHARE = 0.5, 0.95
-"""The shares of these for one key, or for all strangers together, and for all callers."""
 MAX_CALLERS = 20_000
 """Callers whose rates are remembered; beyond them the one that called longest ago is forgotten."""
 CODES = {
@@ -134,36 +130,6 @@ class RateLimit:
         return allowed
 
 
-class Admission:
-    """Counts the requests whose answers are being made, by caller.
-
-    A request counts from when its body is complete: a client that sends slowly takes no room.
-    """
-
-    def __init__(self, most: int = MOST_UNDER_WAY) -> None:
-        self._most, self._total = most, 0
-        self._by_caller: Counter[str] = Counter()
-
-    def enter(self, caller: str) -> None:
-        """Begin a request, which ``leave`` must end; refuse it if there is no room.
-
-        ``caller`` is the id of a key, or empty for strangers.
-        """
-        of_caller = self._by_caller[caller]
-        if self._total >= KNOWN_SHARE * self._most or of_caller >= CALLER_SHARE * self._most:
-            sentence = "the server has too many requests in progress: try again"
-            raise RefusedError(503, sentence, RETRY_SOON)
-        self._total += 1
-        self._by_caller[caller] += 1
-
-    def leave(self, caller: str) -> None:
-        """End a request that was begun by ``enter``."""
-        self._total -= 1
-        self._by_caller[caller] -= 1
-        if not self._by_caller[caller]:
-            del self._by_caller[caller]
-
-
 # The largest numbers that a policy may be given over HTTP. Python callers may give any number: who
 # runs their own code can wait for it. Over HTTP a number must not occupy the server forever.
 
@@ -214,7 +180,6 @@ def check_parameters(declaration: Mapping[str, object]) -> None:
 
 
 def _check_numbers(path: tuple[str, ...], value: object) -> None:
-    """Check all numbers in a table; ``path`` has the names that lead to it."""
     if isinstance(value, Mapping):
         for name, one in value.items():
             _check_numbers((*path, str(name)), one)

@@ -16,13 +16,7 @@ from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.bandit.declaring import AuditLine, StoredVersion
 from submax.bandit.durable import MAX_REQUESTS_PER_CALL, DurableBandit
 from submax.bandit.guard_rails import LONGEST_RAMP, GuardRails
-from submax.bandit.reading import ListedDecision
-from submax.bandit.settings import (
-    DECLARED_TYPES,
-    SETTING_TYPES,
-    ChoiceFeatures,
-    Name,
-)
+from submax.bandit.settings import DECLARED_TYPES, SETTING_TYPES, ChoiceFeatures, Name
 from submax.core.checks import one_of, wrong_type
 from submax.core.decoding import known_type
 from submax.core.errors import InputError
@@ -41,7 +35,6 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def _about(kind: Any, description: str) -> Any:
-    """A type with a description for OpenAPI."""
     return Annotated[kind, Meta(description=description)]
 
 
@@ -185,9 +178,6 @@ Decisions = _answer(
     "Decisions", "Decisions in the order of the requests.", decisions=list[Decision]
 )
 Receipts = _answer("Receipts", "Receipts in the order of the rewards.", receipts=list[Receipt])
-ListedDecisions = _answer(
-    "ListedDecisions", "The newest decisions, newest first.", decisions=list[ListedDecision]
-)
 Lifts = _answer(
     "Lifts",
     "The lift of a bandit over its holdout and over its control, as far as they are declared.",
@@ -202,9 +192,6 @@ Deciding = _answer("Deciding", "The version that decides now.", version=int)
 Erased = _answer("Erased", "How many decisions were erased.", decisions=int)
 KeyMade = _answer(
     "KeyMade", "A new key; this is the only answer that has its text.", id=str, key=str
-)
-SignedIn = _answer(
-    "SignedIn", "The name and the scopes of the key of a session.", name=str, scopes=list[str]
 )
 
 

@@ -287,7 +287,6 @@ class Telemetry:
                 span.set_status(StatusCode.ERROR)
 
     def close(self) -> None:
-        """Send the last spans, and observe no more."""
         SPANS.observe(None)
         self._provider.shutdown()
 

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterable
 from functools import cache
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
 
 from submax._version import __version__
 from submax.server.api import DECIDING, OPERATING, SERVER, Operation
+from submax.server.limits import CODES
 from submax.server.messages import BanditName, Decoder, Failure, Identifier, KeyIdentifier
 
 SCHEMES = {"key": {"type": "http", "scheme": "bearer"}}
@@ -19,20 +21,7 @@ TAGS = {
     OPERATING: "Bandits, their settings, arms, versions and results.",
     SERVER: "Keys, the audit, and the state of the server.",
 }
-REFUSALS = {
-    "400": "Something in the request is wrong, such as a field or a parameter that is not known.",
-    "401": "A key is needed.",
-    "403": "The key does not allow this.",
-    "404": "The bandit, decision, version or key does not exist.",
-    "408": "The request was sent too slowly.",
-    "409": "Another value is stored under the same name, id or key.",
-    "413": "The body is too long.",
-    "415": "The body is not JSON.",
-    "429": "Too many requests.",
-    "431": "The path and the headers are too long.",
-    "501": "The server lacks an optional part.",
-    "503": "The server or its store cannot answer now; try again.",
-}
+REFUSALS = {str(one): HTTPStatus(one).phrase for one in (*CODES, 409, 431, 501)}
 """The HTTP statuses of errors; they are described as possible answers of every operation."""
 
 
@@ -95,9 +84,7 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
         "security": [] if operation.scope is None else [{"key": []}],
     }
     if operation.body is not None:
-        content: dict[str, Any] = {"schema": schema_of[repr(operation.body)]}
-        if operation.example is not None:
-            content["example"] = operation.example
+        content = {"schema": schema_of[repr(operation.body)]}
         described["requestBody"] = {
             "required": not Decoder(operation.body).when_empty,
             "content": {"application/json": content},
@@ -106,7 +93,6 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
 
 
 def _parameters(operation: Operation, schema_of: dict[str, Any]) -> list[dict[str, Any]]:
-    """The parameters in the path, and those in the query."""
     number = KeyIdentifier if operation.path.startswith("/keys") else Identifier
     types = {"name": BanditName, "id": number}
 

@@ -19,10 +19,10 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
+import uvloop
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
-from granian.utils.proxies import wrap_asgi_with_proxy_headers
 
 from submax.bandit import declaring
 from submax.bandit.durable import default_name, is_new_file
@@ -35,7 +35,6 @@ from submax.schema.trained_policy import TrainedPolicy
 from submax.server.access import RATE, is_loopback
 from submax.server.app import App
 from submax.server.observing import Telemetry, set_up_log
-from submax.server.pages.routes import Pages
 from submax.server.service import Service
 
 LOG = logging.getLogger("submax")
@@ -65,7 +64,6 @@ def serve(
     learned: Path | None = None,
     trust: bool = False,
     origin: Sequence[str] = (),
-    proxy: Sequence[str] = ("127.0.0.1",),
     log_format: str = "text",
     log_level: str = "info",
     telemetry: bool = False,
@@ -81,7 +79,7 @@ def serve(
     policy = None if learned is None else TrainedPolicy.read(learned, trust=trust)
     service, port = _opened(store, host, port, policy, trust=trust)
     set_up_log(log_format, log_level)
-    app = App(service, origins=origin, rate=rate, pages=Pages)
+    app = App(service, origins=origin, rate=rate)
     if telemetry:
         app.telemetry = Telemetry.of_environment()
     # What exists now stays until the end. Looking at all of it would stop all threads for 40
@@ -92,9 +90,8 @@ def serve(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         announce(store, host, port, service.names(), log_format)
-        behind_proxies = wrap_asgi_with_proxy_headers(app, list(proxy))
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(_serve(behind_proxies, host, port))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(app, host, port))
     except KeyboardInterrupt:
         LOG.info("stopped before the start was over")
     finally:
@@ -103,8 +100,7 @@ def serve(
             app.telemetry.close()
 
 
-async def _serve(app: Any, host: str, port: int) -> None:
-    """Serve until a signal asks to stop."""
+async def _serve(app: App, host: str, port: int) -> None:
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
 
     def stop() -> None:
@@ -120,7 +116,7 @@ async def _serve(app: Any, host: str, port: int) -> None:
     await serve_until(app, host, port, stopping.wait())
 
 
-async def serve_until(app: Any, host: str, port: int, end: Coroutine[Any, Any, object]) -> None:
+async def serve_until(app: App, host: str, port: int, end: Coroutine[Any, Any, object]) -> None:
     """Serve until ``end`` is over, and then finish what is under way."""
     server = Server(
         app,
@@ -148,15 +144,6 @@ async def serve_until(app: Any, host: str, port: int, end: Coroutine[Any, Any, o
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(serving, GRACE_SECONDS)
     ended.result()
-
-
-def loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
-    """The event loop of uvloop, where there is one: it takes half the time of Python's own."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.Loop
 
 
 def announce(store: str, host: str, port: int, names: list[str], log_format: str = "text") -> None:

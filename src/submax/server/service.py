@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import math
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -29,9 +28,8 @@ FOLLOW_SECONDS = 1.0  # after which a key that another process made or revoked i
 WRITE_USES_SECONDS = 60.0  # how often the times at which keys were used are written to the store
 OPENING_THREADS = 4
 """Threads that open bandits at the start: a bandit that takes long leaves three for the others."""
-SLOW_OPENING_SECONDS = 10.0
-"""If fewer bandits than threads are left and none of them was opened for so long, the server is
-ready without them, and they are opened in the background."""
+SLOW_OPENING_SECONDS = 30.0
+"""After which the server is ready without the bandits that are not open yet."""
 THREADS = 32  # for what may wait for the store, such as pages
 STOP_SECONDS = 1.0
 """How long closing waits for threads; a fit that is cut off is done again by the next process."""
@@ -78,11 +76,9 @@ class Service:
         for name in list(self._opening):
             threads.submit(self._open_at_start, name)
         threads.shutdown(wait=False)
-        left, since = len(self._opening), time.monotonic()
+        deadline = time.monotonic() + SLOW_OPENING_SECONDS
         while self._opening and not self._stopping.wait(0.01):
-            if len(self._opening) < left:
-                left, since = len(self._opening), time.monotonic()
-            elif left < OPENING_THREADS and time.monotonic() - since > SLOW_OPENING_SECONDS:
+            if time.monotonic() > deadline:
                 LOG.warning("still opening: %s", ", ".join(self._opening))
                 break
         self.ready = not self._stopping.is_set()
@@ -107,11 +103,9 @@ class Service:
                 LOG.warning("the keys could not be read or written: %s", one_line(error))
 
     def stop(self) -> None:
-        """Open no more bandits."""
         self._stopping.set()
 
     def close(self) -> None:
-        """Stop everything, and close the store; a second call does nothing."""
         self.ready = False
         self._stopping.set()
         if self._closed:
@@ -140,7 +134,6 @@ class Service:
             one.bandit.stop()
 
     def names(self) -> list[str]:
-        """The names of all bandits in the store."""
         return declaring.bandit_names(self.store)
 
     def opened(self) -> list[DurableBandit]:
@@ -149,7 +142,6 @@ class Service:
         return [one for one in found if not one.deleted]
 
     def get(self, name: str) -> DurableBandit | None:
-        """The bandit of this name if it is open."""
         found = self._bandits.get(name)
         return None if found is None or found.bandit.deleted else found.bandit
 
@@ -167,7 +159,6 @@ class Service:
         return self._open(name)
 
     def deciding(self, bandit: DurableBandit) -> Deciding:
-        """Makes the decisions of a bandit, within a deadline."""
         return self._bandits.get(bandit.name) or Deciding(bandit)
 
     def create(self, name: str, declaration: Mapping[str, Any], who: Who) -> DurableBandit:
@@ -177,7 +168,6 @@ class Service:
         return self._open(name)
 
     def change(self, bandit: DurableBandit, changes: Mapping[str, Any], who: Who) -> None:
-        """Change settings of a bandit, all or none."""
         self._check(changes)
         bandit.set_by(who, changes)
 
@@ -254,16 +244,17 @@ class WriteProbe:
     """Finds out whether the store can write, by at most one write at a time."""
 
     def __init__(self, store: Store) -> None:
-        self._store, self._ended = store, -math.inf
+        self._store, self._stale_at = store, 0.0
         self._last: Future[None] | None = None
         # A thread of its own: those of pages may all be waiting for the same store.
         self._thread = ThreadPoolExecutor(1, "submax-probe")
 
     async def check(self) -> None:
         """Return if the store can write; raise a ``StoreError`` that says why it cannot."""
-        stale = time.monotonic() - self._ended >= FRESH_SECONDS
-        if self._last is None or (self._last.done() and stale):
-            self._last = self._thread.submit(self._probe)
+        now = time.monotonic()
+        if self._last is None or (self._last.done() and now >= self._stale_at):
+            self._last = self._thread.submit(self._store.check_writable)
+            self._stale_at = now + FRESH_SECONDS
         try:
             await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(self._last)), PROBE_SECONDS)
         except TimeoutError as error:
@@ -274,14 +265,7 @@ class WriteProbe:
         except Exception as error:
             raise StoreError(f"the store cannot write: {one_line(error)}") from error
 
-    def _probe(self) -> None:
-        try:
-            self._store.check_writable()
-        finally:
-            self._ended = time.monotonic()
-
     def close(self) -> None:
-        """Probe no more."""
         self._thread.shutdown(wait=False)
 
 

@@ -86,13 +86,6 @@ def test_fastapi(load, shop, opened):
     wait_for_a_reward(shop)
 
 
-def test_fastapi_goes_on_without_a_server(monkeypatch, opened):
-    monkeypatch.setenv("SHOP_SUBMAX", "http://127.0.0.1:9")
-    monkeypatch.setenv("SHOP_DEADLINE", "0.1")
-    client = opened(imported("fastapi_shop", monkeypatch).app)
-    assert "<h1>A good lamp.</h1>" in client.get("/").text
-
-
 @pytest.mark.parametrize("example", ["fastapi_shop", "django_shop"])
 def test_a_shop_goes_on_if_the_bandit_refuses_to_decide(load, shop, opened, monkeypatch, example):
     """As with a context that it does not know, or a key that was revoked."""

@@ -273,41 +273,6 @@ export interface Failure {
 }
 
 /**
- * A decision as it was made, with the rewards that came for it.
- *
- * ``group`` is empty if no guard rail sets decisions apart. ``eligible`` are the choices of each
- * slot, ``probabilities`` those of their joint actions; None if they were too many.
- * ``activated_at`` is when it was carried out, None if it was not.
- */
-export interface FoundDecision {
-  id: string;
-  at: number;
-  action: string | Record<string, string | number>;
-  propensity: number;
-  version: number;
-  unit: string | null;
-  group: string;
-  paused: boolean;
-  activated_at: number | null;
-  context: Record<string, unknown>;
-  eligible: string[][];
-  probabilities: number[] | null;
-  status: string;
-  rewards: FoundReward[];
-}
-
-/** A reward of a decision, ``seconds`` after it; ``parts`` if rewards have names or slots. */
-export interface FoundReward {
-  key: string;
-  value: number;
-  at: number;
-  seconds: number;
-  late: boolean;
-  parts: Record<string, number> | null;
-  source: string;
-}
-
-/**
  * Limits that hold whatever the policy decides.
  *
  * Every eligible action has at least the probability ``minimum``. The action ``control`` has
@@ -394,22 +359,6 @@ export interface LiftReport {
 /** The lift of a bandit over its holdout and over its control, as far as they are declared. */
 export interface Lifts {
   lifts: LiftReport[];
-}
-
-/** A decision in a list. */
-export interface ListedDecision {
-  id: string;
-  at: number;
-  action: string | Record<string, string | number>;
-  propensity: number;
-  version: number;
-  unit: string | null;
-  holdout: boolean;
-}
-
-/** The newest decisions, newest first. */
-export interface ListedDecisions {
-  decisions: ListedDecision[];
 }
 
 /** A new key. */
@@ -575,10 +524,6 @@ export declare class Api {
   change(name: string, body: ChangeChoice, options?: CallOptions): Promise<BanditDetails>;
   /** How much more a decision earns than one of the holdout or the control. */
   lift(name: string, options?: CallOptions): Promise<Lifts>;
-  /** The newest 100 decisions. */
-  decisions(name: string, query?: { unit?: string }, options?: CallOptions): Promise<ListedDecisions>;
-  /** One decision with its context, probabilities and rewards. */
-  decision(name: string, id: string, options?: CallOptions): Promise<FoundDecision>;
   /** Delete all decisions and rewards of a unit, or make them anonymous. */
   erase(name: string, body: Erase, options?: CallOptions): Promise<Erased>;
   /** All decisions with their rewards, as a Parquet file. */

@@ -71,14 +71,6 @@ export class Api {
     return this.#transport.call("GET", `/bandits/${part(name)}/lift`, undefined, options);
   }
 
-  decisions(name, query = {}, options = {}) {
-    return this.#transport.call("GET", `/bandits/${part(name)}/decisions`, undefined, options, query);
-  }
-
-  decision(name, id, options = {}) {
-    return this.#transport.call("GET", `/bandits/${part(name)}/decisions/${part(id)}`, undefined, options);
-  }
-
   erase(name, body, options = {}) {
     return this.#transport.call("POST", `/bandits/${part(name)}/erase`, body, options);
   }

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from starlette.staticfiles import StaticFiles
 from submax.bandit.declaring import audit_lines
 from submax.core.checks import one_of
 from submax.core.errors import Error
+from submax.server import javascript
 from submax.server.access import Caller, local_path, read_headers
 from submax.server.limits import RefusedError
 from submax.server.pages.formats import FILTERS, Shown, chart_rows, interval
@@ -44,16 +46,6 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
     "Vary": "Accept, Cookie, HX-Request",
-}
-FAILED_TITLES = {
-    400: "This address is not valid",
-    401: "You are not signed in",
-    403: "Your key does not allow this",
-    404: "There is nothing here",
-    405: "This address is not a page",
-    429: "Too many requests",
-    500: "The server failed",
-    503: "The server is not ready yet",
 }
 RETRY_SECONDS = 3  # how often a page is loaded again while the server is not ready
 CHANGES = 200  # on the page of the audit, the newest
@@ -92,24 +84,18 @@ def _bandits(service: "Service", caller: Caller) -> Shown:
     return Shown(bandits=list(map(bandit_row, opened)))
 
 
-def _keys(service: "Service", caller: Caller) -> Shown:
-    return Shown(keys=sorted(service.keys, key=lambda one: one.created))
-
-
-def _audit(service: "Service", caller: Caller) -> Shown:
-    return Shown(changes=audit_lines(service.store, CHANGES))
-
-
 def _login(service: "Service", caller: Caller, following: str | None = None) -> Shown:
     return Shown(next=local_path(following))
 
 
 SHARED = {
     "/": Page("home.html", "Bandits", _bandits, (), 10, "bandits"),
-    "/keys": Page("keys.html", "Keys", _keys, (), 0, "keys", "admin"),
-    "/audit": Page("audit.html", "Audit", _audit, (), 0, "audit", "admin"),
+    "/keys": Page("keys.html", "Keys", lambda service, _: Shown(keys=sorted(
+        service.keys, key=lambda one: one.created)), (), 0, "keys", "admin"),
+    "/audit": Page("audit.html", "Audit", lambda service, _: Shown(
+        changes=audit_lines(service.store, CHANGES)), (), 0, "audit", "admin"),
     "/login": Page("login.html", "Sign in", _login, ("next",), scope=None),
-}
+}  # fmt: skip
 """The pages of the server by address."""
 
 
@@ -149,6 +135,7 @@ class Pages:
         return {
             **{path: partial(self._page, page) for path, page in pages.items()},
             bandit: self._to_overview,
+            javascript.PATH: javascript.answer,
             "/assets/{file}": self._file,
             "/assets/{folder}/{file}": self._file,
         }
@@ -166,10 +153,8 @@ class Pages:
         return await self._shown(request, page, caller, await self._service.in_thread(built))
 
     async def _to_overview(self, request: Request) -> Response:
-        path = f"/bandits/{quote(request.path_params['name'], safe='')}/overview"
-        # The query goes along, so the overview uses or refuses it.
-        query = f"?{request.url.query}" if request.url.query else ""
-        return RedirectResponse(path + query, 307)
+        name = quote(request.path_params["name"], safe="")
+        return RedirectResponse(f"/bandits/{name}/overview", 307)
 
     async def _file(self, request: Request) -> Response:
         """A script or a style; no key is needed. Browsers ask whether it has changed."""
@@ -187,7 +172,7 @@ class Pages:
             # Quoted, so a & in the address does not begin a parameter of the login.
             wanted = quote(request.url.path, safe="/")
             return RedirectResponse(f"/login?next={wanted}", 303, HEADERS)
-        title = FAILED_TITLES.get(status, "This did not work")
+        title = HTTPStatus(status).phrase
         page = Page("failed.html", title, Shown, refresh_seconds=RETRY_SECONDS * (status == 503))
         try:
             caller = await self._caller(request, None)
@@ -231,8 +216,7 @@ class Pages:
     def _viewer(self, caller: Caller | None) -> Shown:
         """What a page needs to know of the person who looks at it.
 
-        Forms that change something are shown to those who ``may_change``. The ``token`` is sent
-        back with every change, so a page of another site cannot make the browser send one.
+        Forms that change something are shown to those who ``may_change``.
         """
         needed = self._service.keys.needed
         if caller is None or (needed and caller.key is None):
@@ -243,7 +227,6 @@ class Pages:
         return Shown(
             may_change=may_change,
             may_create=may_change and (key is None or key.bandits is None),
-            token=session.csrf_token if session else "",
             signed_in=session is not None,
             name=key.name if key else "",
             needs_key=needs_key,
@@ -251,7 +234,6 @@ class Pages:
 
 
 def _parameters(request: Request, names: tuple[str, ...]) -> list[str | None]:
-    """The parameters of the query; those that the page does not know are refused."""
     for word in request.query_params:
         one_of("parameter of the query", word, names)
     return [request.query_params.get(name) for name in names]

@@ -3,14 +3,14 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from submax.bandit.arms import Tally
 from submax.bandit.conditions import Condition
 from submax.bandit.decision import LiftReport
-from submax.bandit.durable import BelievedAction, DurableBandit
+from submax.bandit.durable import DurableBandit
 from submax.bandit.lift import PLANNED_DECISIONS
 from submax.bandit.reading import (
     HOLDOUT,
@@ -28,15 +28,7 @@ from submax.core.errors import InputError, NotFoundError
 from submax.schema.actions import ActionSpec
 from submax.schema.context import Category
 from submax.sequential.mixture_boundary import mixture_boundary
-from submax.server.pages.formats import (
-    Shown,
-    action_text,
-    interval,
-    lift_sentence,
-    percent,
-    reward,
-    sentence,
-)
+from submax.server.pages.formats import Shown, interval, lift_sentence, percent, reward, sentence
 
 DAY = 24 * HOUR
 SPANS: dict[str, tuple[str, float, int]] = {
@@ -58,29 +50,11 @@ SMALLEST_WINDOW, LARGEST_WINDOW, PART = 1_000, 20_000, 20
 """What a bandit does now is told of its newest decisions: a twentieth of all, within limits."""
 MOST_ARMS_NOW, MOST_ARMS = 20, 100
 """Choices on the overview and on the page of arms, the most frequent ones."""
-FEWEST_IN_SEGMENT = 30  # rows of a choice in a segment, below which nothing is said about it
-MOST_FIELDS, LOOKED_AT = 8, 2_000
-"""Context fields among which the most telling one is looked for, because each takes a query, and
-decisions that are looked at for each."""
 MOST_VALUES = 12  # values of a field that have a row or a column, the most frequent ones
 NOTES = {"silent-arm": "no rewards", "late-arm": "late rewards"}
 """What a condition says about an arm, in two words."""
 MOST_OPTIONS = 100  # arms in a list to choose from; of more, the name is typed
 MOST_VERSIONS = 200  # on one page, the newest
-COUNTS = {
-    "decisions": "decisions",
-    "learned": "learned from",
-    "by default": "of these without a reward",
-    "held out": "held out",
-    "rewards": "rewards",
-    "late rewards": "late rewards",
-    "orphans": "rewards without a decision",
-    "dropped from quarantine": "rewards dropped from quarantine",
-    "never activated": "never activated",
-    "without reward": "not learned from (no reward)",
-    "paused": "made while paused",
-}
-"""How pages call the counts of a bandit."""
 
 
 # What several pages ask of a bandit
@@ -134,18 +108,9 @@ def alerts(bandit: DurableBandit, conditions: Sequence[Condition] | None = None)
     return found
 
 
-class ArmComparison(NamedTuple):
-    """By how much the arm ``ahead`` is better than ``behind``, with an interval."""
-
-    ahead: str
-    behind: str
-    low: float
-    high: float
-
-
 def comparison(
     menu: ActionSpec, tallies: Sequence[Tally], *, at_any_time: bool = True
-) -> ArmComparison | None:
+) -> Shown | None:
     """Compare the two active arms that earn most; None if one was chosen too rarely.
 
     Every row gives x = w r for the better arm, −w r for the other and 0 for all others, with
@@ -168,7 +133,7 @@ def comparison(
     if at_any_time:
         width = mixture_boundary(total, ERROR, 0.0, PLANNED_DECISIONS)
     half = math.sqrt(variance) * width / total
-    return ArmComparison(ahead, behind, difference - half, difference + half)
+    return Shown(ahead=ahead, behind=behind, low=difference - half, high=difference + half)
 
 
 # The list of bandits, and the overview
@@ -206,7 +171,6 @@ def overview(bandit: DurableBandit, span: str | None = None, slot: str | None = 
     tallies = {choice: Tally.total(sums) for choice, sums in now.items()}
     arms = _arms(bandit, slot, tallies)
     times = cells_of(bandit, span, slot)
-    start = times.at[0] if times.at else math.inf
     return Shown(
         name=bandit.name,
         unit=unit,
@@ -232,31 +196,17 @@ def overview(bandit: DurableBandit, span: str | None = None, slot: str | None = 
         span=times.span,
         shares=share_chart(times, [one.name for one in arms]),
         rewards=reward_chart(times, bandit.settings.scale.bounds),
-        lifts=lift_chart(bandit, start if reports else math.inf),
     )
 
 
 def _arms(bandit: DurableBandit, slot: str, tallies: dict[str, Tally]) -> list[Shown]:
-    """The choices of a slot in the order of the menu."""
-    total = sum(one.decisions for one in tallies.values())
+    """The choices of a slot in the order of the menu, and how they do now."""
+    total, scale = sum(one.decisions for one in tallies.values()), bandit.settings.scale
     arms = []
-    statuses = [one for one in bandit.arms() if one.slot == slot]
-    for colour, one in enumerate(statuses):
+    for colour, one in enumerate(one for one in bandit.arms() if one.slot == slot):
         tally = tallies.get(one.choice, Tally())
-        arms.append(
-            Shown(
-                name=one.choice,
-                colour=colour,
-                status=one.status,
-                probability=one.probability,
-                share_now=tally.decisions / total if total else None,
-                rate_now=tally.weighted_rate(bandit.settings.scale)[0],
-                share=one.share,
-                rate=one.reward_rate,
-                low=one.low,
-                high=one.high,
-            )
-        )
+        share, (rate, *_) = tally.decisions / total if total else None, tally.weighted_rate(scale)
+        arms.append(Shown(of=one, name=one.choice, colour=colour, share_now=share, rate_now=rate))
     return arms
 
 
@@ -389,21 +339,6 @@ def reward_chart(times: Shown, bounds: tuple[float, float] | None) -> Shown:
     return Shown(seconds=times.seconds, at=times.at, lines=lines)
 
 
-def lift_chart(bandit: DurableBandit, since: float = -math.inf) -> Shown:
-    """The lift as it was known over time, with its interval, over each group."""
-    points = [one for one in bandit.read.lift_history() if one.at >= since]
-    at = sorted({one.at for one in points})
-    lines = []
-    for colour, against in enumerate(("", "holdout", "control")):
-        known = {one.at: one for one in points if one.against == against}
-        if known:
-            listed = [known.get(time) for time in at]
-            columns = ([getattr(one, word, None) for one in listed]
-                       for word in ("estimate", "low", "high"))  # fmt: skip
-            lines.append(_line(f"over the {against}", colour, *columns))
-    return Shown(seconds=round(at[1] - at[0]) if len(at) > 1 else 60, at=at, lines=lines)
-
-
 # Arms and segments
 
 
@@ -415,7 +350,7 @@ def arms_page(
 ) -> Shown:
     """What each choice earns, and segments by the fields ``first`` and ``second``.
 
-    Without ``first``, by the field by which choices differ most, crossed with the next one.
+    Without ``first``, by the first two fields of the context.
     """
     slots, slot = [one.name for one in bandit.menu.slots], slot_of(bandit, slot)
     arms = [one for one in bandit.arms() if one.slot == slot] if slots else []
@@ -429,7 +364,7 @@ def arms_page(
     fields, table = list(bandit.settings.context.names), None
     if fields and slots:
         if first is None:
-            first, second, *_ = [*most_different(bandit, slot), None]
+            first, second, *_ = [*fields, None]
         table = crossed(bandit, first, second or None, slot=slot)
     return Shown(
         name=bandit.name,
@@ -501,76 +436,25 @@ def _order(label: str) -> tuple[float, float, str]:
 
 
 def _colours(bandit: DurableBandit, slot: str) -> dict[str, int]:
-    """The number of the colour of each choice, which never changes: its place in the menu."""
     choices = [one.choices for one in bandit.menu.slots if one.name == slot]
     return {one.name: number for number, one in enumerate(choices[0])} if choices else {}
 
 
 def _box(bandit: DurableBandit, segment: Segment | None, colours: dict[str, int]) -> Shown:
-    """A segment: what is shown there most, what earns most, and all choices.
-
-    ``winner`` is the choice with the highest mean reward; it is ``clear`` if the interval of its
-    difference from every other choice lies above 0. ``choice`` is empty if there is no decision.
-    """
+    """A segment with all its choices, the one first that is shown most; empty if there is none."""
     if segment is None or not segment.decisions:
-        return Shown(choice="", decisions=0, clear=False, arms=[])
+        return Shown(decisions=0, arms=[])
     arms = []
     for choice, tally in segment.choices.items():
         rate, low, high = tally.weighted_rate(bandit.settings.scale)
+        decisions, colour = round(tally.decisions), colours.get(choice, 8)
         arms.append(
             Shown(
-                choice=choice,
-                colour=colours.get(choice, 8),
-                decisions=round(tally.decisions),
-                known=round(tally.known),
-                share=round(tally.decisions) / segment.decisions,
-                rate=rate,
-                low=low,
-                high=high,
+                choice=choice, colour=colour, decisions=decisions,
+                share=decisions / segment.decisions, rate=rate, low=low, high=high,
             )
-        )
-    rated = [one for one in arms if one.rate is not None]
-    enough = [one for one in rated if one.known >= FEWEST_IN_SEGMENT]
-    winner = max(enough, key=lambda one: float(one.rate), default=None)
-    others = [one for one in rated if one is not winner]
-    clear = winner is not None and bool(others) and all(_above(winner, one) for one in others)
-    return Shown(
-        **{word: getattr(arms[0], word) for word in ("choice", "colour", "share")},
-        decisions=segment.decisions,
-        mean=segment.mean,
-        winner="" if winner is None else winner.choice,
-        clear=clear,
-        arms=arms,
-    )
-
-
-def _above(one: Shown, other: Shown) -> bool:
-    """Whether the 95 % interval of the difference of two rates lies above 0.
-
-    Its lower end follows from the intervals of the two (Newcombe 1998, method 10).
-    """
-    if one.low is None or other.high is None:
-        return False
-    return bool(one.rate - other.rate > math.hypot(one.rate - one.low, other.high - other.rate))
-
-
-def most_different(bandit: DurableBandit, slot: str) -> list[str]:
-    """The fields of the context, those first by whose values choices differ most."""
-
-    def distance(name: str) -> float:
-        """The mean distance of the shares of choices in a segment from those of all."""
-        segments = bandit.read.segments(name, None, slot=slot, decisions=LOOKED_AT)
-        total = Counter[str]()
-        for one in segments:
-            total.update({choice: round(sums.decisions) for choice, sums in one.choices.items()})
-        count, apart = total.total(), 0.0
-        for one in segments:
-            for choice, of_all in total.items():
-                own = one.choices[choice].decisions if choice in one.choices else 0.0
-                apart += abs(own - one.decisions * of_all / count)
-        return apart / count if count else 0.0
-
-    return sorted(bandit.settings.context.names[:MOST_FIELDS], key=distance, reverse=True)
+        )  # fmt: skip
+    return Shown(decisions=segment.decisions, mean=segment.mean, arms=arms)
 
 
 # Decisions
@@ -611,44 +495,15 @@ def decisions_page(
 
 
 def _details(bandit: DurableBandit, found: FoundDecision) -> Shown:
-    """Everything that is known about a decision."""
     believed = bandit.believed_actions(found)
     total = math.prod(map(len, found.eligible)) if not bandit.menu.ranges else 1
     wait = bandit.settings.longest_wait
     return Shown(
         found=found,
-        why=_why(found, believed, unit_of(bandit)),
         wait=wait if math.isfinite(wait) else None,
         default=bandit.settings.default_reward,
         actions=believed,
         unlisted=total - len(believed),
-    )
-
-
-def _why(found: FoundDecision, actions: list[BelievedAction], unit: str) -> str:
-    """How the action was chosen, in a sentence or two."""
-    chosen = f"'{action_text(found.action)}'"
-    if found.group == "holdout":
-        return f"This decision belongs to the holdout, which always gets the baseline, {chosen}."
-    if found.paused:
-        return (
-            f"The bandit was paused: the control, the baseline or a uniform choice gave {chosen}."
-        )
-    chance = f"{chosen} was chosen with probability {percent(found.propensity)}"
-    if found.version == 0:
-        return f"{chance}. Nothing had been learned yet."
-    known = [one for one in actions if one.reward is not None]
-    taken = next((one for one in known if one.taken), None)
-    if taken is None:
-        return f"{chance} by version {found.version}, whose policy does not estimate rewards."
-    best = max(known, key=lambda one: one.reward or 0.0)
-    expected = f"{chance}. Expected reward {reward(taken.reward, unit)}"
-    if best.reward == taken.reward:
-        return f"{expected}, the highest of all."
-    return (
-        f"{expected}; the best was '{action_text(best.action)}' with "
-        f"{reward(best.reward, unit)}. A bandit also tries other actions to learn "
-        "whether they are better."
     )
 
 
@@ -663,7 +518,7 @@ def health(bandit: DurableBandit) -> Shown:
         name=bandit.name,
         conditions=conditions,
         alerts=alerts(bandit, [])[: 100 - len(conditions)],
-        counts={text: counts[name] for name, text in COUNTS.items() if counts.get(name)},
+        counts={name: count for name, count in counts.items() if count},
         pending=counts["decisions"] - counts["matured"],
         # Shortest and longest delay of a bin, with a count.
         histogram=[
@@ -712,7 +567,6 @@ def settings_page(bandit: DurableBandit) -> Shown:
 
 
 def _declared_context(settings: Settings) -> dict[str, Any] | None:
-    """The fields of the context as they are declared; None without any."""
     context = settings.context
     return {
         name: list(field.values) if isinstance(field, Category) else "number"

@@ -1,7 +1,6 @@
 // Forms are sent as JSON to the same interface that programs use, with the token of the session.
 "use strict";
 (() => {
-  const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content || "";
   const numbers = new Set(["number", "range"]);
 
   // A name, a number, or JSON; nothing stands for null.
@@ -81,7 +80,7 @@
   }
 
   function headers(form) {
-    const found = { "Content-Type": "application/json", "X-CSRF-Token": meta("csrf-token"), Accept: "application/json" };
+    const found = { "Content-Type": "application/json", Accept: "application/json" };
     // A key is sent once, in the header where programs send it, and never kept by the page.
     if (form.dataset.login !== undefined) found.Authorization = `Bearer ${form.querySelector("input[type=password]").value.trim()}`;
     return found;
