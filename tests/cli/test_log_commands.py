@@ -24,8 +24,7 @@ COLUMNS = [
 
 
 @pytest.fixture
-def folder(log_folder, unrendered):
-    """One in which there is a log; figures are not rendered."""
+def folder(log_folder):
     return log_folder
 
 
@@ -122,13 +121,11 @@ def test_actions_are_described_by_a_file(folder, done, refused):
     assert "'none.csv'" in refused(*wrong, "none.csv")
 
 
-def test_evaluate_prints_a_table_and_writes_all_numbers_and_a_figure(folder, done):
+def test_evaluate_prints_a_table_and_writes_all_numbers(folder, done):
     said = done("evaluate", "log.csv", "--policy", "linucb", "--policy", "rcp-submax", "--all")
     for word in ("logging policy", "linucb", "rcp-submax", *USUAL, "replay", "200 rows", "*"):
         assert word in said
-    assert files(folder / "evaluation") == [
-        "differences.csv", "estimates.csv", "forest.pdf", "forest.png",
-    ]  # fmt: skip
+    assert files(folder / "evaluation") == ["differences.csv", "estimates.csv"]
     rows = estimates(folder)
     assert list(rows[0]) == COLUMNS
     assert [row["policy"] for row in rows] == [
@@ -163,19 +160,6 @@ def test_work_that_takes_some_seconds_says_what_it_does(
     monkeypatch.setattr(running, "SILENT_SECONDS", seconds)
     result = invoke("evaluate", "log.csv", "--policy", "rcp-submax", "--estimator", "ips")
     assert ("rcp-submax (1 of 1)" in result.stderr) == printed
-
-
-def test_plot_draws_the_forest_of_an_evaluation_again(log_folder, done, refused, render_only):
-    render_only("*.png")
-    done("evaluate", "log.csv", "--policy", "linucb", "--policy", "random", "--estimator", "ips")
-    figure = log_folder / "evaluation" / "forest.png"
-    before = figure.read_bytes()
-    figure.unlink()
-    done("plot", "evaluation")
-    assert figure.read_bytes() == before
-    done("plot", "evaluation", "--policy", "random")
-    assert figure.read_bytes() != before
-    assert "'random'" in refused("plot", "evaluation", "--policy", "randm")
 
 
 def test_evaluate_reads_files_in_parts_and_writes_a_report(folder, done):
@@ -234,11 +218,6 @@ def test_several_rewards_are_evaluated_in_one_table(folder, done):
     asked = ["--column", "reward=click,buy", "--combine", "profit=click:0.5,buy:20"]
     done("evaluate", "rewards.csv", *asked, "--policy", "rcp-submax", "--estimator", "ips")
     assert {row["reward"] for row in estimates(folder)} == {"click", "buy", "profit"}
-    figures = [folder / "evaluation" / name / "forest.png" for name in ("buy", "click", "profit")]
-    figures[0].unlink()
-    done("plot", "evaluation")
-    # Rewards have different units: each has a figure of its own, and none has all of them.
-    assert sorted((folder / "evaluation").rglob("forest.png")) == figures
 
 
 def test_how_many_rows_would_be_needed_is_said_if_asked(folder, done):

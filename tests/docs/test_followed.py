@@ -62,7 +62,7 @@ def test_from_a_log_to_a_served_policy(reader, tmp_path):
     said = follow(reader, FROM_A_LOG, "sh", "python")
     shown = "".join(texts(FROM_A_LOG, "text")).splitlines()
     assert set(shown) <= set("".join(said).splitlines())
-    assert (tmp_path / "evaluation" / "forest.png").stat().st_size > 10_000
+    assert (tmp_path / "evaluation" / "estimates.csv").exists()
     report = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "submax evaluate visits.csv" in report
     assert "By country" in report

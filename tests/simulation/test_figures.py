@@ -9,14 +9,9 @@ from matplotlib.figure import Figure
 from refusals import raises_code
 
 from submax import Bernoulli, make_policy, simulate
-from submax.evaluation.comparison import Estimate
-from submax.evaluation.diagnostics import Diagnostics
-from submax.evaluation.forest import ESTIMATES, draw_forest
-from submax.evaluation.intervals import ConfidenceInterval
 from submax.research.paper.figures import draw_offline
 from submax.simulation.experiment import parse
 from submax.simulation.figures import COLUMN_INCHES, curves, draw_sweep_figure, sweep_figures
-from submax.simulation.results import write_csv
 from submax.simulation.runner import run_study
 
 
@@ -104,62 +99,9 @@ def test_a_folder_gives_the_same_numbers_as_its_file(directory):
         curves(directory, policies=["ucb9"], configuration={"arms": 4})
 
 
-# Figures of off-policy estimates: forest plots, and errors where the truth is known
+# Errors of off-policy estimates where the truth is known
 
-FOUND = Diagnostics(100, 90.0, 2.0, 0.02, 1.0, 0.1, 0.0, 45.0, 0.0)
-NAN, INFINITY = float("nan"), float("inf")
 TRUTH = 0.4
-
-
-def estimate(policy, estimator, value, *cautions, low=None, high=None):
-    ends = ConfidenceInterval(
-        value - 0.1 if low is None else low, value + 0.1 if high is None else high
-    )
-    return Estimate(policy, estimator, value, ends, None, FOUND, cautions)
-
-
-def write(folder, *estimates):
-    """Some estimates, behind that of the policy that wrote the log."""
-    first = estimate("logging policy", "mean", 0.5)
-    write_csv(folder / ESTIMATES, [one.row() for one in (first, *estimates)])
-    return folder
-
-
-@pytest.fixture
-def forest(tmp_path, drawn):
-    def draw(*estimates):
-        draw_forest(write(tmp_path, *estimates))
-        return drawn["forest.png"].axes[0]
-
-    return draw
-
-
-def marks(axes):
-    """The marks of estimates by their names."""
-    names = {
-        float(tick): one.get_text()
-        for tick, one in zip(axes.get_yticks(), axes.get_yticklabels(), strict=True)
-    }
-    lines = [line for line in axes.lines if line.get_marker() == "o" and len(line.get_xdata())]
-    return {names[float(line.get_ydata()[0])]: line for line in lines}
-
-
-def test_intervals_are_drawn_from_end_to_end(forest):
-    axes = forest(estimate("one", "ips", 0.6, low=0.2, high=0.7))
-    ends = [tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2]
-    assert (0.2, 0.7) in ends
-
-
-def test_unknown_numbers_and_names_with_signs_of_mathematics_are_drawn(tmp_path):
-    """Rendered, because only then such a name could be read as a formula."""
-    folder = write(
-        tmp_path,
-        estimate('{"kind": "$HOME/my_{policy$.py"}', "snips", NAN, "no weight"),
-        estimate("one", "dm", 0.6, low=-INFINITY, high=INFINITY),
-    )
-    paths = draw_forest(folder)
-    assert [path.name for path in paths] == ["forest.png", "forest.pdf"]
-    assert all(path.stat().st_size > 1000 for path in paths)
 
 
 @pytest.fixture
@@ -167,7 +109,7 @@ def offline(tmp_path, drawn):
     """The figure of rows (file, policy, estimator, value), each the estimate of a replica."""
 
     def draw(rows):
-        with (tmp_path / ESTIMATES).open("w", encoding="utf-8", newline="") as file:
+        with (tmp_path / "estimates.csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["file", "policy", "estimator", "value", "truth"])
             writer.writerows([*row, TRUTH] for row in rows)

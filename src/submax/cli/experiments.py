@@ -84,18 +84,12 @@ def simulate(file: Path, **options: Any) -> None:
 def plot(directory: Path, policies: tuple[str, ...]) -> None:
     """Draw the figures of a result directory again, without running anything.
 
-    DIR is the directory of an experiment, or one written by submax evaluate. Figures for a paper
-    are drawn in Python, by submax.simulation.figures.curves.
+    Figures for a paper are drawn in Python, by submax.simulation.figures.curves.
     """
+    from submax.cli.running import redraw
     from submax.core.optional import require_extra
-    from submax.simulation.results import MANIFEST
 
     require_extra("plots", "a figure", "matplotlib")
-    # Only submax evaluate writes estimates without a manifest.
-    if (directory / MANIFEST).exists() or not (directory / "estimates.csv").is_file():
-        from submax.cli.running import redraw
-    else:
-        from submax.cli.logs.running import redraw_evaluation as redraw
     redraw(directory, policies)
 
 

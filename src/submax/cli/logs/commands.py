@@ -122,8 +122,7 @@ EVALUATE_OPTIONS = (
     ),
     option(
         "--top", default=10, metavar="N", type=click.IntRange(min=1),
-        help="Print and draw the N policies with the highest estimates; the files have all of "
-        "them.",
+        help="Print the N policies with the highest estimates; the files have all of them.",
     ),
     option(
         "--half-width", type=float, metavar="X",
@@ -147,7 +146,7 @@ EVALUATE_OPTIONS = (
     *split_options(0.5, "Share of the rows to learn from; policies are evaluated on the others."),
     option(
         "--out", type=PATH, default=Path("evaluation"),
-        help="Directory in which to write estimates.csv and a forest plot.",
+        help="Directory in which to write all numbers, estimates.csv and others.",
     ),
     option(
         "--report", type=PATH, metavar="FILE.html",

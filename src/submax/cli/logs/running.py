@@ -12,13 +12,12 @@ from typing import Any
 import click
 
 from submax.cli.main import is_address, without_password
-from submax.core.checks import one_of, positive
+from submax.core.checks import positive
 from submax.core.errors import InputError
-from submax.core.optional import missing_extra, require_extra
+from submax.core.optional import require_extra
 from submax.core.serialization import atomic_write
 from submax.core.summary import Summary
 from submax.evaluation.comparison import Comparison, compare, compare_rewards
-from submax.evaluation.forest import ESTIMATES, draw_forest
 from submax.evaluation.learning import BestPolicy, learn, learn_best
 from submax.evaluation.learning import tune as tuned
 from submax.evaluation.log import By, Log
@@ -28,7 +27,7 @@ from submax.evaluation.report import check_report, text_of
 from submax.evaluation.scoring import write_scores
 from submax.evaluation.sources import TextFormat
 from submax.schema.trained_policy import TrainedPolicy
-from submax.simulation.results import read_csv, write_csv
+from submax.simulation.results import ESTIMATES, write_csv
 
 DIFFERENCES, SLICES = "differences.csv", "slices.csv"
 """The files of the differences between policies, and of the estimates of slices."""
@@ -214,7 +213,7 @@ def run_evaluate(
     top: int,
     **options: Any,
 ) -> None:
-    """Evaluate policies on a log; print the estimates, write them to files and draw them.
+    """Evaluate policies on a log; print the estimates, and write them to files.
 
     ``options`` are those of ``Log.read`` and ``compare``.
     """
@@ -275,12 +274,7 @@ def _print_and_write(
         names = ("slice", "is", "policy", "value", "low", "high", "rows")
         rows = [[_short(row[name]) for name in names] for row in found.slice_rows()]
         click.echo(str(Summary([], names, rows, texts=3)))
-    drawn = missing_extra("plots", "the figure", "matplotlib")
-    if drawn:
-        drawn = f"{drawn}; then submax plot {out}"
-    else:
-        drawn = f"figure: {draw_forest(out, found.ranked()[: printing['top']])[0]}"
-    click.echo(f"All numbers: {out / ESTIMATES}; {drawn}")
+    click.echo(f"All numbers: {out / ESTIMATES}")
     if report is not None:
         found.report(report, shlex.join(["submax", *sys.argv[1:]]))
         click.echo(f"Report: {report}")
@@ -300,24 +294,6 @@ def write_estimates(directory: Path, comparison: Comparison) -> None:
     for name, rows in tables.items():
         if rows:
             write_csv(directory / name, rows)
-
-
-def redraw_evaluation(directory: Path, policies: Sequence[str] = ()) -> None:
-    """Draw the forest plot in the directory again, of all policies or only of some.
-
-    If there were several rewards, the plot in the folder of each of them is drawn again.
-    """
-    rows = read_csv(directory / ESTIMATES)
-    rewards = list(dict.fromkeys(row["reward"] for row in rows if "reward" in row))
-    for reward in rewards:
-        redraw_evaluation(directory / reward, policies)
-    if rewards:
-        return
-    known = list(dict.fromkeys(row["policy"] for row in rows[1:]))
-    for name in policies:
-        one_of(f"policy of {directory}:", name, known)
-    for path in draw_forest(directory, policies):
-        click.echo(f"Written: {path}")
 
 
 # Learning -----------------------------------------------------------------------------------------
