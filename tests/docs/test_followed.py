@@ -41,7 +41,7 @@ def test_a_newcomer_follows_the_pages_of_the_server(reader, tmp_path):
     assert "holdout" in said
     assert 'submax_requests_total{operation="reward",status="200"}' in said
     assert re.search(r"operator \(\w+\)  add-key", said)
-    assert "for browsers" in said
+    assert "for pages of https://shop.example" in said
     log = [json.loads(line) for line in (tmp_path / "server.log").read_text().splitlines()]
     assert log[0]["event"] == "serving"
 

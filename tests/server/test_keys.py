@@ -151,7 +151,7 @@ def test_a_key_made_over_http_is_told_once(serving, store, key):
     shown = http.get("/keys", headers=admin)
     assert made["key"].split(".")[2] not in shown.text
     (found,) = [one for one in shown.json()["keys"] if one["id"] == made["id"]]
-    assert (found["scopes"], found["rate"], found["browser"]) == (["read"], 9.0, False)
+    assert (found["scopes"], found["rate"], found["origins"]) == (["read"], 9.0, None)
     headers = {"authorization": f"Bearer {made['key']}"}
     assert http.get("/bandits", headers=headers).status_code == 200
 
@@ -183,12 +183,12 @@ def test_only_the_hash_of_a_key_is_in_the_file(tmp_path):
     ("scopes", "limits", "parameter"),
     [
         (["read"], {"name": "a\nb"}, "name"),
-        (["read"], {"origins": ["https://a.example"]}, "origins"),
-        (["reward"], {"browser": True, "origins": ["ftp://a"]}, "origins"),
-        (["reward", "read"], {"browser": True}, "scopes"),
-        (["reward", "admin"], {"browser": True}, "scopes"),
+        *((["reward"], {"origins": [one]}, "origins")
+          for one in ("*", "null", "https://a/b", "ftp://a", "https://a.example,b")),
+        (["reward", "read"], {"origins": ["https://a.example"]}, "scopes"),
+        (["reward", "admin"], {"origins": ["https://a.example"]}, "scopes"),
     ],
-)
+)  # fmt: skip
 def test_a_key_that_makes_no_sense_is_not_made(store, scopes, limits, parameter):
     with raises_code("invalid-input", parameter):
         Keys(store).add(scopes, **limits)

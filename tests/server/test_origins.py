@@ -14,8 +14,8 @@ def keys(store, key):
     """Keys by name, as headers."""
     declare(store, "page", {"actions": ["A", "B"]})
     return {
-        "reward": key("reward", bandits=["page"], browser=True),
-        "decide": key("decide", "reward", bandits=["page"], browser=True),
+        "reward": key("reward", bandits=["page"], origins=[SHOP]),
+        "decide": key("decide", "reward", bandits=["page"], origins=[f" {SHOP}/"]),
         "server": key("reward", bandits=["page"]),
         "admin": key("admin"),
     }
@@ -23,7 +23,7 @@ def keys(store, key):
 
 @pytest.fixture
 def http(serving, store, keys):
-    return serving(store, origins=[SHOP])
+    return serving(store)
 
 
 def preflight(http, path, origin, method="POST"):
@@ -83,17 +83,19 @@ def test_other_operations_are_not_for_pages(http):
     assert http.request("OPTIONS", REWARD).status_code == 405
 
 
-def test_without_keys_a_declared_page_decides_and_rewards_only(serving, store):
+def test_without_keys_a_page_of_this_machine_decides_and_rewards_only(serving, store):
     declare(store, "page", {"actions": ["A", "B"]})
-    http = serving(store, origins=["http://localhost:3000"])
+    http = serving(store)
     page = {"origin": "http://localhost:3000"}
-    assert http.post(DECIDE, json={}, headers=page).status_code == 200
+    assert preflight(http, DECIDE, page["origin"]).status_code == 204
+    answer = http.post(DECIDE, json={}, headers=page)
+    assert (answer.status_code, answer.headers[ALLOWED]) == (200, page["origin"])
     assert http.get("/bandits", headers=page).status_code == 403
-    assert http.post(DECIDE, json={}, headers={"origin": EVIL}).status_code == 403
+    for other in (EVIL, "null", "http://[", "http://localhost.evil.example"):
+        assert http.post(DECIDE, json={}, headers={"origin": other}).status_code == 403
 
 
-def test_a_key_for_pages_is_shown_as_such(http, keys):
-    listed = http.get("/keys", headers=keys["admin"]).json()["keys"]
-    assert [one["browser"] for one in listed] == [True, True, False, False]
-    made = http.post("/keys", json={"scopes": ["reward"], "browser": True}, headers=keys["admin"])
-    assert made.status_code == 201
+def test_with_keys_a_page_of_this_machine_is_like_any_other(http, keys):
+    headers = {**keys["decide"], "origin": "http://localhost:3000"}
+    assert http.post(DECIDE, json={}, headers=headers).status_code == 403
+    assert preflight(http, DECIDE, headers["origin"]).status_code == 403

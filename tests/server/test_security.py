@@ -33,7 +33,7 @@ def page(serving, store, key):
     declare(
         store, "bounded", {"actions": ["A"], "rewards": {"kind": "continuous", "low": 0, "high": 9}}
     )
-    browser, server = key("decide", "reward", browser=True, origins=[SHOP]), key("admin")
+    browser, server = key("decide", "reward", origins=[SHOP]), key("admin")
     http = serving(store)
     http.browser, http.server = {**browser, "origin": SHOP}, server
     return http

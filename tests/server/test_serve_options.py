@@ -15,7 +15,6 @@ WRONG = {
     "LEARNED": ["nowhere.submax"],
     "TRUST": ["perhaps"],
     "TELEMETRY": ["perhaps"],
-    "ORIGINS": ["*", "null", "https://a/b", "ftp://a", "https://a.example,b"],
     "LOG_FORMAT": ["xml"],
     "LOG_LEVEL": ["loud"],
 }
@@ -26,14 +25,10 @@ RIGHT = {
     "RATE": ("rate", "1e3", 1000.0),
     "LEARNED": ("learned", __file__, Path(__file__)),
     "TRUST": ("trust", "yes", True),
-    "ORIGINS": (
-        "origin", " https://a.example, http://B.example/ ",
-        ("https://a.example", "http://b.example"),
-    ),
     "LOG_FORMAT": ("log_format", "JSON", "json"),
     "LOG_LEVEL": ("log_level", "debug", "debug"),
     "TELEMETRY": ("telemetry", "on", True),
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -64,9 +59,8 @@ def test_a_variable_sets_an_option_and_the_command_line_wins(options, variable):
     if variable in WRONG:
         variables[f"SUBMAX_{variable}"] = WRONG[variable][0]
         word = f"--{name.replace('_', '-')}"
-        words = [word] if value is True else [word, text.partition(",")[0]]
-        first = value[:1] if isinstance(value, tuple) else value
-        assert options(*words, **variables)[name] == first
+        words = [word] if value is True else [word, text]
+        assert options(*words, **variables)[name] == value
 
 
 @pytest.mark.parametrize(("name", "text"), [(name, one) for name in WRONG for one in WRONG[name]])
@@ -74,7 +68,7 @@ def test_a_wrong_variable_is_refused_and_named(name, text, tmp_path):
     file = tmp_path / "a.db"
     result = CliRunner().invoke(main, ["serve", str(file)], env={f"SUBMAX_{name}": text})
     assert result.exit_code == 2
-    assert name.lower().rstrip("s")[:4] in result.stderr.lower()
+    assert name.lower()[:4] in result.stderr.lower()
     assert not file.exists()
 
 

@@ -149,12 +149,12 @@ create table audit (
     n {number}, at {real} not null, action text not null, subject text not null, who text not null,
     name text not null, detail text not null
 );
--- secret: a hash. bandits: null means all. origins: sites whose pages may use a browser key. rate:
+-- secret: a hash. bandits: null means all. origins: the sites of whose pages it is part. rate:
 -- requests a second. used: its last request.
 create table key (
     id text primary key, secret text not null, scopes {json} not null, bandits {json}, rate {real},
-    name text not null, created {real} not null, expires {real}, browser {whole} not null,
-    origins {json}, revoked {real}, used {real}
+    name text not null, created {real} not null, expires {real}, origins {json},
+    revoked {real}, used {real}
 );
 -- People who signed in with a key. hash: that of the token in the browser's cookie.
 create table session (hash text primary key, key text not null, until {real} not null);

@@ -464,12 +464,11 @@ def keys() -> None:
 
 
 SCOPES = "What the key allows: decide, reward, read or admin. Can be repeated."
-BROWSER = (
-    "The key is for web pages, where every visitor can read it: it may reward, or decide and "
-    "reward, from pages of the sites of --origin or of submax serve --origin."
-)
 EXPIRES = "When the key becomes invalid, such as 2030-01-31 or 2030-01-31T12:00:00Z."
-ORIGINS = "A site whose pages may use a browser key, such as https://shop.example. Can be repeated."
+ORIGINS = (
+    "The key is part of pages of this site, such as https://shop.example, where every visitor can "
+    "read it: it may decide and reward only. Can be repeated."
+)
 
 
 @command_on(keys, "add", of="")
@@ -478,7 +477,6 @@ ORIGINS = "A site whose pages may use a browser key, such as https://shop.exampl
 @option("--rate", "Most requests per second; the server's if absent.", type=float, metavar="N")
 @option("--name", "A name for lists and the audit.", default="", metavar="TEXT")
 @option("--expires", EXPIRES, metavar="DATE")
-@option("--browser", BROWSER, is_flag=True)
 @repeated("--origin origins", "ORIGIN", ORIGINS)
 def add_key(found: "Found", scopes: Sequence[str], **options: Any) -> Answer:
     """Add a key and print its text.
@@ -504,8 +502,8 @@ def _key_line(key: Table) -> str:
     from submax.server.keys import time_text
 
     facts = [", ".join(key["bandits"]) if key["bandits"] else "all bandits"]
-    if key["browser"]:
-        facts.append("for browsers")
+    if key["origins"]:
+        facts.append(f"for pages of {', '.join(key['origins'])}")
     if key["rate"] is not None:
         facts.append(f"{key['rate']:g} requests a second")
     if key["expires"] is not None:

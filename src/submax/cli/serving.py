@@ -13,37 +13,21 @@ from submax.cli.main import (
     main,
     with_options,
 )
-from submax.core.errors import InputError
 
 SERVER_MODULES = ("starlette", "granian", "prometheus_client", "jinja2", "pyarrow")
 
 
-class Origin(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
-    """The origin of a web site; several in a variable are separated by commas."""
-
-    name, envvar_list_splitter = "ORIGIN", ","
-
-    def convert(self, value: Any, param: Any, ctx: click.Context | None) -> Any:
-        from submax.server.keys import checked_origin
-
-        try:
-            return checked_origin(value)
-        except InputError as error:
-            return self.fail(str(error), param, ctx)
-
-
-def option(name: str, kind: Any, text: str, *, default: Any = None, plural: str = "") -> Option:
-    """An option of the server, which is a variable, too; with a ``plural`` it can be repeated."""
+def option(name: str, kind: Any, text: str, *, default: Any = None) -> Option:
+    """An option of the server, which is a variable, too."""
     return click.option(
         f"--{name}",
         cls=VariableOption,
-        envvar=f"SUBMAX_{(plural or name).replace('-', '_').upper()}",
+        envvar=f"SUBMAX_{name.replace('-', '_').upper()}",
         show_envvar=True,
         type=kind,
         default=default,
         show_default=default is not None and kind is not bool,
         is_flag=kind is bool,
-        multiple=bool(plural),
         help=text,
     )
 
@@ -62,8 +46,6 @@ OPTIONS = (
     option("learned", FILE, "A file from submax learn; a bandit starts from this policy."),
     option("trust", bool, "Run the Python code of policies whose class is in a file of your own.",
            default=False),
-    option("origin", Origin(), "A web site whose pages may call the server from a "
-           "browser, such as https://shop.example. Can be repeated.", plural="origins"),
     option("log-format", _one_of("text", "json"),
            "Format of the log: text, or one JSON object per line.", default="text"),
     option("log-level", _one_of("debug", "info", "warning", "error"),

@@ -348,7 +348,7 @@ class Operations:
     def add_key(self, /, scopes: Sequence[str], **options: Any) -> Table:
         """Make a key, and return its ``id`` and its text, ``key``, which is not shown again.
 
-        ``options`` are ``bandits``, ``rate``, ``name``, ``expires`` and ``browser``.
+        ``options`` are ``bandits``, ``rate``, ``name``, ``expires`` and ``origins``.
         """
         body = encoded({"scopes": list(scopes), **options})
         # Repeated after an answer that was lost, the request would make a second key.

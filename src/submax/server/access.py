@@ -4,13 +4,14 @@ import contextlib
 import ipaddress
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from submax.bandit.declaring import Who
-from submax.server.keys import BROWSER_SCOPES, SESSION_SECONDS, Key, Session, checked_origin
+from submax.server.keys import BROWSER_SCOPES, SESSION_SECONDS, Key, Session
 from submax.server.limits import RateLimit, RefusedError
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Caller(NamedTuple):
     @property
     def is_browser(self) -> bool:
         """Whether the key is one that anyone can read in a page."""
-        return self.key is not None and self.key.browser
+        return self.key is not None and self.key.origins is not None
 
     @property
     def may_change(self) -> bool:
@@ -95,9 +96,8 @@ class Caller(NamedTuple):
 class Access:
     """Authenticates requests, and refuses those that are not allowed."""
 
-    def __init__(self, service: "Service", origins: Iterable[str] = (), rate: float = RATE) -> None:
+    def __init__(self, service: "Service", rate: float = RATE) -> None:
         self._service, self._rate, self._limit = service, rate, RateLimit()
-        self._origins = frozenset(map(checked_origin, origins))
 
     async def caller(
         self,
@@ -151,7 +151,8 @@ class Access:
         """Refuse what does not come from this machine itself, as long as there are no keys.
 
         A request may come through a proxy, or from a page of another site that makes a browser on
-        this machine send it. nginx sends no header that says so, but HTTP/1.0.
+        this machine send it. nginx sends no header that says so, but HTTP/1.0. Pages of servers on
+        this machine may decide and reward.
         """
         host = headers["host"]
         named = HOST.fullmatch(host)
@@ -169,8 +170,8 @@ class Access:
                 f"anything without keys: {make_key}",
             )
         origin = headers.get("origin")
-        allowed = origin is not None and needs in BROWSER_SCOPES and origin in self._origins
-        if origin is not None and not _same_site(origin, host) and not allowed:
+        allowed = origin is None or _same_site(origin, host)
+        if not allowed and not (needs in BROWSER_SCOPES and self._is_declared(str(origin))):
             sentence = f"without keys the server does not answer pages of other sites: {make_key}"
             raise RefusedError(403, sentence, code="origin-not-allowed")
 
@@ -181,15 +182,8 @@ class Access:
         origin = headers.get("origin")
         if origin is None or _same_site(origin, headers.get("host", "")):
             return
-        if origin not in (self._origins if key.origins is None else key.origins):
+        if origin not in (key.origins or ()):
             raise _origin_refused(origin)
-        if not key.browser:
-            raise RefusedError(
-                403,
-                "this key is not for web pages, where anyone can read it: make one with "
-                "submax keys add --scope reward --browser",
-                code="origin-not-allowed",
-            )
 
     def cors_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """The headers by which a browser lets a page of a declared origin read an answer."""
@@ -214,13 +208,18 @@ class Access:
         }
 
     def _is_declared(self, origin: str) -> bool:
-        return origin in self._origins or origin in self._service.keys.origins()
+        """Whether a key is for pages of this site; without keys, whether it is on this machine."""
+        if self._service.keys.needed:
+            return origin in self._service.keys.origins()
+        with contextlib.suppress(ValueError):
+            return is_loopback(urlsplit(origin).hostname or "")
+        return False
 
 
 def _origin_refused(origin: str) -> RefusedError:
     sentence = (
-        f"pages of {origin!r:.80} may not call this server from a browser: start it with "
-        "--origin and the scheme and host of the site, or make a browser key with this origin"
+        f"pages of {origin!r:.80} may not use this key: make one for them with submax keys add "
+        "--origin"
     )
     return RefusedError(403, sentence, code="origin-not-allowed")
 

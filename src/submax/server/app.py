@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import Any
 from urllib.parse import parse_qsl
@@ -26,7 +26,7 @@ from submax.core.errors import (
 from submax.server import openapi
 from submax.server.access import RATE, Access, read_headers
 from submax.server.api import JSON, OPERATIONS, SERVER, Call, Operation, path_pattern
-from submax.server.limits import RETRY_SOON, Bodies, RefusedError
+from submax.server.limits import RETRY_SOON, RefusedError, read_body
 from submax.server.messages import Decoder, Failure
 from submax.server.observing import CURRENT, Metrics, RequestContext, RequestLog, Telemetry
 from submax.server.pages.routes import Pages
@@ -75,15 +75,12 @@ class App:
     whatever happens. An error becomes an answer with one sentence and a code.
     """
 
-    def __init__(
-        self, service: Service, *, origins: Iterable[str] = (), rate: float = RATE
-    ) -> None:
+    def __init__(self, service: Service, *, rate: float = RATE) -> None:
         self.service = service
-        self.access = Access(service, origins, rate)
+        self.access = Access(service, rate)
         self.metrics = Metrics(service.opened)
         self.telemetry: Telemetry | None = None
         self._log = RequestLog()
-        self._bodies = Bodies()
         self._operations, self._shown = Routes(), Routes()
         operations = [*OPERATIONS, *self._own_operations()]
         self._description = ENCODER.encode(openapi.description(operations))
@@ -181,7 +178,7 @@ class App:
                 untyped = bool(decoder.when_empty) and "content-type" not in headers
                 if not untyped:
                     _check_type(headers)
-                sent = await self._bodies.read(headers, receive, operation.largest)
+                sent = await read_body(headers, receive, operation.largest)
                 if untyped and sent:
                     _check_type(headers)
                 body = decoder.decode(sent or decoder.when_empty)

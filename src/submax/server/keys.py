@@ -34,10 +34,9 @@ ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\]
 class Key(msgspec.Struct, frozen=True):
     """What a key allows: ``scopes`` on ``bandits`` (None: all), ``rate`` requests a second.
 
-    From ``expires`` on, a Unix time, the key is refused; None: never. A ``browser`` key is part of
-    web pages, where anyone can read it: it may decide and reward, and nothing else. ``origins`` are
-    the sites whose pages may use it; None: those that the server was started with. It was ``used``
-    last at a Unix time, if ever.
+    From ``expires`` on, a Unix time, the key is refused; None: never. A key with ``origins`` is
+    part of the pages of these sites, where anyone can read it: it may decide and reward, and
+    nothing else. It was ``used`` last at a Unix time, if ever.
     """
 
     id: str
@@ -47,7 +46,6 @@ class Key(msgspec.Struct, frozen=True):
     name: str = ""
     created: float = 0.0
     expires: float | None = None
-    browser: bool = False
     origins: tuple[str, ...] | None = None
     used: float | None = None
 
@@ -108,11 +106,10 @@ class Keys:
         *,
         name: str = "",
         expires: float | None = None,
-        browser: bool = False,
         origins: Sequence[str] | None = None,
         who: Who = PYTHON,
     ) -> NewKey:
-        _check(name, scopes, browser, origins is not None)
+        _check(name, scopes, is_browser=origins is not None)
         number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         values = {
             "id": number,
@@ -123,7 +120,6 @@ class Keys:
             "name": name,
             "created": self._clock(),
             "expires": expires,
-            "browser": int(browser),
             "origins": _json(origins and [checked_origin(one) for one in origins]),
         }
         names, parameters = ", ".join(values), ", ".join(f":{word}" for word in values)
@@ -186,7 +182,7 @@ def _key(row: Sequence[Any]) -> Key:
     table = dict(zip(FIELDS, row, strict=True))
     for word in ("scopes", "bandits", "origins"):
         table[word] = None if table[word] is None else tuple(msgspec.json.decode(table[word]))
-    return Key(**{**table, "browser": bool(table["browser"])})
+    return Key(**table)
 
 
 def _json(value: object) -> str | None:
@@ -209,22 +205,17 @@ def checked_origin(origin: str) -> str:
     return checked
 
 
-def _check(name: str, scopes: Sequence[str], browser: bool, has_origins: bool) -> None:
+def _check(name: str, scopes: Sequence[str], *, is_browser: bool) -> None:
     """Refuse what the types of a request cannot say."""
     if not name.isprintable():
         raise InputError(
             f"the name of a key was {name!r:.60}: give printable characters", parameter="name"
         )
-    if browser and not set(scopes) <= set(BROWSER_SCOPES):
+    if is_browser and not set(scopes) <= set(BROWSER_SCOPES):
         raise InputError(
-            f"a browser key was requested with the scopes {', '.join(scopes)}, but anyone can read "
-            f"it in the page: give only the scopes {' and '.join(BROWSER_SCOPES)}",
+            f"a key with origins was requested with the scopes {', '.join(scopes)}, but anyone can "
+            f"read it in the page: give only the scopes {' and '.join(BROWSER_SCOPES)}",
             parameter="scopes",
-        )
-    if has_origins and not browser:
-        raise InputError(
-            "only browser keys have origins: make a browser key, or leave origins out",
-            parameter="origins",
         )
 
 

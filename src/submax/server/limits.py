@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 LARGEST_BODY = 1_000_000  # bytes: a thousand decisions with large contexts fit
 SMALL_BODY = 100_000  # bytes of what is no list of requests: a context of a thousand fields fits
 BODY_SECONDS = 10.0  # for which a body may take to arrive: a million bytes at a slow phone's speed
-UNFINISHED_BYTES = 64_000_000
-"""Bytes of all bodies that are being received; beyond them, further bodies are refused."""
-LONGEST_LENGTH = 12
-"""Digits of a content length that are read as a number; more digits are too large in any case."""
 MAX_CALLERS = 20_000
 """Callers whose rates are remembered; beyond them the one that called longest ago is forgotten."""
 CODES = {
@@ -53,52 +49,33 @@ class RefusedError(Error):
         self.status, self.headers = status, {**challenge, **(headers or {})}
 
 
-class Bodies:
-    """Receives the bodies of requests, within limits of size, time and memory."""
-
-    def __init__(self) -> None:
-        self._bytes = 0
-
-    async def read(
-        self, headers: Mapping[str, str], receive: "Receive", most: int = SMALL_BODY
-    ) -> bytes:
-        """The body of a request; reading stops as soon as it is too long or too slow."""
-        length = headers.get("content-length", "")
-        digits = len(length) if length.isdecimal() else 0
-        known = int(length) if 0 < digits <= LONGEST_LENGTH else -1
-        too_large = RefusedError(
-            413, f"the body has more than the {most} bytes that are allowed: send smaller requests"
-        )
-        if digits > LONGEST_LENGTH or known > most:
-            raise too_large
-        parts: list[bytes] = []
-        size, ends = 0, False
-        try:
-            async with asyncio.timeout(BODY_SECONDS):
-                while not ends:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise RefusedError(400, "the request ended too early: send it again")
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    self._bytes += len(parts[-1])
-                    if size > most:
-                        raise too_large
-                    # The end of a body of a known length need not be waited for.
-                    ends = size == known or not message.get("more_body", False)
-                    if not ends and self._bytes > UNFINISHED_BYTES:
-                        sentence = "the server is receiving too many large requests: try again"
-                        raise RefusedError(503, sentence, RETRY_SOON)
-        except TimeoutError as error:
-            raise RefusedError(
-                408,
-                f"the request did not arrive within {BODY_SECONDS:g} seconds: send it faster, or "
-                "in smaller parts",
-                {"Connection": "close"},
-            ) from error
-        finally:
-            self._bytes -= size
-        return b"".join(parts)
+async def read_body(headers: Mapping[str, str], receive: "Receive", most: int) -> bytes:
+    """The body of a request; reading stops as soon as it is too long or too slow."""
+    length, body, ends = headers.get("content-length", ""), bytearray(), False
+    too_large = RefusedError(
+        413, f"the body has more than the {most} bytes that are allowed: send smaller requests"
+    )
+    if length.isdecimal() and float(length) > most:
+        raise too_large
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while not ends:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise RefusedError(400, "the request ended too early: send it again")
+                body += message.get("body", b"")
+                # The end of a body of a known length need not be waited for.
+                ends = length == str(len(body)) or not message.get("more_body", False)
+                if len(body) > most:
+                    raise too_large
+    except TimeoutError as error:
+        raise RefusedError(
+            408,
+            f"the request did not arrive within {BODY_SECONDS:g} seconds: send it faster, or "
+            "in smaller parts",
+            {"Connection": "close"},
+        ) from error
+    return bytes(body)
 
 
 class RateLimit:

@@ -155,11 +155,9 @@ NewKey = _body(
     ("expires", _about(
         Annotated[str, Meta(max_length=40)] | None,
         "A date or a time in ISO 8601, from which on the key is refused."), None),
-    ("browser", _about(
-        bool, "Whether it may be part of web pages, where anyone can read it."), False),
     ("origins", _about(
         Annotated[list[Annotated[str, Meta(max_length=300)]], Meta(min_length=1, max_length=100)]
-        | None, "The sites whose pages may use a browser key."), None),
+        | None, "The sites of whose pages it is part, where anyone can read it."), None),
 )  # fmt: skip
 
 

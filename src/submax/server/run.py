@@ -13,7 +13,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Timer
@@ -63,7 +63,6 @@ def serve(
     rate: float = RATE,
     learned: Path | None = None,
     trust: bool = False,
-    origin: Sequence[str] = (),
     log_format: str = "text",
     log_level: str = "info",
     telemetry: bool = False,
@@ -79,7 +78,7 @@ def serve(
     policy = None if learned is None else TrainedPolicy.read(learned, trust=trust)
     service, port = _opened(store, host, port, policy, trust=trust)
     set_up_log(log_format, log_level)
-    app = App(service, origins=origin, rate=rate)
+    app = App(service, rate=rate)
     if telemetry:
         app.telemetry = Telemetry.of_environment()
     # What exists now stays until the end. Looking at all of it would stop all threads for 40

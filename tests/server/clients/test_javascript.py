@@ -125,7 +125,7 @@ def site_of(folder):
 def test_the_page_of_the_readme_decides_and_rewards_in_a_browser(serve, browser, tmp_path):
     (page,) = re.findall(r"```html\n(.*?)```", README, re.DOTALL)
     with site_of(tmp_path) as site:
-        server = serve(tmp_path / "shop.db", 0, "--origin", site)
+        server = serve(tmp_path / "shop.db")
         (tmp_path / "lamps.html").write_text(page.replace("http://127.0.0.1:8000", server.address))
         answer = server.post("/bandits", json=json.loads(DECLARED), timeout=90)
         answer.raise_for_status()

@@ -30,11 +30,11 @@ def shop(start_server, tmp_path_factory):
     scopes = ["decide", "reward"]
     keys = {
         "web": registry.add(scopes)[1],
-        "page": registry.add(scopes, browser=True)[1],
+        "page": registry.add(scopes, origins=[SITE])[1],
         "read": registry.add(["read"])[1],
     }
     store.close()
-    server = start_server(file, 0, "--origin", SITE)
+    server = start_server(file)
     return server, keys
 
 

@@ -300,10 +300,9 @@ export interface Health {
 /**
  * What a key allows: ``scopes`` on ``bandits`` (None: all), ``rate`` requests a second.
  *
- * From ``expires`` on, a Unix time, the key is refused; None: never. A ``browser`` key is part of
- * web pages, where anyone can read it: it may decide and reward, and nothing else. ``origins`` are
- * the sites whose pages may use it; None: those that the server was started with. It was ``used``
- * last at a Unix time, if ever.
+ * From ``expires`` on, a Unix time, the key is refused; None: never. A key with ``origins`` is
+ * part of the pages of these sites, where anyone can read it: it may decide and reward, and
+ * nothing else. It was ``used`` last at a Unix time, if ever.
  */
 export interface Key {
   id: string;
@@ -313,7 +312,6 @@ export interface Key {
   name?: string;
   created?: number;
   expires?: number | null;
-  browser?: boolean;
   origins?: string[] | null;
   used?: number | null;
 }
@@ -372,9 +370,7 @@ export interface NewKey {
   name?: string;
   /** A date or a time in ISO 8601, from which on the key is refused. */
   expires?: string | null;
-  /** Whether it may be part of web pages, where anyone can read it. */
-  browser?: boolean;
-  /** The sites whose pages may use a browser key. */
+  /** The sites of whose pages it is part, where anyone can read it. */
   origins?: string[] | null;
 }
 

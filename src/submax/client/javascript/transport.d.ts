@@ -7,7 +7,7 @@ export declare class SubmaxError extends Error {
 }
 
 export interface TransportOptions {
-  /** A key that `submax keys add` has printed; in a web page one with `--browser`. */
+  /** A key that `submax keys add` has printed; in a web page one with `--origin`. */
   key?: string;
   /** Milliseconds until a request is given up; 10 seconds if absent. */
   timeout?: number;

@@ -1,4 +1,4 @@
-// Forms are sent as JSON to the same interface that programs use, with the token of the session.
+// Forms are sent as JSON to the same interface that programs use.
 "use strict";
 (() => {
   const numbers = new Set(["number", "range"]);
