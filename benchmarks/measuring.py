@@ -3,6 +3,7 @@
 import csv
 import os
 import platform
+import resource
 import subprocess
 import sys
 import threading
@@ -101,6 +102,7 @@ SINGLE_THREAD = {
     "MKL_NUM_THREADS": "1",
 }
 """The environment of a process whose linear algebra uses a single core."""
+os.environ.update(SINGLE_THREAD)  # For all processes that are started, such as those of run.py.
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -108,6 +110,11 @@ def seconds(work: Callable[[], object]) -> float:
     begin = process_time()
     work()
     return process_time() - begin
+
+
+def peak_memory() -> float:
+    """The most memory that this process had, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def family(process: int) -> set[int]:
@@ -174,28 +181,22 @@ def files_entered() -> Iterator[set[str]]:
 
 HERE = Path(__file__).resolve().parent
 ENVIRONMENTS = HERE.parent / ".venv-bench"
-PEERS: dict[str, list[list[str]]] = {
-    "mabwiser": [["mabwiser>=2.7"]],
-    "vowpalwabbit": [["vowpalwabbit>=9.10", "numpy"]],
-    # It requires versions of PyYAML and others that no longer build, and runs with later ones.
-    "obp": [
-        ["--no-deps", "obp>=0.4.1"],
-        ["torch", "scikit-learn", "pandas", "matplotlib", "seaborn", "tqdm", "pyyaml"],
-        ["mypy-extensions"],
-    ],
-    "gittins": [["gittins>=2.0.1", "numpy"]],
-    "contextualbandits": [["contextualbandits>=0.3.30"]],
+PEERS = {
+    "mabwiser": ["mabwiser>=2.7"],
+    "vowpalwabbit": ["vowpalwabbit>=9.10", "numpy"],
+    "gittins": ["gittins>=2.0.1", "numpy"],
+    "contextualbandits": ["contextualbandits>=0.3.30"],
 }
-"""Other libraries, and the calls of pip install by which each gets an environment of its own.
+"""Other libraries and what they need; each gets an environment of its own.
 
 Their dependencies conflict with each other and with ours.
 """
 TIMEOUT = 600
-"""Seconds after which an installation or a run is stopped."""
+"""Seconds after which an installation is stopped."""
 
 
 class PeerUnavailableError(Exception):
-    """A peer does not install or run on this machine; the message is one line with the reason."""
+    """A peer does not install on this machine; the message is one line with the reason."""
 
 
 def install(peer: str) -> Path:
@@ -206,32 +207,25 @@ def install(peer: str) -> Path:
     done, wanted = folder / "installed.txt", repr(PEERS[peer])
     if not done.exists() or done.read_text(encoding="utf-8") != wanted:
         print(f"installing {peer} under {ENVIRONMENTS.name}/ ...", flush=True)
-        _run([sys.executable, "-m", "venv", "--clear", str(folder)])
-        for words in PEERS[peer]:
-            _run([str(python), "-m", "pip", "install", "--quiet", *words])
+        for command in (
+            [sys.executable, "-m", "venv", "--clear", str(folder)],
+            [str(python), "-m", "pip", "install", "--quiet", *PEERS[peer]],
+        ):
+            given = {"env": peer_environment(), "timeout": TIMEOUT, "check": True}
+            try:
+                subprocess.run(command, capture_output=True, text=True, **given)
+            except subprocess.CalledProcessError as error:
+                raise PeerUnavailableError(last_line(error.stderr)) from error
+            except (OSError, subprocess.TimeoutExpired) as error:
+                raise PeerUnavailableError(str(error)) from error
         done.write_text(wanted, encoding="utf-8")
     return python
-
-
-def run_peer(peer: str, script: str, *words: str) -> str:
-    """Run a script of the folder ``peers`` with the peer's Python, and return what it prints."""
-    return _run([str(install(peer)), str(HERE / "peers" / script), *words])
 
 
 def peer_environment() -> dict[str, str]:
     """Our environment for a peer: our own packages must not shadow those of the peer."""
     kept = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     return kept | SINGLE_THREAD
-
-
-def _run(command: Sequence[str]) -> str:
-    try:
-        given = {"env": peer_environment(), "timeout": TIMEOUT, "check": True}
-        return subprocess.run(command, capture_output=True, text=True, **given).stdout
-    except subprocess.CalledProcessError as error:
-        raise PeerUnavailableError(last_line(error.stderr)) from error
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise PeerUnavailableError(str(error)) from error
 
 
 def last_line(text: str) -> str:

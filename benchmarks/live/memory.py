@@ -1,23 +1,13 @@
 """The processor time of a round with a bandit in memory, beside Thompson in plain Python."""
 
-import os
-
-# Set before numpy is imported, because the benchmark measures a single core.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 import random
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
 import submax
-
-# The folder of the benchmarks, if the script is run by itself.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from measuring import Claim, at_most, files_entered, print_claims, seconds
+from measuring import Claim, at_most, files_entered, seconds
 
 CHANCES = {"A": 0.1, "B": 0.6, "C": 0.3}
 POLICIES = {
@@ -125,7 +115,3 @@ def saving_seconds(bandit: submax.Bandit) -> float:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bandit.safetensors"
         return seconds(lambda: (bandit.save(path), submax.Bandit.load(path)))
-
-
-if __name__ == "__main__":
-    print_claims(measure())

@@ -1,12 +1,5 @@
-"""What a bandit with a store costs: a round, bytes on disk, reading, fitting, and exporting.
+"""What a bandit with a store costs: a round, bytes on disk, reading, fitting, and exporting."""
 
-``python benchmarks/live/store.py --rows 100000`` takes a tenth of the time.
-"""
-
-import argparse
-import importlib
-import resource
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -17,10 +10,7 @@ from typing import Any
 
 import numpy as np
 
-# The folder of the benchmarks, if the script is run by itself.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from measuring import Claim, at_least, at_most, files_entered, print_claims, seconds
+from measuring import Claim, at_least, at_most, files_entered, peak_memory, seconds
 from submax.bandit.active_version import ActiveVersion
 from submax.bandit.declaring import change_choice, declare, find_bandit, read_bandit
 from submax.bandit.durable import open_bandit
@@ -49,7 +39,7 @@ DECLARED: dict[str, Any] = {
 GROUPED = "select action, count(*) from decision where bandit = :bandit group by action"
 
 
-def measure(rows: int = ROWS) -> list[Claim]:
+def measure() -> list[Claim]:
     """Return the claims about bandits with a store."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -57,12 +47,12 @@ def measure(rows: int = ROWS) -> list[Claim]:
         path = folder / "b.db"
         with open_store(path) as store:
             declare(store, "b", DECLARED)
-            fill(store, rows)
-        size = path.stat().st_size / rows
+            fill(store)
+        size = path.stat().st_size / ROWS
         what = f"a decision with {NUMBERS} numbers and its reward"
         claims.append(at_most(what, size, 400, "bytes"))
         with open_store(path) as store:
-            return [*claims, *reading(store, folder, rows), *fitting(store)]
+            return [*claims, *reading(store, folder), *fitting(store)]
 
 
 def rounds(path: Path) -> list[Claim]:
@@ -92,12 +82,12 @@ def rounds(path: Path) -> list[Claim]:
     ]
 
 
-def fill(store: Store, rows: int) -> None:
+def fill(store: Store) -> None:
     """Write decisions with numbers of context, and a reward for each."""
     rng, bandit = np.random.default_rng(0), read_bandit(store, "b").n
     probabilities = str([1 / ARMS] * ARMS).replace(" ", "")
-    for first in range(0, rows, AT_ONCE):
-        count = min(AT_ONCE, rows - first)
+    for first in range(0, ROWS, AT_ONCE):
+        count = min(AT_ONCE, ROWS - first)
         contexts = rng.normal(size=(count, NUMBERS)).round(3).tolist()
         # Ids of a millisecond have no order, and decisions rarely share one.
         ids = sorted(new_identifier() for _ in range(count))
@@ -120,13 +110,12 @@ def fill(store: Store, rows: int) -> None:
         result_of(store.write_rewards(bandit, rewards, float("inf")))
 
 
-def reading(store: Store, folder: Path, rows: int) -> list[Claim]:
+def reading(store: Store, folder: Path) -> list[Claim]:
     """Read all decisions to learn from them, export them, and count them."""
     here = read_bandit(store, "b")
-    # In processes that have nothing else in memory; a pickle must not mean the main module.
-    module = importlib.import_module("live.store")
+    # In processes that have nothing else in memory.
     rates = []
-    for work, argument in ((module.read_rate, store.tick(here.n)), (module.export_rate, folder)):
+    for work, argument in ((read_rate, store.tick(here.n)), (export_rate, folder)):
         jobs = JobRunner()
         rates.append(jobs.run(work, store.address, argument))
         jobs.close()
@@ -137,7 +126,7 @@ def reading(store: Store, folder: Path, rows: int) -> list[Claim]:
         at_most("memory of the process that reads", memory, 300, "MB"),
         at_least("export, rows a second", exported, 200_000),
         at_most("memory of the process that exports", export_memory, 300, "MB"),
-        at_most("1,000 decisions counted by arm", 1e9 * spent / rows, 1000, "µs"),
+        at_most("1,000 decisions counted by arm", 1e9 * spent / ROWS, 1000, "µs"),
     ]
 
 
@@ -159,11 +148,6 @@ def export_rate(address: str, folder: Path) -> tuple[float, float]:
         return count / (time.process_time() - begin), peak_memory()
 
 
-def peak_memory() -> float:
-    """The most memory that this process had, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def fitting(store: Store) -> list[Claim]:
     """Fit a version, and decide while the next one is fitted to all rows."""
     jobs, here = JobRunner(), read_bandit(store, "b")
@@ -183,7 +167,7 @@ def fitting(store: Store) -> list[Claim]:
     during = decide_times(version, lambda: not fit.done())
     ratio = float(np.quantile(during, 0.99) / alone)
     fit.result()
-    memory = jobs.run(importlib.import_module("live.store").peak_memory)
+    memory = jobs.run(peak_memory)
     jobs.close()
     return [
         at_most("memory of the process that fits", memory, 300, "MB"),
@@ -202,9 +186,3 @@ def decide_times(version: ActiveVersion, go_on: Callable[[], bool] | None = None
         if go_on is not None and not go_on():
             break
     return np.array(times)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=ROWS, help="decisions in the store")
-    print_claims(measure(parser.parse_args().rows))

@@ -1,4 +1,4 @@
-"""Off-policy estimates of a million rows, and of logs of any size.
+"""Off-policy estimates of logs of any size.
 
     python benchmarks/logs/evaluation.py --rows 1e6,1e7,1e8 --jobs 2
 
@@ -11,7 +11,6 @@ which learns and fits, and of the others divided by their number.
 """
 
 import argparse
-import os
 import resource
 import shutil
 import sys
@@ -26,21 +25,10 @@ import numpy as np
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from measuring import (
-    SINGLE_THREAD,
-    Claim,
-    at_most,
-    print_claims,
-    print_table,
-)
+from measuring import Claim, at_most, print_claims, print_table
 from submax.evaluation import Log, compare
-from submax.evaluation.estimators import Evidence, make_off_policy
-from submax.evaluation.intervals import INTERVALS
 
-CHOSEN = ("ips", "snips", "clipped", "dm", "dr", "switch-dr", "dr-shrinkage", "replay")
-"""Estimators whose thresholds are chosen from the data."""
-ROWS, ACTIONS = 1_000_000, 10
-NUMBERS, FILE_ROWS = 4, 1_000_000
+ACTIONS, NUMBERS, FILE_ROWS = 10, 4, 1_000_000
 DISTINCT_FILES = 10
 """Further files are copies of the first ones: drawing 10⁸ rows would take longer than to evaluate
 them, and the time and memory of an evaluation do not depend on whether rows occur twice."""
@@ -49,38 +37,9 @@ MOST_SECONDS, MOST_GIGABYTES = 60.0, 2.0
 
 
 def measure(
-    rows: tuple[float, ...] = (1e6, 1e7), policy: str = "linucb@greedy", jobs: int = 2
+    sizes: tuple[float, ...] = (1e6, 1e7), policy: str = "linucb@greedy", jobs: int = 2
 ) -> list[Claim]:
-    """Print all times and return the claims."""
-    # First, because a process counts the memory of the one that starts it as its own.
-    parts = in_parts(rows, policy, jobs)
-    what = f"{len(CHOSEN)} estimators and all intervals on a million rows, CPU time"
-    return [at_most(what, million_rows(), 5, "s"), *parts]
-
-
-def million_rows() -> float:
-    """The processor time from arrays of a million rows to all intervals."""
-    rng, row = np.random.default_rng(2024), np.arange(ROWS)
-    logging = 0.1 / ACTIONS + 0.9 * rng.dirichlet(np.ones(ACTIONS), ROWS)
-    policy = rng.dirichlet(np.ones(ACTIONS), ROWS)
-    action = (logging.cumsum(axis=1) < rng.random((ROWS, 1))).sum(axis=1).clip(0, ACTIONS - 1)
-    reward = (rng.random(ROWS) < 0.1 + 0.05 * action).astype(np.float64)
-    model = np.clip(0.1 + 0.05 * np.arange(ACTIONS) + rng.normal(0, 0.1, policy.shape), 0, 1)
-    made = [make_off_policy(one) for one in CHOSEN]
-    begin = time.process_time()
-    chance, value = policy[row, action], np.einsum("na,na->n", policy, model)
-    weight = chance / logging[row, action]
-    evidence = Evidence(reward, weight, chance, model[row, action], value)
-    sums = [one.terms(evidence).summed() for one in made]
-    for interval in INTERVALS.values():
-        for one in sums:
-            interval(one, 0.95)
-    return time.process_time() - begin
-
-
-def in_parts(sizes: tuple[float, ...], policy: str, jobs: int) -> list[Claim]:
-    """Evaluate logs of growing size, each in a process of its own."""
-    os.environ.update(SINGLE_THREAD)
+    """Evaluate logs of growing size, each in a process of its own; print all times."""
     found = []
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:

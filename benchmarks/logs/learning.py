@@ -22,11 +22,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from logs.estimates import drawn_actions, log_of, standardized
 from measuring import print_table
 from submax.core.arrays import Floats, Integers
 from submax.core.numerics import standard_error
+from submax.environments.tables import load_packaged
 from submax.evaluation.learning import learn_best
+from submax.evaluation.log import Log
 
 LOG_SHARE = 0.7
 """Share of a table whose rows become the log; the other rows measure the true value."""
@@ -57,8 +58,10 @@ class LearningLog(NamedTuple):
 
 def learning_log(name: str, uniform: bool, seed: int) -> LearningLog:
     """Return a log of a table; one that is not uniform prefers the class of a weak classifier."""
-    features, label, classes = standardized(f"keel:{name}")
-    rng = np.random.default_rng(seed)
+    features, labels = load_packaged(f"keel:{name}")
+    features = (features - features.mean(axis=0)) / (features.std(axis=0) + 1e-9)
+    label = np.unique(labels, return_inverse=True)[1]
+    classes, rng = int(label.max()) + 1, np.random.default_rng(seed)
     order = rng.permutation(len(features))
     logged, new = np.split(order, [round(LOG_SHARE * len(order))])
     chances = np.full((len(logged), classes), 1 / classes)
@@ -67,7 +70,9 @@ def learning_log(name: str, uniform: bool, seed: int) -> LearningLog:
         weak = LogisticRegression(max_iter=300).fit(features[few], label[few])
         preferred = np.eye(classes)[weak.predict(features[logged])]
         chances = CERTAINTY * preferred + (1 - CERTAINTY) * chances
-    action, propensity = drawn_actions(chances, rng)
+    uniforms = rng.random((len(chances), 1))
+    action = (chances.cumsum(axis=1) < uniforms).sum(axis=1).clip(max=classes - 1)
+    propensity = chances[np.arange(len(chances)), action]
     reward = (action == label[logged]) * 1.0
     return LearningLog(
         features[logged], action, reward, propensity, features[new], label[new], classes
@@ -117,7 +122,10 @@ BY_HAND: dict[str, Callable[[LearningLog], float]] = {
 
 def learned(log: LearningLog) -> tuple[float, str]:
     """The true value of what ``learn`` returns, and its name."""
-    best = learn_best(log_of(log, log.classes), by="random", keep_rows=0)
+    given = {"propensity": log.propensity, "context": log.context, "rewards": "binary"}
+    actions = [str(one) for one in range(log.classes)]
+    read = Log.from_arrays(log.action, log.reward, actions=actions, **given)
+    best = learn_best(read, by="random", keep_rows=0)
     return log.value(best.learned.probabilities(log.new_context.astype(np.float32))), best.winner
 
 

@@ -3,8 +3,7 @@
 - ``throughput``: decisions a second of the whole loop (decide, draw the reward, learn): 100 arms,
   feedback in batches of 100.
 - ``adaptive``: a batch of 100 decisions and its update in the middle of a run of 100 arms, by
-  ``rcp-adaptive``, SubMax and plain Thompson sampling, which draws a Beta variable for every arm
-  and every decision; for 100 replicas together and for one.
+  ``rcp-adaptive``, SubMax and Thompson sampling; for 100 replicas together and for one.
 - ``contexts``: decisions and updates of the default with contexts, and how time and memory grow
   with the rows learned. Timing starts after the feature map is fixed, at 2000 rows; rows wait until
   they are a twentieth of all rows, or 500, so that the mean of 15 updates counts.
@@ -13,27 +12,19 @@
 What is compared runs in turn, and the best of several rounds counts.
 """
 
-import os
-
-# Set before numpy is imported, because the benchmark measures a single core.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
 import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from pathlib import Path
+from multiprocessing import get_context
 from time import perf_counter, process_time, sleep
 from typing import Any
 
 import numpy as np
-
-# The folder of the benchmarks, if the script is run by itself.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from measuring import (
     Claim,
@@ -41,16 +32,15 @@ from measuring import (
     at_most,
     family,
     megabytes,
+    peak_memory,
     print_table,
     seconds,
 )
-from submax.core.arrays import Floats
 from submax.core.policy import Policy
-from submax.core.problem import ChosenActions, Feedback, Problem
+from submax.core.problem import Feedback, Problem
 from submax.core.spaces import Arms
 from submax.environments.arms import Bernoulli
 from submax.policies import make_policy
-from submax.policies.arm_statistics import ArmStatistics
 from submax.simulation.delays import BatchedRewards
 from submax.simulation.simulate import simulate
 
@@ -109,7 +99,6 @@ def sweep() -> list[Claim]:
 
 # The default policy without a context -------------------------------------------------------------
 
-PLAIN = "plain Thompson sampling"
 LIMITS = {"rcp-submax": 10.0}
 """The most that rcp-adaptive may take, as a multiple of another policy's time; 1 if not listed."""
 REPETITIONS = {100: 3, 1: 100}
@@ -131,20 +120,14 @@ def adaptive() -> list[Claim]:
             LIMITS.get(rival, 1.0),
         )
         for replicas, cost in costs.items()
-        for rival in ("rcp-submax", "thompson-1-1", PLAIN)
-        # For one replica plain sampling is faster: it needs only a few calls of numpy.
-        if (replicas, rival) != (1, PLAIN)
+        for rival in ("rcp-submax", "thompson-1-1")
     ]
 
 
 def batch_seconds(replicas: int) -> dict[str, float]:
     """The seconds of a batch, by policy."""
-    made = {
-        name: make_policy(name)
-        for name in ("rcp-submax", "rcp-adaptive", "thompson-fitted", "thompson-1-1")
-    }
-    tasks = {name: batch_of(policy, policy.act, replicas) for name, policy in made.items()}
-    tasks[PLAIN] = batch_of(made["thompson-1-1"], plain_thompson, replicas)
+    names = ("rcp-submax", "rcp-adaptive", "thompson-fitted", "thompson-1-1")
+    tasks = {name: batch_of(make_policy(name), replicas) for name in names}
     best, times = dict.fromkeys(tasks, np.inf), REPETITIONS[replicas]
     for _ in range(5):
         for name, task in tasks.items():
@@ -152,32 +135,21 @@ def batch_seconds(replicas: int) -> dict[str, float]:
     return best
 
 
-def plain_thompson(
-    state: ArmStatistics, context: Floats, rng: np.random.Generator
-) -> ChosenActions:
-    """Thompson sampling with a posterior draw for every arm and every decision."""
-    a, b = 1 + state.rewards, 1 + state.pulls - state.rewards
-    index = rng.beta(a, b, size=(context.shape[1], *a.shape)).argmax(axis=-1).T
-    return ChosenActions(state.problem.space.action(index), None)
-
-
-def batch_of(
-    policy: Policy[Any], act: Callable[..., ChosenActions], replicas: int
-) -> Callable[[], object]:
+def batch_of(policy: Policy[Any], replicas: int) -> Callable[[], object]:
     """A function that decides one batch and learns from one, with the state after 20 batches."""
     rng = np.random.default_rng(1)
     world = WORLDS.reset(replicas, rng)
     state = policy.init(WORLDS.problem, replicas, rng)
     context = np.zeros((replicas, BATCH, 0))
     for _ in range(20):
-        action, log_prob = act(state, context, rng)
+        action, log_prob = policy.act(state, context, rng)
         state = policy.record(state, action)
         reward = WORLDS.reward(world, context, action, rng)
         feedback = Feedback(context, action, reward, log_prob, np.ones(reward.shape))
         state = policy.update(state, feedback, rng)
 
     def task() -> object:
-        act(state, context, rng)
+        policy.act(state, context, rng)
         return policy.update(state, feedback, rng)
 
     return task
@@ -199,12 +171,7 @@ def contexts() -> list[Claim]:
     decide = statistics.median(learner.decide(1) for _ in range(2000))
     growth = updates[EARLIER_ROWS[-1]] / updates[EARLIER_ROWS[0]]
     ratio = memory(10, 300_000) / memory(10, 10_000)
-    single, wide = (1e3 * statistics.fmean(rounds(*one)) for one in ((10, 10, 1), (8, 64, 100)))
-    first = "a decision and its update, the first 2000, 10 arms and 10 numbers"
-    of_batch = "an update with 100 rows, the first 30, 8 arms and 64 numbers"
     return [
-        at_most(first, single, 0.6, "ms"),
-        at_most(of_batch, wide, 60, "ms"),
         at_most("a decision, 10 arms and 20 numbers", 1e6 * decide, 60, "µs"),
         at_most("an update with 100 rows", max(updates.values()), 20, "ms"),
         at_most("an update after 10⁶ rows, times one after 3000", growth, 1.5),
@@ -214,11 +181,11 @@ def contexts() -> list[Claim]:
 
 
 class Learner:
-    """The default policy in a logistic world; it learns from uniform decisions or from its own."""
+    """The default policy in a logistic world, which learns from uniform decisions."""
 
-    def __init__(self, arms: int, numbers: int, slope: float = 0.25) -> None:
+    def __init__(self, arms: int, numbers: int) -> None:
         self._rng, self._policy = np.random.default_rng(0), make_policy("rcp-adaptive")
-        self._slopes = slope * self._rng.normal(size=(arms, numbers))
+        self._slopes = 0.25 * self._rng.normal(size=(arms, numbers))
         self.state: Any = self._policy.init(Problem(Arms(arms), numbers), 1, self._rng)
         self.rows = 0
 
@@ -231,28 +198,11 @@ class Learner:
         context = self._rng.normal(size=(1, rows, self._slopes.shape[1]))
         return seconds(partial(self._policy.act, self.state, context, self._rng))
 
-    def play(self, rows: int) -> float:
-        """Decide and learn from these decisions; return the seconds."""
-        context = self._rng.normal(size=(1, rows, self._slopes.shape[1]))
-        begin = process_time()
-        chance = self._policy.probabilities(self.state, context)
-        spent = process_time() - begin
-        arm = (self._rng.random((1, rows, 1)) > chance.cumsum(axis=-1)[..., :-1]).sum(axis=-1)
-        log_prob = np.log(np.take_along_axis(chance, arm[..., None], axis=-1)[..., 0])
-        return spent + self._update(rows, context, arm, log_prob)
-
-    def _update(
-        self,
-        rows: int,
-        context: Any = None,
-        arm: Any = None,
-        log_prob: Any = None,
-    ) -> float:
+    def _update(self, rows: int) -> float:
         arms, width = self._slopes.shape
-        if context is None:
-            context = self._rng.normal(size=(1, rows, width))
-            arm = self._rng.integers(arms, size=(1, rows))
-            log_prob = np.full((1, rows), -np.log(arms))
+        context = self._rng.normal(size=(1, rows, width))
+        arm = self._rng.integers(arms, size=(1, rows))
+        log_prob = np.full((1, rows), -np.log(arms))
         logit = np.einsum("rnd,rnd->rn", context, self._slopes[arm])
         reward = (self._rng.random((1, rows)) < 1 / (1 + np.exp(-logit))).astype(np.float64)
         feedback = Feedback(context, arm[..., None], reward, log_prob, np.ones((1, rows)))
@@ -262,19 +212,13 @@ class Learner:
         return process_time() - begin
 
 
-def rounds(arms: int, numbers: int, batch: int) -> Iterator[float]:
-    """Yield the seconds of batches with their updates, without any row before."""
-    learner = Learner(arms, numbers, slope=2 / numbers**0.5)
-    for _ in range(2000 if batch == 1 else 30):
-        yield learner.play(batch)
-
-
 def memory(arms: int, rows: int) -> float:
     """The peak memory, in megabytes, of a process that learns from ``rows`` rows."""
-    command = [sys.executable, __file__, str(arms), str(rows)]
-    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(memory_here, arms, rows).result()
 
 
-if __name__ == "__main__":
-    Learner(int(sys.argv[1]), 20).learn(int(sys.argv[2]), piece=1000)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+def memory_here(arms: int, rows: int) -> float:
+    """The peak memory of this process after learning from ``rows`` rows."""
+    Learner(arms, 20).learn(rows, piece=1000)
+    return peak_memory()

@@ -29,60 +29,29 @@ class Load(NamedTuple):
     all_requests: float
 
 
-class Connection(asyncio.Protocol):
-    """Sends a request, waits for the answer, and sends the next one until the time is over."""
-
-    def __init__(self, request: bytes, end: float) -> None:
-        self.answered: list[tuple[float, float]] = []
-        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._request, self._end = request, end
-
-    def connection_made(self, transport: Any) -> None:
-        self._transport = transport
-        self._send()
-
-    def _send(self) -> None:
-        self._buffer, self._sent = b"", time.perf_counter()
-        self._transport.write(self._request)
-
-    def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        if not complete(self._buffer):
-            return
+async def ask(port: str, request: bytes, end: float) -> list[tuple[float, float]]:
+    """Repeat a request on one connection; return when each was answered, and after how long."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
+    answered, now = [], 0.0
+    while now < end:
+        sent = time.perf_counter()
+        writer.write(request)
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        if not head.startswith(b"http/1.1 200"):
+            raise RuntimeError(f"a request failed: {head.decode(errors='replace')}")
+        length = head.partition(b"content-length: ")[2].partition(b"\r")[0]
+        await reader.readexactly(int(length))
         now = time.perf_counter()
-        self.answered.append((now, now - self._sent))
-        if now < self._end:
-            self._send()
-        else:
-            self.done.set_result(None)
-            self._transport.close()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        if not self.done.done():
-            last = self._buffer.decode(errors="replace")
-            self.done.set_exception(RuntimeError(f"the connection was closed: {last}"))
-
-
-def complete(buffer: bytes) -> bool:
-    """Whether an answer of an HTTP server has come as a whole."""
-    head, found, body = buffer.partition(b"\r\n\r\n")
-    if not found:
-        return False
-    if not head.startswith(b"HTTP/1.1 200"):
-        raise RuntimeError(f"a request failed: {buffer.decode(errors='replace')}")
-    return len(body) >= int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
+        answered.append((now, now - sent))
+    writer.close()
+    return answered
 
 
 async def send(port: str, file: str, connections: str, seconds: str) -> Load:
     """Send requests on some connections for some seconds; return what was measured."""
-    loop, counted = asyncio.get_running_loop(), time.perf_counter() + WARM_UP_SECONDS
-    request, end = Path(file).read_bytes(), counted + float(seconds)
-    made = [
-        await loop.create_connection(lambda: Connection(request, end), "127.0.0.1", int(port))
-        for _ in range(int(connections))
-    ]
-    await asyncio.gather(*(one.done for _, one in made))
-    answered = np.concatenate([one.answered for _, one in made])
+    request, counted = Path(file).read_bytes(), time.perf_counter() + WARM_UP_SECONDS
+    asking = (ask(port, request, counted + float(seconds)) for _ in range(int(connections)))
+    answered = np.concatenate(await asyncio.gather(*asking))
     times = answered[answered[:, 0] >= counted, 1]
     p50, p99 = 1e3 * np.quantile(times, (0.5, 0.99))
     return Load(len(times) / float(seconds), float(p50), float(p99), len(answered))

@@ -3,11 +3,6 @@
 Limits are processor time, which depends less than wall time on what else runs on the machine.
 """
 
-import os
-
-# Set before numpy is imported, because the benchmark measures a single core.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 import subprocess
 import sys
 import tempfile
@@ -21,11 +16,8 @@ from typing import Any, Self
 
 import numpy as np
 
-# The folder of the benchmarks, if the script is run by itself.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 import submax
-from measuring import Claim, at_most, cpu_seconds, family, megabytes, print_claims
+from measuring import Claim, at_most, cpu_seconds, family, megabytes
 from submax.bandit.store import open_store
 
 BANDITS, SETTLING_SECONDS, IDLE_SECONDS = 1000, 10.0, 30.0
@@ -134,7 +126,3 @@ def measure() -> list[Claim]:
         at_most("the same, idle, share of a core", 100 * idle, 3, "%"),
         at_most("the same, threads", threads, 30),
     ]
-
-
-if __name__ == "__main__":
-    print_claims(measure())

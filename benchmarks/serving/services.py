@@ -5,13 +5,7 @@ transaction for each row, and one for sixteen rows, as if sixteen callers shared
 from a process of its own.
 """
 
-import os
-
-# Set before numpy is imported, because the benchmark measures a single core.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 import sqlite3
-import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,14 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# The folder of the benchmarks, if the script is run by itself.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from measuring import (
     Claim,
     at_least,
     at_most,
-    print_claims,
     print_table,
 )
 from serving.load import Load, http_request, load
@@ -137,7 +127,3 @@ def append(path: Path, rows: int, end: float) -> list[float]:
         times.append(time.perf_counter() - begin)
     connection.close()
     return times
-
-
-if __name__ == "__main__":
-    print_claims(measure())

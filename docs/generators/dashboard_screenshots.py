@@ -23,18 +23,17 @@ def main() -> None:
         file = Path(folder) / f"{NAME}.db"
         make_past(file, np.random.default_rng(1))
         command = [sys.executable, "-m", "submax", "serve", str(file), "--port", "0"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        path = shutil.which("chromium") or shutil.which("chromium-browser")
+        with (
+            subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server,
+            playwright.chromium.launch(executable_path=path, args=["--no-sandbox"]) as browser,
+        ):
             assert server.stderr is not None
             address = server.stderr.readline().rpartition(" ")[2].strip()
-            path = shutil.which("chromium") or shutil.which("chromium-browser")
-            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-            try:
-                page = browser.new_page(viewport={"width": 1180, "height": 860})
-                take_pictures(page, f"{address}/bandits/{NAME}")
-            finally:
-                browser.close()
-                server.terminate()
-                server.stderr.read()
+            page = browser.new_page(viewport={"width": 1180, "height": 860})
+            take_pictures(page, f"{address}/bandits/{NAME}")
+            server.terminate()
+            server.stderr.read()
 
 
 def take_pictures(page: Page, bandit: str) -> None:

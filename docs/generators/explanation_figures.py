@@ -1,4 +1,4 @@
-"""Draws the figures of docs/explanation and of the tutorials: ``python <this file>``."""
+"""Draws the figures of docs/explanation: ``python <this file>``."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +11,9 @@ import submax
 from submax.core.arrays import Floats, Integers
 from submax.estimators import Counting
 from submax.sequential.mixture_boundary import mixture_boundary
-from submax.simulation.figures import curves, figure_style
+from submax.simulation.figures import figure_style
 
-DOCS = Path(__file__).resolve().parents[1]
+FIGURES = Path(__file__).resolve().parents[1] / "explanation" / "figures"
 COLOURS = ("#4878a8", "#e8861e", "#2e9e4f", "#a00000", "#7f7f7f")
 
 
@@ -128,22 +128,13 @@ def looks_figure() -> Figure:
     return figure
 
 
-def regret_figure() -> Figure:
-    """The figure of the tutorial on simulations."""
-    size = {"observations": 2000, "replicas": 50, "delay": submax.BatchedRewards(100), "seed": 1}
-    worlds, names = submax.Bernoulli(10, 1, 9), ("random", "ucb1", "thompson-1-1", "rcp-adaptive")
-    traces = {name: submax.simulate(worlds, submax.make_policy(name), **size) for name in names}
-    return curves(traces, title="10 arms, rewards in batches of 100")
-
-
 if __name__ == "__main__":
     for name, figure in {
-        "explanation/figures/conditioned.png": conditioned_figure,
-        "explanation/figures/shares.png": shares_figure,
-        "explanation/figures/ages.png": ages_figure,
-        "explanation/figures/looks.png": looks_figure,
-        "tutorials/regret.png": regret_figure,
+        "conditioned.png": conditioned_figure,
+        "shares.png": shares_figure,
+        "ages.png": ages_figure,
+        "looks.png": looks_figure,
     }.items():
         with figure_style():
             # Without the version of matplotlib in the file, the same figure has the same bytes.
-            figure().savefig(DOCS / name, dpi=110, metadata={"Software": None})
+            figure().savefig(FIGURES / name, dpi=110, metadata={"Software": None})

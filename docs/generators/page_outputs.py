@@ -2,12 +2,14 @@
 
 A block ``text`` that follows a block ``python`` shows its output. A block with a title is saved
 under this name, so that later blocks can import it. ``python docs/generators/page_outputs.py
-docs/tutorials/first-bandit.md`` writes the outputs of a page again; tests compare them.
+docs/tutorials/first-bandit.md`` writes the outputs of a page again, and its figures; tests compare
+the outputs.
 """
 
 import contextlib
 import io
 import re
+import shutil
 import sys
 import tempfile
 import types
@@ -51,4 +53,7 @@ if __name__ == "__main__":
     for file in map(Path, sys.argv[1:]):
         with tempfile.TemporaryDirectory() as name:
             text = with_outputs(file.read_text(encoding="utf-8"), Path(name))
+            for drawn in Path(name).glob("*.png"):
+                if (file.parent / drawn.name).exists():
+                    shutil.copy(drawn, file.parent)
         file.write_text(text, encoding="utf-8")

@@ -287,11 +287,10 @@ CONSTANT = re.compile(r"\bcode=([A-Z_]{3,})")
 
 def error_codes() -> str:
     """Every code that an error can have, with its meaning."""
-    texts = [path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")]
-    written = {code for text in texts for found in WRITTEN.findall(text) for code in found if code}
-    names = {name for text in texts for name in CONSTANT.findall(text)}
-    defined = re.compile(rf'^({"|".join(sorted(names))}) = "([a-z-]+)"$', flags=re.MULTILINE)
-    written |= {code for text in texts for _, code in defined.findall(text)} | {*CODES.values()}
+    text = "\n".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
+    defined = rf'^(?:{"|".join({*CONSTANT.findall(text)})}) = "([a-z-]+)"$'
+    written = {code for found in WRITTEN.findall(text) for code in found if code}
+    written |= {*re.findall(defined, text, flags=re.MULTILINE), *CODES.values()}
     found = meanings("errors", written)
     return table(
         ("code", "meaning", "what to do"), [(f"`{code}`", *found[code]) for code in sorted(found)]
@@ -304,13 +303,11 @@ def error_classes() -> str:
     for kind in vars(errors).values():
         if isinstance(kind, type) and issubclass(kind, errors.Error):
             # Clients turn these statuses into the error again.
-            statuses = [str(status) for status, one in CLIENT_ERRORS.items() if one is kind]
-            statuses += [str(status) for base, status in STATUS if issubclass(kind, base)]
-            own = len([one for one in CLIENT_ERRORS.values() if one is kind])
-            base = f"`{kind.__bases__[0].__name__}`"
+            known = [status for status, one in CLIENT_ERRORS.items() if one is kind]
+            known = known or [status for base, status in STATUS if issubclass(kind, base)][:1]
+            names = (kind.__name__, kind.default_code, kind.__bases__[0].__name__)
             words = cell((kind.__doc__ or "").split("\n\n")[0])
-            status = ", ".join(statuses[: own or 1])
-            rows.append((f"`{kind.__name__}`", f"`{kind.default_code}`", base, status, words))
+            rows.append((*(f"`{name}`" for name in names), ", ".join(map(str, known)), words))
     return table(("exception", "code", "is a kind of", "HTTP status", "meaning"), rows)
 
 
@@ -381,9 +378,8 @@ def _key(field: "dataclasses.Field[Any]") -> str:
     value = field.default if field.default_factory is missing else field.default_factory()
     if value is missing:
         return field.name
-    if isinstance(value, bool | int | float | str | list | tuple):
-        return f"{field.name} = {json.dumps(value)}"
-    return f"{field.name} = {type(value).__name__}"
+    simple = isinstance(value, bool | int | float | str | list | tuple)
+    return f"{field.name} = {json.dumps(value) if simple else type(value).__name__}"
 
 
 MADE: dict[str, Callable[[], str]] = {

@@ -11,7 +11,7 @@ import math
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,12 +20,6 @@ import pandas as pd
 from markdown_tables import table
 
 from submax.research.paper.claims import LEVEL, paper_rewards
-from submax.research.paper.figures import (
-    draw_figure,
-    draw_illustration,
-    draw_offline,
-    figures_of,
-)
 from submax.simulation.compare import TTest, holm, t_test
 from submax.simulation.experiment import GROUPS, experiment_groups, load_named, policy_name
 from submax.simulation.results import FINAL_TABLE, ResultTable, read_manifest
@@ -38,22 +32,6 @@ HELD_OUT = ("letter", "marketing", "ring", "spambase", "splice", "texture", "two
 """Tables on which no parameter of a peer was chosen with dense rewards."""
 REGIMES = {f"bake-off, {one}": one for one in ("dense", "rare", "repeated")}
 """The parts of bakeoff/scores.csv, which is compared like an experiment."""
-FIGURES = {
-    "illustration": {"illustration": "illustration"},
-    "bernoulli": {
-        **{f"paper-varying-{key}": f"varying-{key}" for key in ("arms", "beta", "delay")},
-        "paper-varying-arms-500": "varying-arms-500",
-        "paper-all-configurations": "all-configurations",
-    },
-    "contextual": {"paper-varying-shift": "varying-shift", "paired": "paired"},
-    "contextual-wide": {"paper-varying-shift": "varying-shift"},
-    "contextual-disjoint": {"paired": "paired"},
-    "combinatorial": {"paper-panel": "reward", "paired": "paired"},
-    "rates": {"growth": "growth"},
-    **{name: {"paired": "figure"} for name in experiment_groups()["beyond"] if name != "offline"},
-    "offline": {"offline": "figure"},
-}
-"""The figures that are published of each experiment, with their new names."""
 SECTIONS = {
     "illustration": "3.3",
     "bernoulli": "4.1",
@@ -65,7 +43,6 @@ SECTIONS = {
     "contextual-disjoint": "",
 }
 """Experiments that test statements of the paper, with its section; the last two repeat others."""
-
 
 GROUP_OF = {name: GROUPS[group] for group, names in experiment_groups().items() for name in names}
 """The folder of each experiment's group."""
@@ -80,7 +57,7 @@ def folder_of(name: str) -> Path:
 
 
 def publish(results: Path, name: str) -> None:
-    """Copy tables, settings, final values and figures of a finished experiment, if it was run."""
+    """Copy the files of an experiment that was run, and the figures that are published of it."""
     source, folder = results / name, folder_of(name)
     if not (source / "summary.csv").is_file():
         return
@@ -98,14 +75,8 @@ def publish(results: Path, name: str) -> None:
     }
     text = json.dumps(settings, indent=1, ensure_ascii=False)
     (folder / "settings.json").write_text(f"{text}\n", encoding="utf-8")
-    draw = {"illustration": draw_illustration, "offline": draw_offline}.get(name)
-    if draw:
-        draw(source)
-    for figure in () if draw else figures_of(source):
-        if figure.name in FIGURES.get(name, {}):
-            draw_figure(source, figure)
-    for drawn, target in FIGURES.get(name, {}).items():
-        shutil.copy(source / "figures" / f"{drawn}.png", folder / f"{target}.png")
+    for published in folder.glob("*.png"):
+        shutil.copy(source / "figures" / published.name, folder)
 
 
 def write_finals(source: Path, folder: Path) -> None:
@@ -116,20 +87,19 @@ def write_finals(source: Path, folder: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    given = pq.read_table(ResultTable.path(source, FINAL_TABLE))
-    columns, floats = {}, []
-    for name in given.column_names:
-        columns[name] = given[name]
-        if str(given[name].type) == "double" and name in ("regret", "reward", "late_slope"):
-            bits = given[name].to_numpy().astype(np.float32).view(np.int32)
-            columns[name] = pa.array(((bits + 0x20) & ~0x3F).view(np.float32))
+    table, floats = pq.read_table(ResultTable.path(source, FINAL_TABLE)), []
+    for place, name in enumerate(table.column_names):
+        if name in ("regret", "reward", "late_slope") and str(table[name].type) == "double":
+            bits = table[name].to_numpy().astype(np.float32).view(np.int32)
+            rounded = pa.array(((bits + 0x20) & ~0x3F).view(np.float32))
+            table = table.set_column(place, name, rounded)
             floats.append(name)
     pq.write_table(
-        pa.table(columns),
+        table,
         ResultTable.path(folder, FINAL_TABLE),
         compression="zstd",
         compression_level=19,
-        use_dictionary=[name for name in columns if name not in floats],
+        use_dictionary=[name for name in table.column_names if name not in floats],
         column_encoding=dict.fromkeys(floats, "BYTE_STREAM_SPLIT"),
     )
 
@@ -200,9 +170,14 @@ def regrets(name: str) -> Iterator[tuple[str, pd.DataFrame]]:
             values = rows.pivot(index="replica", columns="policy", values="regret").astype(float)
             yield where, values[rows["policy"].unique()]
         return
-    scores = pd.read_csv(RESULTS / "bakeoff/scores.csv").query(f"regime == '{REGIMES[name]}'")
-    for where, rows in scores.groupby("table"):
-        yield str(where), 100 * (1 - rows.pivot(index="seed", columns="method", values="score"))
+    for where, rows in scores_of(REGIMES[name]).groupby("table"):
+        yield str(where), 100 * rows.pivot(index="seed", columns="method", values="lost")
+
+
+def scores_of(regime: str) -> pd.DataFrame:
+    """The runs of a regime of the bake-off, and what each lost of the reward that is possible."""
+    rows = pd.read_csv(RESULTS / "bakeoff/scores.csv").query(f"regime == '{regime}'")
+    return rows.assign(lost=1 - rows["score"])
 
 
 def gaps(name: str) -> list[Gap]:
@@ -480,27 +455,22 @@ def rates() -> str:
 
 def probes(wanted: str) -> str:
     """What benchmarks/policies/cvae_probes.py measured: variants against shifts."""
-    rows = pd.read_csv(RESULTS / "paper/probes.csv")
-    rows = rows[rows["probe"] == wanted]
-    shifts = rows["shift"].unique()
-    body = []
+    rows = pd.read_csv(RESULTS / "paper/probes.csv").query(f"probe == '{wanted}'")
+    body, shifts = [], rows["shift"].unique()
     for measure, every in rows.groupby("measure"):
-        base = every[every["variant"] == every["variant"].iloc[0]]
-        for variant, mine in every.groupby("variant", sort=False):
+        values = every.pivot(index="replica", columns=["variant", "shift"], values="value")
+        first, *_ = variants = every["variant"].unique()
+        for variant in variants:
             cells = [str(measure), str(variant)]
             for shift in shifts:
-                values, first = (
-                    one[one["shift"] == shift]["value"].to_numpy() for one in (mine, base)
-                )
-                mean, gap = t_test(values), t_test(values - first)
-                text = f"{mean.mean:.3f} ± {mean.error:.3f}"
+                own, base = values[variant, shift].to_numpy(), values[first, shift].to_numpy()
+                mean, gap = t_test(own), t_test(own - base)
+                cells.append(f"{mean.mean:.3f} ± {mean.error:.3f}")
                 if wanted == "mechanism" and gap.mean:
-                    text += f" ({gap.mean:+.3f} ± {gap.error:.3f})"
-                cells.append(text)
+                    cells[-1] += f" ({gap.mean:+.3f} ± {gap.error:.3f})"
             body.append(cells)
-    return table(
-        ("measure", "variant", *(f"s = {one:g}".replace("-", "−") for one in shifts)), body
-    )
+    names = (f"s = {shift:g}".replace("-", "−") for shift in shifts)
+    return table(("measure", "variant", *names), body)
 
 
 # Blocks: the default and others ---------------------------------------------------------------
@@ -597,12 +567,12 @@ def in_short() -> str:
         found, who = ratios(DEFAULT, rivals), "all " if rivals == STRONG else "the "
         problem = f"the paper's 27 problems, {who}classic policies {what}"
         body.append((problem, f"{found.mean():.3f}", f"{found.max():.2f}"))
-    for what, regime, tables in (
-        ("seven tables with contexts", "dense", HELD_OUT),
-        ("eight tables, rare rewards", "rare", ()),
-        ("twelve new tables, rows met several times", "repeated", ()),
+    for what, *which in (
+        ("seven tables with contexts", "dense", "held-out"),
+        ("eight tables, rare rewards", "rare"),
+        ("twelve new tables, rows met several times", "repeated"),
     ):
-        lost = lost_rewards(regime, tables)
+        lost = lost_rewards(*which)
         others = lost.drop(columns=[DEFAULT, RANDOM])
         logs = np.log(lost[DEFAULT] / others.min(axis=1))
         problem = f"{what}, {others.shape[1]} other methods"
@@ -634,21 +604,16 @@ def weak_spots() -> str:
 # Blocks: the bake-off -------------------------------------------------------------------------
 
 
-def lost_rewards(regime: str, tables: Sequence[str] = ()) -> pd.DataFrame:
-    """What each method loses of the reward, or of what is possible: tables by methods."""
-    rows = pd.read_csv(RESULTS / "bakeoff/scores.csv").query(f"regime == '{regime}'")
-    rows = rows[rows["table"].isin(tables)] if len(tables) else rows
-    return 1 - rows.groupby(["table", "method"], sort=False)["score"].mean().unstack()
+def lost_rewards(regime: str, group: str = "all") -> pd.DataFrame:
+    """What each method loses, the mean over seeds: tables by methods."""
+    lost = scores_of(regime).groupby(["table", "method"], sort=False)["lost"].mean().unstack()
+    return lost if group == "all" else lost[lost.index.isin(HELD_OUT) == (group == "held-out")]
 
 
 def bakeoff(regime: str, group: str = "all") -> str:
     """Every method over the default, and the default and the best other on each table."""
-    held = {"held-out": HELD_OUT, "all": ()}.get(group)
-    lost = lost_rewards(regime, held or ())
-    if held is None:
-        lost = lost[~lost.index.isin(HELD_OUT)]
-    rows = pd.read_csv(RESULTS / "bakeoff/scores.csv").query(f"regime == '{regime}'")
-    values = rows.assign(lost=1 - rows["score"]).set_index(["table", "method"])["lost"].sort_index()
+    lost = lost_rewards(regime, group)
+    values = scores_of(regime).set_index(["table", "method"])["lost"].sort_index()
     others = lost.drop(columns=[DEFAULT, RANDOM])
     best, logs = others.idxmin(axis=1), np.log(lost.div(lost[DEFAULT], axis=0))
     tables = []

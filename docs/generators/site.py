@@ -27,8 +27,6 @@ PAGES_ELSEWHERE = {
 FENCED = re.compile(r"^( *```.*?^ *```[^\n]*)$", flags=re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 """A link or an image: its words, its target and its anchor."""
-ZENSICAL = "import gc; gc.disable(); from zensical.main import cli; cli()"
-"""Collecting garbage would take a sixth of the time."""
 
 
 def page_places() -> dict[Path, PurePosixPath]:
@@ -90,7 +88,7 @@ def build(target: Path) -> None:
         for inside in ("docs/generators/doctest_blocks.py", "src"):
             text = text.replace(f'"{inside}', f'"{(ROOT / inside).as_posix()}')
         (folder / CONFIGURATION.name).write_text(text, encoding="utf-8")
-        command = [sys.executable, "-c", ZENSICAL, "build", "--strict"]
+        command = [sys.executable, "-m", "zensical", "build", "--strict"]
         subprocess.run(command, cwd=folder, check=True)
         shutil.rmtree(target, ignore_errors=True)
         shutil.move(folder / "site", target)
