@@ -131,14 +131,13 @@ COUNTING = (
 ENVIRONMENTS: dict[str, dict[str, Any]] = {
     **{kind: {"arms": 4} for kind in ("bernoulli", "sparse-bernoulli", "gaussian")},
     **{kind: {"arms": 4} for kind in ("poisson", "ratings", "drifting-bernoulli", "dueling")},
-    "switching-bernoulli": {"arms": 4},
     "logistic-contextual": {},
     **{kind: {} for kind in ("contextual", "drifting-contextual", "cascade")},
     "sleeping-bernoulli": {"arms": 4, "sets": [[0, 1], [1, 2, 3]]},
     "combinatorial": {"sizes": [2, 4]},
     **{kind: {} for kind in ("smooth-reward", "pricing")},
 }
-DELAYS = (BatchedRewards(1), submax.Lag(7), submax.Geometric(5.0), submax.Pareto(5.0))
+DELAYS = (BatchedRewards(1), submax.Lag(7), submax.Geometric(5.0))
 
 
 def ends(environment: Any, policy: str, **options: Any) -> list[float]:

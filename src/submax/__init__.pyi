@@ -57,7 +57,6 @@ from submax.environments.arms import Poisson as Poisson
 from submax.environments.arms import Ratings as Ratings
 from submax.environments.arms import SparseBernoulli as SparseBernoulli
 from submax.environments.changing import DriftingBernoulli as DriftingBernoulli
-from submax.environments.changing import SwitchingBernoulli as SwitchingBernoulli
 from submax.environments.contextual import Combinatorial as Combinatorial
 from submax.environments.contextual import Contextual as Contextual
 from submax.environments.contextual import DisjointContextual as DisjointContextual
@@ -72,5 +71,4 @@ from submax.schema.context import Number as Number
 from submax.simulation.delays import BatchedRewards as BatchedRewards
 from submax.simulation.delays import Geometric as Geometric
 from submax.simulation.delays import Lag as Lag
-from submax.simulation.delays import Pareto as Pareto
 from submax.simulation.simulate import simulate as simulate

@@ -15,7 +15,6 @@ from submax import (
     LogisticContextual,
     Poisson,
     Ratings,
-    SwitchingBernoulli,
     make_policy,
     simulate,
 )
@@ -149,16 +148,6 @@ def test_correlation_with_the_past_falls_with_the_number_of_decisions(moves, see
     kept = np.exp(-0.6)
     error = np.sqrt((1 + kept**2) / product.size)
     assert abs(product.mean() - kept) < 6 * error
-
-
-def test_probabilities_switch_after_every_period_and_only_then(seed):
-    environment, rng = SwitchingBernoulli(3, period=4), np.random.default_rng(seed)
-    world, seen = environment.reset(2, rng), []
-    for _ in range(12):
-        seen.append(world.probability)
-        world = environment.advance(world, 1, rng)
-    changed = [not np.array_equal(seen[t], seen[t - 1]) for t in range(1, 12)]
-    assert [t for t in range(1, 12) if changed[t - 1]] == [4, 8]
 
 
 def test_logistic_means_are_the_equation_and_products_have_the_spread(seed):

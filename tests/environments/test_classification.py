@@ -108,7 +108,7 @@ def test_a_context_that_is_no_row_is_refused():
         ("x,label\n1,a\ntwo,b\n", "x"),
         ("x,label\n1,a\n2,b\n,b\n", "x"),
         ("x,label\n1,a\ninf,b\n", "x"),
-        ("x,label\n1,3\n2,\n", "label"),
+        ("x,label\n1,3\n2,\n", "labels"),
         ("x,label\n1,a\n2,a\n", "labels"),
         ("label\na\nb\n", "features"),
         ("x,label\n1,a\n2\n", "file"),
@@ -125,8 +125,8 @@ def test_a_bad_table_is_refused(tmp_path, text, parameter):
 @pytest.mark.parametrize(
     ("features", "labels", "parameter"),
     [
-        (FEATURES, LABELS[:-1], "labels"),
-        (FEATURES, [[label] for label in LABELS], "labels"),
+        (FEATURES, LABELS[:-1], "features"),
+        (FEATURES, [[label] for label in LABELS], "features"),
         ([1.0, 2.0], [0, 1], "features"),
         ([["one"], ["two"]], [0, 1], "features"),
         ([[1.0, 2.0], [3.0, np.nan]], [0, 1], "features"),
@@ -164,9 +164,6 @@ TABLES = {
     "banana": "1.14,-0.114,-1.0\n-1.5,0.3,1.0\n0.2,0.4,-1.0\n0.3,0.1,1.0\n",
     "monk-2": "1, 2, 10\n2, 1, 9\n3, 3, 10\n",
     "infinite": "1,a\ninf,b\n2,a\nnan,b\n",
-    "ragged": "1,2,a\n1,2,b\n1,b\n",
-    "empty": "",
-    "labels": "a\nb\n",
 }
 
 
@@ -224,12 +221,6 @@ def test_it_is_an_environment_like_one_of_arrays(package):
 def test_a_wrong_name_is_refused_at_once(package, name, parameter):
     with raises_code("invalid-input", parameter):
         Classification(name)
-
-
-@pytest.mark.parametrize("name", ["ragged", "empty", "labels"])
-def test_a_broken_table_is_refused(package, name):
-    with raises_code("invalid-input"):
-        _ = Classification(f"keel:{name}").problem
 
 
 def test_without_the_package_the_error_says_what_to_install(monkeypatch):

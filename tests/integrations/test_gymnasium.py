@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax import Bernoulli, Binary, Combinatorial, Contextual, SwitchingBernoulli, make_policy
+from submax import Bernoulli, Binary, Combinatorial, Contextual, DriftingBernoulli, make_policy
 from submax.research import SmoothReward
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -17,7 +17,7 @@ from submax.integrations.gymnasium import BanditEnv, play  # noqa: E402 - the te
     [
         Contextual(3, 2),
         Combinatorial((2, 3), dimension=2),
-        SwitchingBernoulli(3, period=2),
+        DriftingBernoulli(3, memory=2.0),
         SmoothReward(),
     ],
 )

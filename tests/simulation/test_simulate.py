@@ -17,7 +17,6 @@ from submax import (
     DriftingContextual,
     Geometric,
     Lag,
-    Pareto,
     make_policy,
     simulate,
 )
@@ -342,19 +341,9 @@ def test_geometric_delays_have_their_distribution(seed):
     assert goodness_of_fit(np.minimum(waits, 30), table) > 1e-9
 
 
-def test_heavy_tails_have_their_distribution(seed):
-    """P(delay ≥ d) = (1 + d / s)^−α for whole numbers d."""
-    rng, delay = np.random.default_rng(seed), Pareto(10.0, shape=1.5)
-    waits = delay.waits(20000, rng)
-    above = (1 + np.arange(101) / 5.0) ** -1.5
-    table = np.append(above[:-1] - above[1:], above[-1])
-    assert goodness_of_fit(np.minimum(waits, 100), table) > 1e-9
-
-
-@pytest.mark.parametrize("delay", [Geometric(1.0, missing=1.0), Pareto(1.0, missing=1.0)])
-def test_rewards_that_are_missing_for_ever_are_never_learned(delay, seed):
+def test_rewards_that_are_missing_forever_are_never_learned(seed):
     policy = Noted(make_policy("thompson-1-1"))
-    run(policy, delay, seed=seed)
+    run(policy, Geometric(1.0, missing=1.0), seed=seed)
     assert policy.back == []
 
 
@@ -363,7 +352,6 @@ def test_rewards_that_are_missing_for_ever_are_never_learned(delay, seed):
     [
         (BatchedRewards, {"size": 0}, "size"),
         (Geometric, {"missing": 2}, "missing"),
-        (Pareto, {"shape": 1.0}, "shape"),
     ],
 )
 def test_what_is_no_delay_is_refused(kind, given, parameter):

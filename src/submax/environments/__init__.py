@@ -29,7 +29,6 @@ ENVIRONMENTS: Registry[Environment[Any]] = Registry(
         "pricing": "submax.research.beyond.real_valued:Pricing",
         "ratings": "submax.environments.arms:Ratings",
         "sleeping-bernoulli": "submax.environments.changing:SleepingBernoulli",
-        "switching-bernoulli": "submax.environments.changing:SwitchingBernoulli",
     },
 )
 

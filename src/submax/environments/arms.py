@@ -1,10 +1,9 @@
 """Arms without context: Bernoulli, Gaussian, counts and ratings."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from numbers import Real
 from typing import Self
 
 import numpy as np
@@ -70,31 +69,6 @@ class WithNoise(DrawnFromMean[World]):
         return mean + self.noise * rng.standard_normal(mean.shape)
 
 
-def count_arms(
-    arms: int, means: tuple[float, ...] | None, check: Callable[[str, object], None]
-) -> int:
-    """Return the number of arms, which is that of the ``means`` if these are given.
-
-    ``check`` refuses a mean that is not allowed.
-    """
-    if means is None:
-        whole_number("arms", arms, at_least=1)
-        return arms
-    if not isinstance(means, tuple) or not means:
-        raise InputError(
-            f"means must be a tuple with a number for each arm, such as (0.9, 0.8), not {means!r}",
-            parameter="means",
-        )
-    for mean in means:
-        check("each of means", mean)
-    if arms not in (0, len(means)):
-        raise InputError(
-            f"arms is {arms} and there are {len(means)} means: leave arms out",
-            parameter="arms",
-        )
-    return len(means)
-
-
 class ArmEnvironment(WithOutcome[World]):
     """K ``arms``, each with a mean reward that is the same for all decisions."""
 
@@ -132,8 +106,41 @@ class BinaryArmEnvironment(Successes[World], ArmEnvironment[World]):
         return Problem(Arms(self.arms))
 
 
+class GivenMeans(ArmEnvironment[World]):
+    """Arms whose means are drawn for each replica, or are the given ``means`` in all of them."""
+
+    means: tuple[float, ...] | None
+
+    def check_mean(self, name: str, mean: object) -> None:
+        probability(name, mean)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.means is None:
+            whole_number("arms", self.arms, at_least=1)
+            return
+        if not isinstance(self.means, tuple) or not self.means:
+            raise InputError(
+                "means must be a tuple with a number for each arm, such as (0.9, 0.8), not "
+                f"{self.means!r}",
+                parameter="means",
+            )
+        for mean in self.means:
+            self.check_mean("each of means", mean)
+        if self.arms not in (0, len(self.means)):
+            raise InputError(
+                f"arms is {self.arms} and there are {len(self.means)} means: leave arms out",
+                parameter="arms",
+            )
+        object.__setattr__(self, "arms", len(self.means))
+
+    @property
+    def shared(self) -> bool:
+        return self.means is not None
+
+
 @dataclass(frozen=True)
-class Bernoulli(BinaryArmEnvironment[Floats]):
+class Bernoulli(BinaryArmEnvironment[Floats], GivenMeans[Floats]):
     """K arms with rewards 0 and 1; the success probability of each is drawn from Beta(α, β).
 
     K is ``arms``, α is ``alpha``, β is ``beta``. If ``means`` are given, they are the success
@@ -151,17 +158,9 @@ class Bernoulli(BinaryArmEnvironment[Floats]):
     beta: Positive = 1.0
     means: tuple[float, ...] | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "arms", count_arms(self.arms, self.means, probability))
-
     @classmethod
     def of(cls, means: Iterable[float]) -> Self:
         return cls(means=tuple(map(float, means)))
-
-    @property
-    def shared(self) -> bool:
-        return self.means is not None
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
         if self.means is not None:
@@ -199,7 +198,7 @@ class SparseBernoulli(BinaryArmEnvironment[Floats]):
 
 
 @dataclass(frozen=True)
-class Gaussian(WithNoise[Floats], ArmEnvironment[Floats]):
+class Gaussian(WithNoise[Floats], GivenMeans[Floats]):
     """K arms with rewards μ_a + σ ε, ε ~ N(0, 1); the mean μ_a of each is drawn from N(0, τ²).
 
     K is ``arms``, τ is ``spread``, σ is ``noise``. If ``means`` are given, they are μ in every
@@ -214,17 +213,12 @@ class Gaussian(WithNoise[Floats], ArmEnvironment[Floats]):
     noise: NonNegative = 1.0
     means: tuple[float, ...] | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "arms", count_arms(self.arms, self.means, finite))
+    def check_mean(self, name: str, mean: object) -> None:
+        finite(name, mean)
 
     @classmethod
     def of(cls, means: Iterable[float], noise: float = 1.0) -> Self:
         return cls(noise=noise, means=tuple(map(float, means)))
-
-    @property
-    def shared(self) -> bool:
-        return self.means is not None
 
     @property
     def problem(self) -> Problem:
@@ -274,14 +268,6 @@ class Ratings(ArmEnvironment[Floats]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        numbers = isinstance(self.values, tuple) and not any(
-            isinstance(value, bool) or not isinstance(value, Real) for value in self.values
-        )
-        if not numbers:
-            raise InputError(
-                f"values must be a tuple of numbers, such as (1, 2, 3), not {self.values!r}",
-                parameter="values",
-            )
         Discrete(self.values)
 
     @property

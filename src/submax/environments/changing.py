@@ -8,10 +8,10 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Floats
-from submax.core.checks import Count, Positive, probability
+from submax.core.checks import Count, Positive
 from submax.core.errors import InputError
 from submax.core.spaces import Choices
-from submax.environments.arms import BinaryArmEnvironment, count_arms
+from submax.environments.arms import Bernoulli, BinaryArmEnvironment, GivenMeans
 
 
 def drifted(value: Floats, fresh: Floats, count: int, memory: float) -> Floats:
@@ -86,35 +86,7 @@ class CountedWorld(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SwitchingBernoulli(BinaryArmEnvironment[CountedWorld]):
-    """K arms with rewards 0 and 1; after every ``period`` decisions all probabilities are new.
-
-    K is ``arms``. The success probabilities of each period are drawn from Beta(``alpha``,
-    ``beta``), independently of those before.
-
-    Reference: the abruptly changing environments of Garivier and Moulines (2011).
-    """
-
-    arms: Count
-    period: Count = 1000
-    alpha: Positive = 1.0
-    beta: Positive = 1.0
-
-    def reset(self, replicas: int, rng: np.random.Generator) -> CountedWorld:
-        return CountedWorld(rng.beta(self.alpha, self.beta, size=(replicas, self.arms)), 0)
-
-    def advance(self, world: CountedWorld, count: int, rng: np.random.Generator) -> CountedWorld:
-        probability, after = world.probability, world.decisions + count
-        for _ in range(after // self.period - world.decisions // self.period):
-            probability = rng.beta(self.alpha, self.beta, size=probability.shape)
-        return CountedWorld(probability, after)
-
-    def arm_means(self, world: CountedWorld) -> Floats:
-        return world.probability
-
-
-@dataclass(frozen=True)
-class SleepingBernoulli(BinaryArmEnvironment[CountedWorld]):
+class SleepingBernoulli(BinaryArmEnvironment[CountedWorld], GivenMeans[CountedWorld]):
     """K arms with rewards 0 and 1; decision t has only the arms ``sets[t mod len(sets)]``.
 
     The success probabilities are drawn from Beta(``alpha``, ``beta``), or are the ``means``. Regret
@@ -135,7 +107,6 @@ class SleepingBernoulli(BinaryArmEnvironment[CountedWorld]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "arms", count_arms(self.arms, self.means, probability))
         object.__setattr__(self, "sets", tuple(tuple(one) for one in self.sets))
         known = set(range(self.arms))
         if not self.sets or not all(one and set(one) <= known for one in self.sets):
@@ -145,17 +116,12 @@ class SleepingBernoulli(BinaryArmEnvironment[CountedWorld]):
                 parameter="sets",
             )
 
-    @property
-    def shared(self) -> bool:
-        return self.means is not None
-
     def eligible(self, number: int) -> Choices:
         return (self.sets[number % len(self.sets)],)
 
     def reset(self, replicas: int, rng: np.random.Generator) -> CountedWorld:
-        if self.means is not None:
-            return CountedWorld(np.tile(self.means, (replicas, 1)), 0)
-        return CountedWorld(rng.beta(self.alpha, self.beta, size=(replicas, self.arms)), 0)
+        arms = Bernoulli(self.arms, self.alpha, self.beta, self.means)
+        return CountedWorld(arms.reset(replicas, rng), 0)
 
     def advance(self, world: CountedWorld, count: int, rng: np.random.Generator) -> CountedWorld:
         return world._replace(decisions=world.decisions + count)

