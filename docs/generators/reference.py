@@ -34,7 +34,6 @@ from submax.bandit.settings import (
     DECLARED_TYPES,
     FIXED,
     STORE_ONLY,
-    AlarmSettings,
     ContextField,
     Settings,
 )
@@ -220,14 +219,14 @@ def bandit_settings() -> str:
     """The words of a declaration, and the types inside of them."""
     names = ["actions", *(name for name in DECLARED_TYPES if name != "actions")]
     words = msgspec.defstruct("Declaration", [(name, DECLARED_TYPES[name]) for name in names])
-    types = [words, GuardRails, AlarmSettings, ContextField]
+    types = [words, GuardRails, ContextField]
     template = "#/components/schemas/{name}"
     schemas, components = msgspec.json.schema_components(types, ref_template=template)
     declared, *inside = (components[one["$ref"].rpartition("/")[2]] for one in schemas)
     for field in msgspec.structs.fields(Settings):
         if field.name != "menu":
             declared["properties"][field.name]["default"] = msgspec.to_builtins(default_of(field))
-    for name in ("action_features", "context", "guard_rails", "alarms"):
+    for name in ("action_features", "context", "guard_rails"):
         declared["properties"][name]["default"] = {}
     always_fixed = [word for word in FIXED if word != "reward_wait"]
     parts = [
@@ -244,8 +243,7 @@ def bandit_settings() -> str:
 
 # Metrics
 
-CONDITIONS = ("reward-rate", "missing-rewards", "context", "refits", "propensity")
-CONDITIONS += ("silent-arm", "late-arm")
+CONDITIONS = ("reward-rate", "missing-rewards", "context", "refits", "silent-arm", "late-arm")
 
 
 def metrics() -> str:

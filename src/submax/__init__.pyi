@@ -12,12 +12,10 @@ from submax import testing as testing
 from submax._version import __version__ as __version__
 from submax.bandit.bandit import Bandit as Bandit
 from submax.bandit.decision import LiftReport as LiftReport
-from submax.bandit.decision import UnknownDecisionWarning as UnknownDecisionWarning
 from submax.bandit.durable import open_bandit as open  # noqa: A004, F401 - submax.open
 from submax.bandit.guard_rails import GuardRails as GuardRails
 from submax.bandit.guard_rails import GuardRailWarning as GuardRailWarning
 from submax.bandit.learning import LearningWarning as LearningWarning
-from submax.bandit.rewards import LateRewardWarning as LateRewardWarning
 from submax.client.client import AsyncClient as AsyncClient
 from submax.client.client import Client as Client
 from submax.core.conditioning import Belief as Belief

@@ -148,19 +148,16 @@ def test_memory_stays_bounded(monkeypatch, rewarded, tmp_path):
     assert bandit.counts()["decisions"] == 400
     assert bandit.counts().get("learned", 0) == 400 * rewarded
     assert bandit.reward(decisions[-100].id, 1.0).status == "accepted"
-    with pytest.warns(submax.UnknownDecisionWarning):
-        assert bandit.reward(decisions[-101].id, 1.0).status == "quarantined"
+    with raises_code("not-found"):
+        bandit.reward(decisions[-101].id, 1.0)
 
 
-def test_a_reward_for_an_id_that_no_decision_has_is_quarantined_with_a_warning():
+def test_a_reward_for_an_id_that_no_decision_has_is_refused_with_all_others():
     bandit = submax.Bandit(ARMS, seed=0)
     decision = bandit.decide(id="mine")
-    rewards = [{"id": decision.id, "value": 1.0}, {"id": "mime", "value": 1.0}]
-    with pytest.warns(submax.UnknownDecisionWarning, match="'mime'"):
-        receipts = bandit.reward_many(rewards)
-    assert [one.status for one in receipts] == ["accepted", "quarantined"]
-    bandit.decide(id="mime")
-    assert bandit.counts()["learned"] == 2
+    with raises_code("not-found"):
+        bandit.reward_many([{"id": decision.id, "value": 1.0}, {"id": "mime", "value": 1.0}])
+    assert bandit.counts() == {"decisions": 1}
 
 
 def test_threads_may_decide_and_reward_at_once():

@@ -25,7 +25,6 @@ from submax.bandit.reading import (
     LiftHistory,
     read_progress,
 )
-from submax.bandit.rewards import LateRewardWarning
 from submax.bandit.store import open_store
 from submax.core.errors import ConflictError, InputError, StoreError
 from submax.evaluation.log import Log
@@ -176,8 +175,7 @@ def test_the_wait_can_be_changed_and_every_decision_matures_once(opened, clock):
     assert bandit.counts()["matured"] == 16
     bandit.summarize()
     bandit.set(reward_wait=1000)
-    with pytest.warns(LateRewardWarning):
-        assert bandit.reward("d0", 1.0).status == "late"
+    assert bandit.reward("d0", 1.0).status == "late"
     assert bandit.reward("d19", 1.0).status == "accepted"
     statuses = [bandit.find_decision(f"d{number}").status for number in range(20)]
     assert statuses == ["learned"] * 16 + ["pending"] * 4
@@ -246,8 +244,7 @@ def test_a_decision_is_found_with_what_became_of_it(opened, clock):
     bandit.reward("one", 1.0)
     clock.now += WAIT
     bandit.decide_many([{"id": f"x{number}"} for number in range(20)])
-    with pytest.warns(LateRewardWarning):
-        bandit.reward("one", 1.0, key="again")
+    bandit.reward("one", 1.0, key="again")
     found = bandit.find_decision("one")
     assert (found.status, found.unit, found.eligible) == ("learned", "u", [["A", "B"]])
     assert [(one.key, one.seconds, one.late) for one in found.rewards] == [

@@ -7,16 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import submax
-from submax.bandit import maturing
 from submax.core.errors import ConflictError, NotFoundError
 from submax.policies.epsilon_greedy import Random
 from submax.testing import ManualClock
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::submax.bandit.rewards.LateRewardWarning"),
-    pytest.mark.filterwarnings("ignore::submax.bandit.decision.UnknownDecisionWarning"),
-]
-LIMIT, QUARANTINE = 50.0, 80.0
+LIMIT = 50.0
 NAMES = {"click": 1.0, "order": 20.0}
 IDENTIFIERS = st.sampled_from([f"d{number}" for number in range(4)])
 ACTS = st.one_of(
@@ -24,7 +19,7 @@ ACTS = st.one_of(
     st.tuples(st.just("reward"), IDENTIFIERS, st.sampled_from([*NAMES]), st.integers(0, 1)),
     st.tuples(st.just("activate"), IDENTIFIERS, st.none(), st.none()),
 )
-STEPS = st.sampled_from([0.0, 1.0, 20.0, LIMIT, QUARANTINE, -30.0])
+STEPS = st.sampled_from([0.0, 1.0, 20.0, LIMIT, -30.0])
 KINDS = {
     "a wait": {"reward_wait": LIMIT, "combine": "sum", "rewards": "counts"},
     "the last of a wait": {"reward_wait": LIMIT},
@@ -55,16 +50,13 @@ class Loop:
         self.wait, self.at_reward = LIMIT if len(kind) else math.inf, "reward_wait" not in kind
         self.join = JOIN[kind.get("combine", "first" if self.at_reward else "last")]
         self.parts, self.default = kind.get("rewards") == NAMES, kind.get("default_reward", 0.0)
-        self.made, self.given, self.early, self.rows, self.now = {}, {}, {}, [], 0.0
+        self.made, self.given, self.rows, self.now = {}, {}, [], 0.0
 
     def tick(self, step):
         self.now += max(step, 0.0)
         for one, (at, _) in self.made.items():
             if self.now - at >= self.wait and one not in [row[0] for row in self.rows]:
                 self.close(one)
-        self.early = {one: at for one, at in self.early.items() if self.now < at + QUARANTINE}
-        lost = [one for one, _ in self.given if one not in self.made and one not in self.early]
-        self.given = {key: value for key, value in self.given.items() if key[0] not in lost}
 
     def close(self, one):
         came = [(key, value) for (owner, key), value in self.given.items() if owner == one]
@@ -90,10 +82,7 @@ class Loop:
     def act(self, verb, one, word, value):
         if verb == "decide" and one not in self.made:
             self.made[one] = [self.now, word]
-            self.early.pop(one, None)
-        elif verb == "reward" and (one, word) not in self.given:
-            if one not in self.made:
-                self.early.setdefault(one, self.now)
+        elif verb == "reward" and one in self.made and (one, word) not in self.given:
             self.given[one, word] = float(value)
             if one in self.closed:
                 return
@@ -107,9 +96,7 @@ class Loop:
 @given(st.lists(st.tuples(STEPS, ACTS), max_size=25))
 def test_what_is_learned_is_what_the_loop_says(kind, history):
     clock, loop, policy, decided = ManualClock(), Loop(KINDS[kind]), Recording(), {}
-    bandit = submax.Bandit(
-        ["A", "B"], policy=policy, seed=0, quarantine=QUARANTINE, clock=clock, **KINDS[kind]
-    )
+    bandit = submax.Bandit(["A", "B"], policy=policy, seed=0, clock=clock, **KINDS[kind])
     for step, (verb, one, word, value) in history:
         clock.now += step
         loop.tick(step)
@@ -134,14 +121,3 @@ def test_what_is_learned_is_what_the_loop_says(kind, history):
     rows = [(decided[one].action, reward) for one, reward in loop.rows if reward is not None]
     assert [(bandit.menu.action(action), reward) for action, reward in policy.rows] == rows
     assert bandit.counts().get("matured", 0) == len(loop.rows)
-
-
-def test_rewards_of_unknown_decisions_wait_in_a_bounded_number(monkeypatch):
-    monkeypatch.setattr(maturing, "QUARANTINE_KEPT", 3)
-    bandit = submax.Bandit(["A"], policy="random")
-    for number in range(5):
-        assert bandit.reward(f"d{number}", 1.0).status == "quarantined"
-    assert bandit.reward("d4", 1.0).repeated
-    assert bandit.counts()["dropped from quarantine"] == 2
-    assert [bandit.decide(id=f"d{number}").id for number in range(5)]
-    assert bandit.counts()["learned"] == 3

@@ -72,7 +72,6 @@ def took(bandit, clock, steps, start):
     return answers
 
 
-@pytest.mark.filterwarnings("ignore::submax.bandit.rewards.LateRewardWarning")
 @pytest.mark.parametrize("kind", BANDITS)
 @settings(max_examples=6)
 @given(before=STEPS, after=STEPS, seed=st.integers(0, 99))

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import typing
-from datetime import timedelta
 
 import pytest
 from refusals import raises_code
@@ -21,11 +20,6 @@ def test_python_and_the_server_declare_the_same_settings():
     assert set(typing.get_type_hints(Declaration)) == set(DECLARED_TYPES)
     words = set(messages.Create.__struct_fields__) - {"name"}
     assert words == set(DECLARED_TYPES)
-
-
-def test_durations_may_be_timedeltas():
-    bandit = submax.Bandit(ARMS, reward_wait=timedelta(hours=2))
-    assert bandit.settings.reward_wait == 7200.0
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-import pytest
-
 from submax.bandit.durable import open_bandit
-from submax.bandit.rewards import LateRewardWarning
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "sql.md"
 
@@ -27,8 +24,7 @@ def test_the_statements_answer_five_questions(tmp_path):
             if place % 4 == 0:
                 bandit.reward(made.id, 1.0)
         now[0] += 4000
-        with pytest.warns(LateRewardWarning):
-            bandit.reward("d1", 1.0)
+        bandit.reward("d1", 1.0)
     statements = re.findall(r'sqlite3 page\.db "\n(.*?)"\n', PAGE.read_text(), re.DOTALL)
     with closing(sqlite3.connect(file)) as connection:
         if sqlite3.sqlite_version_info < (3, 38):

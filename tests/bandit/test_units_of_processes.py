@@ -4,8 +4,6 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 import submax
 
 UNITS = [f"visitor-{number}" for number in range(30)]
@@ -51,7 +49,6 @@ def learn(bandit):
     assert bandit.refit().learned
 
 
-@pytest.mark.filterwarnings("ignore:.* of .* rewards came later")
 def test_units_keep_their_actions_and_groups_after_a_restart(tmp_path):
     place = tmp_path / "shop.db"
     with submax.open(place, background=False, sticky=3600, **DECLARATION) as bandit:

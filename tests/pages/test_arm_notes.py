@@ -4,7 +4,6 @@ import pytest
 
 from submax.server.pages.views import arms_page, health, overview
 
-pytestmark = pytest.mark.filterwarnings("ignore::submax.LateRewardWarning")
 LIMITED = {"reward_wait": 10, "default_reward": 0.0}
 
 

@@ -164,7 +164,6 @@ def decided(bandit, count: int = 1, **more):
     return bandit.decide_many([{"context": context, **more}] * count)
 
 
-@pytest.mark.filterwarnings("ignore::submax.LateRewardWarning")
 def test_a_decision_is_shown_with_context_rewards_and_what_actions_were_believed_to_earn(
     bandit, clock
 ):

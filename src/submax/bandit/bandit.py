@@ -1,7 +1,7 @@
 """A bandit in memory: it decides, receives rewards, and learns from them."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self, Unpack
@@ -19,7 +19,7 @@ from submax.bandit.arms import (
     rail_notices,
     unknown_notices,
 )
-from submax.bandit.decision import Decision, LiftReport, Receipt, UnknownDecisionWarning
+from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.bandit.drawing import (
     CheckedRequest,
     DrawnDecision,
@@ -34,7 +34,7 @@ from submax.bandit.learning import Learner, RefitResult, why_nothing_matured
 from submax.bandit.lift import lift_reports
 from submax.bandit.maturing import Decisions, DecisionsState, MadeDecision
 from submax.bandit.names import check_identifier
-from submax.bandit.rewards import CheckedReward, RewardValues
+from submax.bandit.rewards import RewardValues
 from submax.bandit.saving import SavedBandit, decoded, encoded, generator_at, generator_state
 from submax.bandit.settings import (
     STORE_ONLY,
@@ -227,31 +227,21 @@ class Bandit(BanditFace):
     def _rewarded(self, **arguments: Any) -> Receipt:
         with self._lock:
             self._answer()
-            return self._recorded(*self._rewards.checked_call(**arguments))
+            return self._decisions.reward(*self._rewards.checked_call(**arguments))
 
-    def _rewarded_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
+    def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
         receipts = []
         with self._lock:
             self._answer()
-            for identifier, given in [self._rewards.checked_call(**reward) for reward in rewards]:
+            checked = [self._rewards.checked_call(**reward) for reward in rewards]
+            for identifier, _ in checked:
+                self._decisions.known(identifier)
+            for identifier, given in checked:
                 try:
-                    receipts.append(self._recorded(identifier, given))
+                    receipts.append(self._decisions.reward(identifier, given))
                 except ConflictError:
                     receipts.append(Receipt(identifier, "conflict", repeated=True))
         return receipts
-
-    def _recorded(self, identifier: str, given: CheckedReward) -> Receipt:
-        receipt = self._decisions.reward(identifier, given)
-        if not receipt.repeated:
-            self._late.count(receipt.status == "late")
-        return receipt
-
-    def _warnings(self, receipts: Sequence[Receipt]) -> Iterator[Warning]:
-        yield from super()._warnings(receipts)
-        for receipt in receipts:
-            if receipt.status == "quarantined":
-                yield UnknownDecisionWarning.about(receipt.id)
-                return
 
     def activate(self, id: str) -> Receipt:  # noqa: A002 - the same word as in decide
         with self._lock:

@@ -22,7 +22,8 @@ FEWEST_OUTSIDE = 6
 """Of 100 values, all above or all below everything that was seen before, that are a condition. If
 the order of values means nothing, so many after 1000 others have a chance of at most
 2 × (100 / 1100)⁶, about 1 in 900,000."""
-MANY_ACTIONS = 256
+FALSE_ALARMS = 0.01
+"""The chance of a false alarm about a mean within 100,000 decisions."""
 PLANNED_DECISIONS = 1000
 """The number of decisions about which an interval is narrowest."""
 FEWEST_DECISIONS = 100
@@ -34,8 +35,8 @@ MANY_FAILURES = 3
 class Condition(msgspec.Struct, frozen=True):
     """Something that an operator should look at, as a ``sentence`` and as ``values``.
 
-    ``kind`` is ``reward-rate``, ``missing-rewards``, ``context``, ``refits``, ``propensity``,
-    ``silent-arm`` or ``late-arm``; ``subject`` is the arm or the field that it is about.
+    ``kind`` is ``reward-rate``, ``missing-rewards``, ``context``, ``refits``, ``silent-arm`` or
+    ``late-arm``; ``subject`` is the arm or the field that it is about.
     """
 
     kind: str
@@ -61,8 +62,7 @@ def conditions(reader: BanditReader, failed_refits: int = 0, reason: str = "") -
     # All rewards of an arm may be late: then the arm is late, and not broken.
     named = {one.subject for one in late}
     silent = [one for one in _silent_arms(reader) if one.subject not in named]
-    found = [*_drops(reader), *_contexts_outside(reader), *_small_propensities(reader)]
-    found += [*silent, *late]
+    found = [*_drops(reader), *_contexts_outside(reader), *silent, *late]
     if failed_refits >= MANY_FAILURES:
         sentence = f"{failed_refits} fits in a row have failed, and an older version decides"
         found.append(Condition("refits", f"{sentence}: {reason}", {"failures": failed_refits}))
@@ -73,7 +73,7 @@ def _drops(reader: BanditReader) -> Iterator[Condition]:
     """Whether the reward of a decision, or the share with a reward, has dropped.
 
     An interval begins at every hour, and holds the mean since then at all times together but
-    for its share of ``false_alarms``; the interval before an hour must not be above the one
+    for its share of FALSE_ALARMS; the interval before an hour must not be above the one
     after it. It holds for large samples.
     """
     last = math.floor(reader.now() / HOUR)
@@ -88,7 +88,7 @@ def _drops(reader: BanditReader) -> Iterator[Condition]:
         ("missing-rewards", "the share of decisions with a reward", "rewarded", "rewarded"),
     ):
         rows = [[one.known, getattr(one, total), getattr(one, squares)] for one in each]
-        drop = _dropped(np.array(rows).reshape(-1, 3).T, reader.settings.alarms.false_alarms)
+        drop = _dropped(np.array(rows).reshape(-1, 3).T, FALSE_ALARMS)
         if drop is not None:
             before, now, decisions = drop
             yield Condition(
@@ -157,20 +157,6 @@ def _contexts_outside(reader: BanditReader) -> Iterator[Condition]:
                 {"low": low, "high": high, "value": far},
                 name,
             )
-
-
-def _small_propensities(reader: BanditReader) -> Iterator[Condition]:
-    limit, least = reader.settings.alarms.smallest_propensity, reader.smallest_propensity()
-    menu = reader.menu
-    # Of many joint actions, or of numbers, every single one is improbable.
-    few = not menu.ranges and math.prod(map(len, menu.active)) <= MANY_ACTIONS
-    if least is not None and least < limit and few:
-        yield Condition(
-            "propensity",
-            f"an action was drawn with the probability {least:.3g}, which is below the limit "
-            f"{limit:g}: estimates from such decisions vary a lot, so raise the minimum",
-            {"propensity": least, "limit": limit},
-        )
 
 
 def _chance_of_none(arm: Tally, decisions: float) -> float:

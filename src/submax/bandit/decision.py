@@ -34,7 +34,7 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     - ``accepted``;
     - ``late``: ``reward_wait`` was over, or the decision is in the archive already, so the
       reward is stored but not learned from;
-    - ``quarantined``: no decision has this id yet. The reward waits for the decision, for the
+    - ``quarantined``: no decision of the store has this id yet. The reward waits for it, for the
       seconds of the setting ``quarantine``;
     - ``conflict``: another value is stored under the same id and key, so this one is not.
 
@@ -46,19 +46,6 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     id: str
     status: str
     repeated: bool = False
-
-
-class UnknownDecisionWarning(UserWarning):
-    """A bandit in memory got a reward for an unknown decision id."""
-
-    @classmethod
-    def about(cls, identifier: str) -> "UnknownDecisionWarning":
-        """Return the warning for a reward with this id."""
-        return cls(
-            f"this bandit has no decision with the id {identifier!r:.80} (or has "
-            "forgotten it); the reward counts only if such a decision follows: pass "
-            "the id of a decision, as in bandit.reward(decision.id, 1.0)"
-        )
 
 
 class SampleRatioReport(msgspec.Struct, frozen=True):

@@ -369,7 +369,7 @@ class DurableBandit(BanditFace):
     def _rewarded(self, **reward: Any) -> Receipt:
         return self.prepare_reward(**reward).result()
 
-    def _rewarded_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
+    def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
         return self.prepare_rewards(rewards).result()
 
     def prepare_reward(
@@ -388,7 +388,7 @@ class DurableBandit(BanditFace):
             if written[0].status == "conflict":
                 before = written[0].parts or written[0].value
                 raise conflicting_reward(row.id, read_key(row.key), before, row.parts or row.value)
-            return self._receipt(row.id, written[0])
+            return Receipt(row.id, written[0].status, written[0].repeated)
 
         return Prepared(self._put_rewards([row]), answer)
 
@@ -402,7 +402,8 @@ class DurableBandit(BanditFace):
         return Prepared(
             self._put_rewards(rows),
             lambda written: [
-                self._receipt(row.id, one) for row, one in zip(rows, written, strict=True)
+                Receipt(row.id, one.status, one.repeated)
+                for row, one in zip(rows, written, strict=True)
             ],
         )
 
@@ -414,11 +415,6 @@ class DurableBandit(BanditFace):
         identifier, given = self._rewards.checked_call(**reward)
         parts = None if given.parts is None else msgspec.json.encode(given.parts).decode()
         return RewardRow(identifier, key_text(given.key), given.value, parts, source)
-
-    def _receipt(self, identifier: str, written: WrittenReward) -> Receipt:
-        if not written.repeated:
-            self._late.count(written.status == "late")
-        return Receipt(identifier, written.status, written.repeated)
 
     def activate(self, id: str) -> Receipt:  # noqa: A002 - the same word as in decide
         return self.prepare_activation(id).result()

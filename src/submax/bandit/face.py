@@ -3,7 +3,7 @@
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, Unpack
 
 from submax.bandit.active_version import ActiveVersion
@@ -11,7 +11,6 @@ from submax.bandit.arms import ArmStatus
 from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.bandit.guard_rails import GuardRailWarning
 from submax.bandit.learning import RefitResult
-from submax.bandit.rewards import LateRewards, LateRewardWarning
 from submax.bandit.settings import BanditOptions, Settings, Status
 from submax.core.errors import ConflictError, StoreError
 from submax.core.policy import Policy
@@ -28,7 +27,6 @@ class BanditFace(ABC):
     def __init__(self) -> None:
         self._closed, self._is_made = False, False
         self._failures: Counter[str] = Counter()
-        self._late = LateRewards()
 
     def decide(
         self,
@@ -94,44 +92,22 @@ class BanditFace(ABC):
         the ``value``; its key is then its name, unless one is given. If every slot has a reward,
         give the ``slot``, a table of slots, or a list with one reward for each slot.
 
-        A reward for an unknown id waits in quarantine for its decision; see ``Receipt``. A bandit
-        in memory gives an ``UnknownDecisionWarning`` then.
+        In a store, a reward for an unknown id waits in quarantine for its decision; see
+        ``Receipt``. A bandit in memory raises a ``NotFoundError``.
         """
-        receipt = self._rewarded(id=id, value=value, key=key, name=name, slot=slot)
-        self._warn([receipt])
-        return receipt
+        return self._rewarded(id=id, value=value, key=key, name=name, slot=slot)
 
     @abstractmethod
     def _rewarded(self, **reward: Any) -> Receipt:
         """Record a reward from the arguments of ``reward``."""
 
+    @abstractmethod
     def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
         """Record several rewards, each with the arguments of ``reward``, all or none.
 
         If another value was recorded before under the same id and key, the receipt has the status
         ``conflict``, and the other rewards are recorded.
         """
-        receipts = self._rewarded_many(rewards)
-        self._warn(receipts)
-        return receipts
-
-    @abstractmethod
-    def _rewarded_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
-        """Record several rewards."""
-
-    def _warn(self, receipts: Sequence[Receipt]) -> None:
-        for warning in self._warnings(receipts):
-            warnings.warn(warning, stacklevel=3)
-
-    def _warnings(self, receipts: Sequence[Receipt]) -> Iterator[Warning]:
-        """What callers should know of rewards: whether many come too late."""
-        sentence = self.late_warning()
-        if sentence is not None:
-            yield LateRewardWarning(sentence)
-
-    def late_warning(self) -> str | None:
-        """The sentence of a warning of late rewards, if one is due."""
-        return self._late.sentence(self.settings)
 
     @abstractmethod
     def activate(self, id: str) -> Receipt:  # noqa: A002 - the same word as in decide

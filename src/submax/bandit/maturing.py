@@ -23,9 +23,6 @@ from submax.schema.rows import Columns
 DECISIONS_KEPT = 100_000
 """Decisions that are remembered after they have matured, so a repeated call or reward is
 recognized: about 50 MB. As many are kept open if decisions without a reward never mature."""
-QUARANTINE_KEPT = 10_000
-"""Rewards of unknown decisions that wait, 400 to 650 bytes each: they normally overtake their
-decisions by seconds."""
 COMPARED_AT_ONCE = 256
 """Matured decisions are added to the comparisons of groups in parts of this size."""
 
@@ -67,13 +64,6 @@ class MaturedRow(NamedTuple):
     parts: list[float] | None
 
 
-class EarlyReward(NamedTuple):
-    """Rewards by key whose decision is unknown, and until when they wait."""
-
-    until: float
-    rewards: dict[str, GivenReward]
-
-
 class DecisionsState(msgspec.Struct):
     """Everything that ``Decisions`` remembers, as it is saved."""
 
@@ -82,7 +72,6 @@ class DecisionsState(msgspec.Struct):
     last: float | None = None
     opened: dict[str, MadeDecision] = msgspec.field(default_factory=OrderedDict)
     closed: dict[str, MadeDecision] = msgspec.field(default_factory=OrderedDict)
-    early: dict[str, EarlyReward] = msgspec.field(default_factory=OrderedDict)
     rows: list[MaturedRow] = []
     counts: dict[str, int] = msgspec.field(default_factory=Counter)
     comparisons: dict[str, GroupComparison] = {}
@@ -105,7 +94,7 @@ class Decisions:
         menu = settings.menu
         self._wait, self._default = settings.longest_wait, settings.default_reward
         self._at_reward, self._combine = settings.reward_wait == 0, settings.combine
-        self._parts, self._quarantine = settings.reward_parts, settings.quarantine
+        self._parts = settings.reward_parts
         self._by_slot = self._parts is not None and self._parts.kind == SLOTS
         self._context, self._columns = settings.context, len(menu.slots) + len(menu.ranges)
         self._plain = menu.plain
@@ -113,11 +102,9 @@ class Decisions:
         # An ordered dict is emptied from its front without looking at what was there.
         self._open = state.opened = OrderedDict(state.opened)
         self._closed = state.closed = OrderedDict(state.closed)
-        self._early = state.early = OrderedDict(state.early)
         self.counts = state.counts = Counter(state.counts)
         state.comparisons = new_comparisons(settings) | state.comparisons
         self.rows, self.tallies = state.rows, state.tallies
-        self._waiting = sum(len(one.rewards) for one in self._early.values())
         self._compared: list[tuple[ExperimentAssignment, float, str | None]] = []
 
     def use_context(self, context: ContextSchema) -> None:
@@ -141,76 +128,53 @@ class Decisions:
                 if now - made.at < self._wait:
                     break
                 self._mature(made)
-        while self._early and next(iter(self._early.values())).until <= now:
-            self.counts["orphans"] += 1
-            self._release(next(iter(self._early)))
         return now
 
     def find(self, identifier: str) -> MadeDecision | None:
         """The decision with this id; None if there is none, or it was forgotten."""
         return self._open.get(identifier) or self._closed.get(identifier)
 
+    def known(self, identifier: str) -> MadeDecision:
+        """The decision with this id; a ``NotFoundError`` if there is none."""
+        made = self.find(identifier)
+        if made is None:
+            raise NotFoundError(
+                f"there is no decision {identifier!r:.80} (or it was forgotten): "
+                "give the id of a decision of this bandit"
+            )
+        return made
+
     def add(self, made: MadeDecision) -> None:
-        """Add a new decision; rewards that came before it count."""
+        """Add a new decision."""
         identifier = made.answer.id
         self.counts["decisions"] += 1
         for tally in self._tallies_of(made.action):
             tally.decisions += 1
         self._open[identifier] = made
-        if identifier in self._early:
-            made.rewards = self._release(identifier)
-            self._close_if_complete(made)
         if self._wait == math.inf and len(self._open) > DECISIONS_KEPT:
             self._open.popitem(last=False)
 
     def reward(self, identifier: str, given: CheckedReward) -> Receipt:
         """Record a reward; a ``ConflictError`` if another value came under the same key."""
-        made, late = self.find(identifier), False
-        if made is None:
-            early = self._early.get(identifier) or EarlyReward(
-                self._state.elapsed + self._quarantine, {}
-            )
-            rewards, status = early.rewards, "quarantined"
-        else:
-            late = self._state.elapsed - made.at >= self._wait
-            rewards, status = made.rewards, "late" if late else "accepted"
-        before = rewards.get(given.key)
+        made = self.known(identifier)
+        late = self._state.elapsed - made.at >= self._wait
+        before = made.rewards.get(given.key)
         if before is not None:
             if (before.value, before.parts) != (given.value, given.parts):
                 earlier, now = before.parts or before.value, given.parts or given.value
                 raise conflicting_reward(identifier, given.key, earlier, now)
-            if made is not None:
-                status = "late" if before.late else "accepted"
-            return Receipt(identifier, status, repeated=True)
-        rewards[given.key] = GivenReward(given.value, given.parts, late)
-        if made is None:
-            self.counts["rewards"] += 1
-            self._early[identifier] = early
-            self._waiting += 1
-            while self._waiting > QUARANTINE_KEPT:
-                self.counts["dropped from quarantine"] += 1
-                self._release(next(iter(self._early)))
-        elif identifier in self._open:
+            return Receipt(identifier, "late" if before.late else "accepted", repeated=True)
+        made.rewards[given.key] = GivenReward(given.value, given.parts, late)
+        if identifier in self._open:
             self.counts["rewards"] += 1
             self._close_if_complete(made)
         else:
             self.counts["late rewards"] += 1
-        return Receipt(identifier, status)
-
-    def _release(self, identifier: str) -> dict[str, GivenReward]:
-        """The rewards that waited for a decision."""
-        rewards = self._early.pop(identifier).rewards
-        self._waiting -= len(rewards)
-        return rewards
+        return Receipt(identifier, "late" if late else "accepted")
 
     def activate(self, identifier: str) -> Receipt:
         """Note that the action of a decision was carried out."""
-        made = self.find(identifier)
-        if made is None:
-            raise NotFoundError(
-                f"there is no decision {identifier!r} to activate (or it was forgotten): "
-                "give the id of a decision of this bandit"
-            )
+        made = self.known(identifier)
         if made.activation:
             return Receipt(identifier, made.activation, repeated=True)
         made.activation = "late" if self._state.elapsed - made.at >= self._wait else "accepted"

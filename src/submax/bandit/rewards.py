@@ -1,4 +1,4 @@
-"""Rewards that callers give: checked against the declaration, and counted if they are late."""
+"""Rewards that callers give, checked against the declaration, and how several become one."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
@@ -150,40 +150,3 @@ def combined_reward(
             parts[name] = join(parts[name], number) if name in parts else number
         reward = rule.combined(parts)
     return reward, parts
-
-
-class LateRewardWarning(UserWarning):
-    """Many rewards arrive only after their decisions have matured."""
-
-
-class LateRewards:
-    """Counts late rewards, and says when a warning is due.
-
-    A warning is due at the 1st, 10th, 100th, … late reward, if at least one reward in ten was late.
-    """
-
-    def __init__(self) -> None:
-        self.rewards, self.late = 0, 0
-        self._next, self._due = 1, False
-
-    def count(self, late: bool) -> None:
-        self.rewards += 1
-        self.late += late
-        if late and self.late >= self._next:
-            self._next = 10 * self._next
-            self._due = 10 * self.late >= self.rewards
-
-    def sentence(self, settings: Settings) -> str | None:
-        """The text of a warning that is due; None if none is due."""
-        if not self._due:
-            return None
-        self._due = False
-        word = "reward_wait" if settings.reward_wait > 0 else "no_reward_after"
-        default = settings.default_reward
-        instead = "not learned from" if default is None else f"learned from as {default:g}"
-        return (
-            f"{self.late} of {self.rewards} rewards came later than {word} = "
-            f"{settings.longest_wait:g} seconds after their decisions, which were {instead}; a "
-            f"reward that late is stored and not learned: set a longer {word}, or declare a bandit "
-            "with reward_wait=0, which learns when the reward comes"
-        )

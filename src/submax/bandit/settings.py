@@ -7,7 +7,6 @@ import math
 import typing
 import warnings
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import Annotated, Any, Literal, Self, TypedDict
 
 import msgspec
@@ -53,20 +52,8 @@ FIXED = (
 )
 """Settings that cannot change once the bandit decides: rewards that are in the log already would
 have to be understood in another way. To a context fields and categories can be added."""
-STORE_ONLY = ("alarms", "refit_rows", "refit_seconds", "keep_versions")
-"""Settings of bandits with a store, which fit versions."""
-
-
-class AlarmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """When there is an alarm.
-
-    ``false_alarms`` is the largest chance of a false alarm about the reward rate, and about
-    missing rewards, within 100,000 decisions. ``smallest_propensity`` is an alarm if an action was
-    drawn with a smaller probability; 0: it never is.
-    """
-
-    false_alarms: Annotated[float, Meta(gt=0, lt=1)] = 0.01
-    smallest_propensity: Annotated[float, Meta(ge=0, le=1)] = 0.0
+STORE_ONLY = ("quarantine", "refit_rows", "refit_seconds", "keep_versions")
+"""Settings of bandits with a store."""
 
 
 Actions = Sequence[str] | Mapping[str, Sequence[str] | Sequence[float]]
@@ -85,16 +72,15 @@ class BanditOptions(TypedDict, total=False):
     policy: str | Mapping[str, Any] | Policy[Any]
     rewards: Scale | str | Mapping[str, Any]
     combine: Combination
-    reward_wait: float | timedelta
-    no_reward_after: float | timedelta | None
+    reward_wait: float
+    no_reward_after: float | None
     default_reward: float | None
-    quarantine: float | timedelta
+    quarantine: float
     guard_rails: GuardRails | Mapping[str, Any]
-    alarms: AlarmSettings | Mapping[str, Any]
-    sticky: Stickiness | float | timedelta
+    sticky: Stickiness | float
     status: Status
     refit_rows: int
-    refit_seconds: float | timedelta
+    refit_seconds: float
     seed: int
     keep_versions: int
 
@@ -103,14 +89,6 @@ class Declaration(BanditOptions, total=False):
     """The options of a bandit and its actions."""
 
     actions: Actions
-
-
-DURATIONS = [
-    name
-    for name, hint in typing.get_type_hints(BanditOptions).items()
-    if timedelta in typing.get_args(hint)
-]
-"""Settings in seconds, which may be given as a ``timedelta``."""
 
 
 CONVERSIONS: dict[str, Any] = {
@@ -138,7 +116,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     default_reward: Annotated[float, Meta(ge=-LARGEST, le=LARGEST)] | None = 0.0
     quarantine: Seconds = 86400.0
     guard_rails: GuardRails = GuardRails()
-    alarms: AlarmSettings = AlarmSettings()
     sticky: Stickiness | Seconds = "version"
     refit_rows: Annotated[int, Meta(ge=1, le=10**9)] = 100
     refit_seconds: Seconds = 60.0
@@ -150,9 +127,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, declaration: Mapping[str, Any]) -> Self:
         """Settings from a table of words of ``Declaration``, of which ``actions`` is required."""
         given = dict(declaration)
-        for name in DURATIONS:
-            if isinstance(given.get(name), timedelta):
-                given[name] = given[name].total_seconds()
         if given.get("reward_wait") == 0:
             given.setdefault("combine", "first")
         for name, words in (("combine", Combination), ("status", Status), ("sticky", Stickiness)):
@@ -162,19 +136,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         for name, converted in CONVERSIONS.items():
             if name in given:
                 given[name] = converted(given[name])
-        for name, kind, word in (
-            ("guard_rails", GuardRails, "guard rail"),
-            ("alarms", AlarmSettings, "setting of alarms:"),
-        ):
-            if isinstance(given.get(name), Mapping):
-                for key in given[name]:
-                    one_of(word, str(key), kind.__struct_fields__)
-                try:
-                    given[name] = msgspec.convert(given[name], known_type(kind))
-                except msgspec.ValidationError as error:
-                    raise refused_setting(error, given[name]) from error
-            elif given.get(name, "") is None:
-                del given[name]
+        rails = given.get("guard_rails")
+        if isinstance(rails, Mapping):
+            for key in rails:
+                one_of("guard rail", str(key), GuardRails.__struct_fields__)
+            try:
+                given["guard_rails"] = msgspec.convert(rails, GuardRails)
+            except msgspec.ValidationError as error:
+                raise refused_setting(error, rails) from error
+        elif rails is None:
+            given.pop("guard_rails", None)
         try:
             # As it is read back, so the same declaration is equal to what was written.
             written = msgspec.msgpack.encode(cls(menu=menu, **given))
@@ -312,7 +283,6 @@ PLAIN_FORMS: dict[str, Any] = {
     "policy": str | dict[str, Any],
     "rewards": str | dict[str, Any],
     "guard_rails": GuardRails,
-    "alarms": AlarmSettings,
 }
 """How JSON and TOML write the settings that Python callers may give as objects."""
 ABOUT = {

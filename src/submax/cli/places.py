@@ -18,7 +18,6 @@ import msgspec
 
 from submax.bandit import export
 from submax.bandit.durable import DurableBandit, is_new_file
-from submax.bandit.rewards import LateRewardWarning
 from submax.bandit.store import Store, open_store
 from submax.client.client import Answer, Call, Client, Operations, bandit_path, understood
 from submax.core.errors import ContextIgnoredWarning, InputError
@@ -94,9 +93,8 @@ def _opened(place: str, *, reads: bool, creates: bool = False) -> Iterator[Store
     if not reads and not creates:
         open_store(place, read_only=True).close()
     with open_store(place, read_only=reads) as store, warnings.catch_warnings():
-        # The commands say these in their answers.
-        for known in (ContextIgnoredWarning, LateRewardWarning):
-            warnings.simplefilter("ignore", known)
+        # The commands say this in their answers.
+        warnings.simplefilter("ignore", ContextIgnoredWarning)
         yield store
 
 

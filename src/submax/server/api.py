@@ -168,16 +168,12 @@ def _for_caller(caller: Caller, decision: Decision) -> Decision:
 
 async def _reward(call: Call) -> Receipt:
     bandit, (given,) = await _rewards(call, [call.body])
-    receipt = await write(bandit.prepare_reward(**given, source=call.caller.source))
-    _log_if_late(bandit)
-    return receipt
+    return await write(bandit.prepare_reward(**given, source=call.caller.source))
 
 
 async def _reward_many(call: Call) -> Any:
     bandit, rewards = await _rewards(call, call.body.rewards)
-    receipts = await write(bandit.prepare_rewards(rewards, source=call.caller.source))
-    _log_if_late(bandit)
-    return m.Receipts(receipts)
+    return m.Receipts(await write(bandit.prepare_rewards(rewards, source=call.caller.source)))
 
 
 async def _rewards(call: Call, bodies: list[Any]) -> tuple[DurableBandit, list[dict[str, Any]]]:
@@ -204,11 +200,6 @@ async def _rewards(call: Call, bodies: list[Any]) -> tuple[DurableBandit, list[d
             "decisions can be rewarded"
         )
     return bandit, rewards
-
-
-def _log_if_late(bandit: DurableBandit) -> None:
-    if (sentence := bandit.late_warning()) is not None:
-        LOG.warning("%s: %s", bandit.name, sentence)
 
 
 async def _activate(call: Call) -> Receipt:

@@ -7,7 +7,6 @@ import math
 import signal
 import tempfile
 import time
-import warnings
 from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +16,6 @@ import numpy as np
 import uvloop
 
 from submax.bandit.durable import open_bandit
-from submax.bandit.rewards import LateRewardWarning
 from submax.bandit.store import open_store
 from submax.client.client import AsyncClient
 from submax.core.errors import StoreError
@@ -106,9 +104,7 @@ def make_past(file: Path, rng: np.random.Generator) -> None:
     bandit = open_bandit(
         file, name=NAME, background=False, clock=lambda: now[0], rng=rng, **DECLARATION
     )
-    with bandit, warnings.catch_warnings():
-        # One headline has late rewards on purpose.
-        warnings.simplefilter("ignore", LateRewardWarning)
+    with bandit:
         for _ in range(STEPS):
             begin, coming = now[0], defaultdict[int, list[str]](list)
             visitors = [Visitor.drawn(rng) for _ in range(VISITS)]

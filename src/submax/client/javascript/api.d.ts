@@ -7,18 +7,6 @@ export interface Activate {
 }
 
 /**
- * When there is an alarm.
- *
- * ``false_alarms`` is the largest chance of a false alarm about the reward rate, and about
- * missing rewards, within 100,000 decisions. ``smallest_propensity`` is an alarm if an action was
- * drawn with a smaller probability; 0: it never is.
- */
-export interface AlarmSettings {
-  false_alarms?: number;
-  smallest_propensity?: number;
-}
-
-/**
  * A choice with its numbers.
  *
  * ``share`` is its share of all decisions, ``rows`` is the number of decisions that were learned
@@ -96,7 +84,6 @@ export interface BanditDetails {
   /** Seconds that a reward with an unknown id waits for its decision. */
   quarantine: number;
   guard_rails: GuardRails;
-  alarms: AlarmSettings;
   /**
    * How long a unit gets the same action: as long as a 'version' decides, for a number of seconds, or 'none': every decision is drawn by itself.
    */
@@ -162,8 +149,8 @@ export interface ChoiceDetails {
 /**
  * Something that an operator should look at, as a ``sentence`` and as ``values``.
  *
- * ``kind`` is ``reward-rate``, ``missing-rewards``, ``context``, ``refits``, ``propensity``,
- * ``silent-arm`` or ``late-arm``; ``subject`` is the arm or the field that it is about.
+ * ``kind`` is ``reward-rate``, ``missing-rewards``, ``context``, ``refits``, ``silent-arm`` or
+ * ``late-arm``; ``subject`` is the arm or the field that it is about.
  */
 export interface Condition {
   kind: string;
@@ -196,7 +183,6 @@ export interface Create {
   default_reward?: number | null | null;
   quarantine?: number | null;
   guard_rails?: GuardRails | null;
-  alarms?: AlarmSettings | null;
   sticky?: "none" | "version" | number | null;
   refit_rows?: number | null;
   refit_seconds?: number | null;
@@ -387,7 +373,7 @@ export interface Publish {
  * - ``accepted``;
  * - ``late``: ``reward_wait`` was over, or the decision is in the archive already, so the
  * reward is stored but not learned from;
- * - ``quarantined``: no decision has this id yet. The reward waits for the decision, for the
+ * - ``quarantined``: no decision of the store has this id yet. The reward waits for it, for the
  * seconds of the setting ``quarantine``;
  * - ``conflict``: another value is stored under the same id and key, so this one is not.
  *
@@ -449,7 +435,6 @@ export interface Set {
   default_reward?: number | null | null;
   quarantine?: number | null;
   guard_rails?: ChangedGuardRails | null;
-  alarms?: AlarmSettings | null;
   sticky?: "none" | "version" | number | null;
   refit_rows?: number | null;
   refit_seconds?: number | null;

@@ -548,7 +548,6 @@ def settings_page(bandit: DurableBandit) -> Shown:
         status=settings.status,
         values=msgspec.structs.asdict(settings) | {"context": _declared_context(settings)},
         rails=msgspec.structs.asdict(settings.guard_rails),
-        alarms=msgspec.structs.asdict(settings.alarms),
         # The description of each setting, as it is declared.
         about={name: ABOUT.get(name, "") for name in SETTING_TYPES},
         # The arms to choose a baseline from; none if the action has several parts.
