@@ -59,7 +59,7 @@ from submax.evaluation.policies import (
     unseen_rows,
 )
 from submax.evaluation.propensities import group_index, random_rows
-from submax.evaluation.reward_models import MOST_LISTED
+from submax.evaluation.reward_models import BAYESIAN, MOST_LISTED
 from submax.evaluation.sums import mean
 from submax.schema.schema import Schema
 from submax.schema.trained_policy import TrainedPolicy
@@ -589,7 +589,8 @@ class Evaluation:
     def _notes(self, log: Log, split: Split) -> Iterator[str]:
         main, rest, sample = self.main, self.main.log, self.main.sample.log
         yield from (rest if main.is_long else sample).notes
-        yield from main.models.notes()
+        if main.model_name != BAYESIAN:
+            yield f"the reward model is {main.model_name}"
         if rest.cluster is not None:
             grouped = main.is_long and main.clusters > MOST_CLUSTERS
             groups = f", in {MOST_CLUSTERS} random groups" * grouped
@@ -660,7 +661,7 @@ class Evaluation:
             settings={
                 "policies": listed(names[1:], MOST_NAMED),
                 "estimators": ", ".join(self.estimators),
-                "reward model": rows.models.name,
+                "reward model": rows.model_name,
                 **options._asdict(),
                 "baseline": baseline,
             },
@@ -818,9 +819,9 @@ def compare(
     probabilities ``[N, M]`` in all rows, a function from columns of context to actions or
     probabilities, or a fitted classifier.
 
-    ``reward_model`` is the model on which ``dm`` and ``dr`` rely: `bayesian` (the default), `auto`
-    (the better of it and boosted trees), a dotted name or an object of scikit-learn, or a list from
-    which the one with the least held-out error is chosen. All are cross-fitted.
+    ``reward_model`` is the model on which ``dm`` and ``dr`` rely: `bayesian` (the default), or a
+    dotted name, a table of ``kind`` and parameters, or an object of scikit-learn. It is
+    cross-fitted.
 
     The ``differences`` are paired: from the ``baseline``, a policy by name or the logging policy.
     With ``baseline="best"`` it is the policy with the highest estimate, the intervals of all

@@ -48,9 +48,9 @@ from submax.evaluation.propensities import (
 from submax.evaluation.reward_models import (
     FOLDS,
     MOST_LISTED,
-    chosen_models,
     folds_of,
     polynomial_features,
+    reward_models,
 )
 from submax.evaluation.sums import Additive, Terms, TermSums, Units
 from submax.schema.context import Category
@@ -301,7 +301,7 @@ class Batch:
         action = self.log.action[rows]
         powers, predicted, width = polynomial_features(self.log, action), np.empty(len(action)), 1
         models = []
-        for place, model in enumerate(self.fitted.models.models):
+        for place, model in enumerate(self.fitted.models):
             mine = np.flatnonzero(self._fold[rows] == place)
             features = model.features(encoded[mine])
             predicted[mine] = model.predict(features, action[mine], powers[mine])
@@ -485,7 +485,7 @@ class Evaluator:
         groups = None if log.cluster is None else number
         self._folds = folds_of(replace(sample, cluster=groups))[first]
         sample, of_caller, units = self._prepared(sample, place)
-        self.models = chosen_models(sample, reward_model, seed)
+        self.model_name, self.models = reward_models(sample, reward_model, seed)
         self.slots = SlotPropensities(sample, seed)
         self.groups = ActionGroups.of(sample, seed)
         self.bounds, self.untaken = self._scanned(sample)

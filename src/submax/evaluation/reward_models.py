@@ -1,22 +1,25 @@
-"""Models of the rewards of a log, and the choice of one by its held-out error."""
+"""Models of the rewards of a log: our own regression, or a supervised model of another library.
+
+A model of one fold has ``features(context)``, which it computes once, ``[n, D] -> [n, F]``;
+``predict(features, action, powers)``, q̂(x, a) for one action in each row; and
+``expected(features, table, slot_tables)``, Σ_a π(a | x) q̂(x, a) for a policy.
+"""
 
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import one_of
 from submax.core.errors import InputError, one_line
 from submax.evaluation.disk import pieces
 from submax.evaluation.log import Log
-from submax.evaluation.sums import mean, weigh
-from submax.models.classifiers import class_by_name, copied, seeded
-from submax.models.regression.bayesian import Posterior, Prior, PriorStructure, Sums, fitted
+from submax.evaluation.sums import mean
+from submax.models.classifiers import class_by_name, copied, made, seeded
+from submax.models.regression.bayesian import Prior, PriorStructure, Sums, fitted
 from submax.models.regression.blas import in_one_thread
 from submax.models.regression.context_belief import LENGTHS
 from submax.models.regression.features import GROUPS, FeatureMap, new_map
@@ -30,23 +33,6 @@ MOST_LISTED = 4096
 more, actions are drawn: a table of 4096 probabilities takes 32 kB per row."""
 
 
-class FoldModel(Protocol):
-    """Predicts the reward q̂(x, a) of actions in contexts."""
-
-    def features(self, context: NDArray[np.float32]) -> Floats:
-        """Return what the model computes once for encoded contexts, ``[n, D] -> [n, F]``."""
-
-    def predict(self, features: Floats, action: NDArray[Any], powers: Floats) -> Floats:
-        """Return q̂ for one action in each row; ``powers`` are those of its real-valued parts."""
-
-    def expected(self, features: Floats, table: Floats, slot_tables: Sequence[Floats]) -> Floats:
-        """Return Σ_a π(a | x) q̂(x, a) for a policy, ``[n]``.
-
-        ``table [n, M]`` has the probabilities of all joint actions, and ``slot_tables`` those of
-        the choices within each slot.
-        """
-
-
 def polynomial_features(log: Log, action: NDArray[Any]) -> Floats:
     """Return the powers of the real-valued parts of actions, ``[n, POWERS · intervals]``."""
     intervals = log.schema.menu.ranges
@@ -55,6 +41,22 @@ def polynomial_features(log: Log, action: NDArray[Any]) -> Floats:
     first = len(log.schema.menu.slots)
     scaled: Floats = (action[:, first:].astype(np.float64) - low) / width
     return np.concatenate([scaled**power for power in range(1, POWERS + 1)], axis=1)
+
+
+def design(
+    features: Floats,
+    action: NDArray[Any],
+    powers: Floats,
+    sizes: tuple[int, ...],
+    each: Floats | None = None,
+) -> Floats:
+    """Return features, those of ``each`` choice (1 if it is None) in every slot, and powers."""
+    each = np.ones((len(features), 1)) if each is None else each
+    blocks = [features]
+    for size, chosen in zip(sizes, action.T, strict=False):
+        codes = chosen.astype(np.int64)[:, None] == np.arange(size)
+        blocks.append((codes[:, :, None] * each[:, None]).reshape(len(features), -1))
+    return np.concatenate([*blocks, powers], axis=1)
 
 
 def folds_of(log: Log) -> NDArray[np.int8]:
@@ -157,38 +159,23 @@ class RewardMap(NamedTuple):
         """Return the inputs of the regression, and the number of the regression of each row."""
         if self.separate:
             return features, action[:, 0].astype(np.int64)
-        each, rows, blocks = features[:, : self._each], len(features), [features]
-        for size, chosen in zip(self.sizes, action.T, strict=False):
-            codes = chosen.astype(np.int64)[:, None] == np.arange(size)
-            blocks.append((codes[:, :, None] * each[:, None]).reshape(rows, -1))
-        return np.concatenate([*blocks, powers], axis=1), np.zeros(rows, dtype=np.int64)
+        each = features[:, : self._each]
+        return design(features, action, powers, self.sizes, each), np.zeros(len(each), np.int64)
 
     def model(self, sums: Sums, centre: float) -> "RewardModel":
         """Return the model that is fitted to some rows."""
-        width, posterior = len(self.feature_map.groups), None
+        width, prior = len(self.feature_map.groups), self.prior or self.vague(sums)
+        found = np.zeros(sums.moment.shape[:2])
         if sums.variance > 0:
-            prior = self.prior or self.vague(sums)
-            posterior = fitted(sums, self.structure, prior, centre, STEPS)
-        slots, shared, powers = self._coefficients(posterior, width)
+            found = fitted(sums, self.structure, prior, centre, STEPS).coefficients
+        slots, shared, powers = [found], np.zeros(width), np.zeros(0)
+        if not self.separate:
+            ends = np.cumsum([width, *(size * self._each for size in self.sizes)])
+            shared, *blocks, powers = np.split(found[0], ends)
+            missing = (0, 0), (0, width - self._each)
+            slots = [np.pad(one.reshape(-1, self._each), missing) for one in blocks]
         raw = self.feature_map.for_raw
         return RewardModel(self, centre, [raw(one) for one in slots], raw(shared), powers)
-
-    def _coefficients(
-        self, posterior: Posterior | None, width: int
-    ) -> tuple[list[Floats], Floats, Floats]:
-        """Return the posterior mean of slots, of what they share, and of powers."""
-        if posterior is None:
-            zeros = [np.zeros((size, width)) for size in self.sizes]
-            return zeros, np.zeros(width), np.zeros(self.powers)
-        found = posterior.coefficients
-        if self.separate:
-            return [found], np.zeros(width), np.zeros(0)
-        slots, begin, each = [], width, self._each
-        for size in self.sizes:
-            block = found[0, begin : begin + size * each].reshape(size, each)
-            slots.append(np.pad(block, ((0, 0), (0, width - each))))
-            begin += size * each
-        return slots, found[0, :width], found[0, begin:]
 
 
 def reward_maps(log: Log, fold: NDArray[np.int8], folds: int) -> list[RewardMap]:
@@ -349,9 +336,7 @@ def reward_template(given: Any) -> tuple[str, Any]:
     if isinstance(table, Mapping):
         parameters = {key: value for key, value in table.items() if key != "kind"}
         kind = class_by_name(str(table.get("kind")), "reward model", "predict")
-        for key in parameters:
-            one_of(f"parameter of {kind.__name__}:", key, inspect.signature(kind).parameters)
-        given = kind(**parameters)
+        given = made(kind, kind.__name__, parameters)
     if inspect.isclass(given) or not callable(getattr(given, "fit", None)):
         raise InputError(
             f"the reward model is {given!r:.60}: give an object with the methods fit "
@@ -430,18 +415,7 @@ class SupervisedRewardModel(NamedTuple):
         return found
 
 
-def design(
-    features: Floats, action: NDArray[Any], powers: Floats, sizes: tuple[int, ...]
-) -> Floats:
-    """Return the inputs of a supervised model: context, one-hot choices, powers."""
-    chosen = [
-        (action[:, slot].astype(np.int64)[:, None] == np.arange(size)).astype(np.float64)
-        for slot, size in enumerate(sizes)
-    ]
-    return np.concatenate([features, *chosen, powers], axis=1)
-
-
-def supervised_models(log: Log, template: Any, seed: int) -> list[FoldModel]:
+def supervised_models(log: Log, template: Any, seed: int) -> list[SupervisedRewardModel]:
     """Return a copy of a model for each fold, fitted to the other folds."""
     row = np.arange(0, len(log), -(-len(log) // MOST_FITTED_BY_TEMPLATE))
     context = log.schema.context.encode_rows(log.context[row]).astype(np.float64)
@@ -451,7 +425,7 @@ def supervised_models(log: Log, template: Any, seed: int) -> list[FoldModel]:
     space = menu.space(menu.active)
     listed = not space.reals and space.size <= MOST_LISTED
     actions = space.listing() if listed else np.zeros((0, 1))
-    models: list[FoldModel] = []
+    models = []
     for number in range(FOLDS):
         others = fold != number
         count = None if log.count is None else log.count[row][others]
@@ -460,80 +434,19 @@ def supervised_models(log: Log, template: Any, seed: int) -> list[FoldModel]:
     return models
 
 
-# The choice ---------------------------------------------------------------------------------------
-
-BAYESIAN, AUTO = "bayesian", "auto"
-"""Names of reward models: our own regression, and the better of it and boosted trees."""
-BOOSTED = {
-    "kind": "sklearn.ensemble.HistGradientBoostingRegressor",
-    "max_iter": 100,
-    "learning_rate": 0.08,
-}
-"""Boosted trees among which ``auto`` chooses, if scikit-learn is installed."""
+FoldModel: TypeAlias = RewardModel | SupervisedRewardModel
+BAYESIAN = "bayesian"
+"""The name of our own regression."""
 
 
-class ModelChoice(NamedTuple):
-    """A model of rewards for each fold; its ``name``, and the held-out error of every candidate.
+def reward_models(log: Log, given: Any = None, seed: int = 0) -> tuple[str, Sequence[FoldModel]]:
+    """Return the name of a reward model, and for each fold one that is fitted to the other folds.
 
-    The error is the root mean squared error of predictions of rows without which the model was
-    fitted. There are no errors if there was only one candidate.
+    ``given`` is ``bayesian`` or None, a dotted name, a table of ``kind`` and parameters, or an
+    object of scikit-learn.
     """
-
-    models: Sequence[FoldModel]
-    name: str
-    errors: dict[str, float]
-
-    def notes(self) -> list[str]:
-        """Return a sentence that says which model was used, unless it is the usual one."""
-        if not self.errors:
-            return [] if self.name == BAYESIAN else [f"the reward model is {self.name}"]
-        errors = ", ".join(f"{name} {error:.4g}" for name, error in self.errors.items())
-        return [f"the reward model is {self.name}, by its held-out error ({errors})"]
-
-
-def chosen_models(log: Log, given: Any = None, seed: int = 0) -> ModelChoice:
-    """Fit one or several reward models, cross-fitted, and return the one with the least error.
-
-    ``given`` is a name (``bayesian``, ``auto`` or a dotted name), a table of ``kind`` and
-    parameters, an object of scikit-learn, or a list of these. None is ``bayesian``.
-    """
-    wanted = list(given) if isinstance(given, (list, tuple)) else [given]
-    wanted = [BAYESIAN if one is None else one for one in wanted]
     # An unfitted model may refuse to be compared, so only texts are.
-    named = [one for one in wanted if isinstance(one, str)]
-    if AUTO in named:
-        others = [one for one in wanted if not (isinstance(one, str) and one in (AUTO, BAYESIAN))]
-        boosted = log.schema.context.width > 0 and find_spec("sklearn") is not None
-        wanted = [BAYESIAN, *[BOOSTED] * boosted, *others]
-    found: dict[str, Sequence[FoldModel]] = {}
-    for one in wanted:
-        name, template = BAYESIAN, None
-        if not (isinstance(one, str) and one == BAYESIAN):
-            name, template = reward_template(one)
-        if name in found:
-            raise InputError(
-                f"two reward models are called {name}: leave one out, or rename it",
-                parameter="reward_model",
-            )
-        own = template is None
-        found[name] = fitted_models(log) if own else supervised_models(log, template, seed)
-    if len(found) == 1:
-        ((name, models),) = found.items()
-        return ModelChoice(models, name, {})
-    errors = {name: _held_out_error(log, models) for name, models in found.items()}
-    best = min(errors, key=lambda name: errors[name])
-    return ModelChoice(found[best], best, errors)
-
-
-def _held_out_error(log: Log, models: Sequence[FoldModel]) -> float:
-    total, fold = 0.0, folds_of(log)
-    for rows in pieces(len(log)):
-        context, action = log.schema.context.encode_rows(log.context[rows]), log.action[rows]
-        powers, predicted = polynomial_features(log, action), np.empty(len(action))
-        for number, model in enumerate(models):
-            mine = np.flatnonzero(fold[rows] == number)
-            features = model.features(context[mine])
-            predicted[mine] = model.predict(features, action[mine], powers[mine])
-        error = log.reward[rows] - predicted
-        total += float(error @ weigh(error, None if log.count is None else log.count[rows]))
-    return float(np.sqrt(total / max(log.decisions, 1)))
+    if given is None or (isinstance(given, str) and given == BAYESIAN):
+        return BAYESIAN, fitted_models(log)
+    name, template = reward_template(given)
+    return name, supervised_models(log, template, seed)

@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
 from refusals import raises_code
-from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from submax.evaluation import Log, compare
 from submax.evaluation.evaluator import Evaluator
-from submax.evaluation.reward_models import FOLDS, chosen_models, design, fold_numbers
+from submax.evaluation.reward_models import FOLDS, design, fold_numbers, reward_models
 
 ROWS = 600
 
@@ -41,30 +40,11 @@ def test_the_expected_reward_is_the_mean_over_the_actions_of_the_policy(seed):
     rng = np.random.default_rng(seed)
     table = rng.dirichlet(np.ones(3), ROWS)
     table[:50] = np.eye(3)[1]
-    model = chosen_models(log, LinearRegression()).models[0]
+    model = reward_models(log, LinearRegression())[1][0]
     features, none = model.features(log.parts[0].context), np.zeros((ROWS, 0))
     each = [model.predict(features, np.full((ROWS, 1), one), none) for one in range(3)]
     expected = (table * np.stack(each, axis=1)).sum(axis=1)
     np.testing.assert_allclose(model.expected(features, table, [table]), expected)
-
-
-def test_the_model_with_the_least_held_out_error_is_chosen_and_named(seed, mentioned):
-    log = log_of(seed, binary=False)
-    found = chosen_models(log, [DummyRegressor(), "bayesian"])
-    assert found.name == "bayesian"
-    assert found.errors["bayesian"] < found.errors["DummyRegressor"]
-    # The error of a constant is the standard deviation of the rewards, up to that of its mean.
-    spread = log.reward.std()
-    assert found.errors["DummyRegressor"] == pytest.approx(spread, rel=0.02)
-    assert mentioned(found.notes(), "bayesian", "DummyRegressor")
-    assert not mentioned(compare(log, ["random"], estimators=["dr"]).notes, "bayesian")
-
-
-def test_auto_is_the_better_of_the_regression_and_boosted_trees(seed):
-    log = log_of(seed)
-    assert set(chosen_models(log, "auto").errors) == {"bayesian", "HistGradientBoostingRegressor"}
-    without = Log.from_arrays(log.action[:, 0], log.reward, propensity=log.propensity)
-    assert chosen_models(without, "auto").name == "bayesian"
 
 
 def test_a_dotted_name_and_a_table_are_the_object(seed):
@@ -75,8 +55,6 @@ def test_a_dotted_name_and_a_table_are_the_object(seed):
         for one in ({"kind": kind, "max_iter": 5}, HistGradientBoostingRegressor(max_iter=5))
     ]
     assert values[0] == pytest.approx(values[1])
-    # An unfitted forest has no length, so that it must not be asked whether it is empty.
-    assert chosen_models(log, RandomForestRegressor(2)).name == "RandomForestRegressor"
 
 
 def test_equal_rewards_need_no_model():
@@ -94,10 +72,9 @@ def test_equal_rewards_need_no_model():
         (7, "reward_model"),
         ({"kind": "sklearn.linear_model.Ridge", "alfa": 1}, None),
         (LogisticRegression(), "reward_model"),
-        ([LinearRegression(), LinearRegression()], "reward_model"),
         (HistGradientBoostingRegressor(max_iter=-1), "reward_model"),
     ],
 )
 def test_what_is_no_reward_model_is_refused(given, parameter, seed):
     with raises_code("invalid-input", parameter):
-        chosen_models(log_of(seed, binary=False), given)
+        reward_models(log_of(seed, binary=False), given)

@@ -105,10 +105,9 @@ EVALUATE_OPTIONS = (
         "holds at all looks at a growing log together.",
     ),
     option(
-        "--reward-model", multiple=True, metavar="NAME",
-        help="Model of rewards: bayesian (used if absent), auto (the better of it and boosted "
-        "trees), a dotted name such as sklearn.linear_model.Ridge, or a table in JSON with kind "
-        "and parameters. If it is repeated, the one with the least held-out error is used.",
+        "--reward-model", default="bayesian", metavar="NAME",
+        help="Model of rewards: bayesian, a dotted name such as sklearn.linear_model.Ridge, or a "
+        "table in JSON with kind and parameters.",
     ),
     option(
         "--baseline", default="logging policy", metavar="NAME",

@@ -239,7 +239,7 @@ def run_evaluate(
     log = read_log(path, bandit=bandit, on_disk=read == "parts", jobs=jobs, **reading)
     print_notes(log.notes)
     options["estimators"] = [text_or_table(one) for one in options["estimators"]]
-    options["reward_model"] = [text_or_table(one) for one in options["reward_model"]] or None
+    options["reward_model"] = text_or_table(options["reward_model"])
     printing = {"every": every, "half_width": half_width, "effect": effect, "top": top}
     if not (log.outcome_names or combinations or learn_from):
         found = compare(log, candidates, **options, progress=SlowProgress("evaluating"))
