@@ -220,7 +220,7 @@ def test_several_rewards_are_evaluated_in_one_table(folder, done):
     assert {row["reward"] for row in estimates(folder)} == {"click", "buy", "profit"}
 
 
-def test_how_many_rows_would_be_needed_is_said_if_asked(folder, done):
+def test_how_many_rows_would_be_needed_is_said_if_asked(folder, done, refused):
     rng = np.random.default_rng(0)
     rows = ["action,reward,propensity,visit,before"]
     rows += [
@@ -229,11 +229,17 @@ def test_how_many_rows_would_be_needed_is_said_if_asked(folder, done):
     ]
     (folder / "visits.csv").write_text("\n".join(rows))
     columns = ["--column", "session=visit", "--column", "covariate=before"]
-    asked = ["--half-width", "0.001", "--effect", "0.02", "--interval", "sequential"]
+    asked = ["--effect", "0.02", "--interval", "sequential"]
     said = done("evaluate", "visits.csv", *columns, *asked, "--policy", "rcp-submax", "--all")
-    assert re.search(r"\d{1,3}(,\d{3})+ evaluated rows .*±0.001", said)
     assert re.search(r"evaluated rows .* 0.02 ", said)
     assert "per-decision" in said
+    earned = float(estimates(folder)[0]["value"])
+    said = done("evaluate", "visits.csv", "--policy", "random", "--effect", "10%")
+    assert f"a difference of {0.1 * earned:.4g} in" in said
+    for wrong in ("tenth", "0%"):
+        assert "--effect" in refused(
+            "evaluate", "visits.csv", "--policy", "random", "--effect", wrong
+        )
 
 
 def test_tune_prints_every_trial_and_learns_the_best_from_all_rows(folder, invoke):

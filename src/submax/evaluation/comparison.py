@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from submax.core.arrays import Booleans, Integers
-from submax.core.checks import one_of, positive
+from submax.core.checks import one_of
 from submax.core.errors import InputError, NotFoundError
 from submax.core.summary import counted, listed, number
 from submax.evaluation.diagnostics import (
@@ -82,10 +82,9 @@ class Estimate(NamedTuple):
     ``threshold`` is the one that the estimator used, if it has one. ``cautions`` are sentences
     about reasons not to trust the ``value`` or its ``interval``. One estimate of each policy is
     ``recommended``. The ``joint`` intervals of all recommended estimates hold together: only they
-    can say which of several policies is best. None if there is one policy alone. A policy is
-    ``judged`` if the log has enough rows to rank it: the highest of many estimates often stands on
-    a few rows, or on a few rewards. ``slice`` are the column and the value that the rows have, if
-    they are only a part of the log.
+    can say which of several policies is best. A policy is ``judged`` if the log has enough rows to
+    rank it: the highest of many estimates often stands on a few rows, or on a few rewards.
+    ``slice`` are the column and the value that the rows have, if they are a part of the log.
     """
 
     policy: str
@@ -106,16 +105,6 @@ class Estimate(NamedTuple):
     def within(self, interval: ConfidenceInterval) -> str:
         """Return the value with an interval, in words."""
         return f"{number(self.value)} [{number(interval.low)}, {number(interval.high)}]"
-
-    def rows_needed(self, half_width: float) -> float:
-        """Return how many rows a log like this one needs for an interval of this half-width.
-
-        n' = n (h / h')², where h is half of the width of this interval with n rows. If rewards are
-        rare, this is an upper bound, because the interval allows for what was not observed.
-        """
-        positive("the half-width", half_width)
-        half = (self.interval.high - self.interval.low) / 2
-        return self.diagnostics.rows * (half / half_width) ** 2
 
     def row(self) -> dict[str, Any]:
         """Return all numbers as a row of a table."""
@@ -183,10 +172,9 @@ class Difference(NamedTuple):
 class Overview(NamedTuple):
     """The data checks of a log, and what is needed to compute a comparison again.
 
-    ``rows`` were evaluated and ``learned_rows`` were learned from. ``rewards`` and
-    ``propensities`` are the lowest, the mean and the highest one; ``estimated`` propensities are
-    those that a model estimated. ``settings`` are the arguments of the comparison, and ``digest``
-    identifies the log: it is a SHA-256 hash of the contexts, actions and rewards of all rows.
+    ``rewards`` and ``propensities`` are the lowest, the mean and the highest one; ``estimated``
+    counts the propensities that a model estimated. ``settings`` are the arguments of the
+    comparison, and ``digest`` is a SHA-256 hash of the contexts, actions and rewards of all rows.
     ``slices`` are the recommended estimates of each policy for parts of the rows.
     """
 
@@ -248,12 +236,14 @@ class Comparison(NamedTuple):
 
     def to_pandas(self, table: str = "estimates") -> Any:
         """Return a data frame of ``estimates``, ``differences``, ``slices`` or ``actions``."""
-        one_of("table", table, ["estimates", "differences", "slices", "actions"])
-        if table == "actions":
-            return data_frame([one._asdict() for one in self.overview.choices])
-        if table == "differences":
-            return data_frame([one.row() for one in self.differences])
-        return data_frame(self.slice_rows() if table == "slices" else self.rows())
+        tables = {
+            "estimates": self.rows(),
+            "differences": [one.row() for one in self.differences],
+            "slices": self.slice_rows(),
+            "actions": [one._asdict() for one in self.overview.choices],
+        }
+        one_of("table", table, tables)
+        return data_frame(tables[table])
 
     @property
     def answer(self) -> str:
@@ -272,35 +262,17 @@ class Comparison(NamedTuple):
         log_earned = f"The log earned {logged} per {self.unit}"
         if not known:
             return f"{log_earned}; no other value could be computed."
-        best = known[0]
-        ends = {one.policy: one.joint or one.interval for one in known}
-        floor = max(one.low for one in ends.values())
-        possible = [one.policy for one in known if ends[one.policy].high >= floor]
-        paired = [
-            one
-            for one in self.differences
-            if one.recommended
-            and {one.policy, one.baseline} <= ends.keys()
-            and best.policy in (one.policy, one.baseline)
-        ]
-        if len(paired) == len(known) - 1 and all(
-            (1 - one.level) * len(paired) <= (1 - self.level) * (1 + 1e-9) for one in paired
-        ):
-            # Paired differences from the best policy, which hold together, say more.
-            worse = {one.policy for one in paired if one.interval.high < 0}
-            worse |= {one.baseline for one in paired if one.interval.low > 0}
-            possible = [one.policy for one in known if one.policy not in worse - {best.policy}]
-        value = best.within(ends[best.policy])
-        if len(known) == 1:
-            first = f"{best.policy} would have earned {value}"
-        elif len(possible) == 1:
+        best, ends = known[0], {one.policy: one.joint or one.interval for one in known}
+        possible = self._possible(best.policy, ends)
+        first = f"{best.policy} would have earned"
+        if len(possible) < len(known):
             first = f"{best.policy} is the best of {len(known)} policies: it would have earned"
-            first += f" {value}"
-        else:
+        if len(possible) > 1:
             first = f"This log cannot tell which of the {len(known)} policies is best"
             if len(possible) <= min(MOST_NAMED, len(known) - 1):
                 first = f"The best policy is one of {', '.join(possible)}"
-            first += f"; {best.policy} has the highest estimate, {value}"
+            first += f"; {best.policy} has the highest estimate,"
+        first += f" {best.within(ends[best.policy])}"
         if len(known) > 1:
             first += f" (intervals of all policies hold together at {100 * self.level:g} %)"
         if ends[best.policy].low > logged.interval.high:
@@ -310,6 +282,25 @@ class Comparison(NamedTuple):
             left_out = left_out.replace("policys", "policies")
             log_earned += f". For {left_out} the log has too few rows"
         return f"{first}. {log_earned}.{' See the warnings.' if best.cautions else ''}"
+
+    def _possible(self, best: str, ends: Mapping[str, ConfidenceInterval]) -> list[str]:
+        """Return the policies, among those with these ``ends``, that can be the best one."""
+        paired = [
+            one
+            for one in self.differences
+            if one.recommended
+            and {one.policy, one.baseline} <= ends.keys()
+            and best in (one.policy, one.baseline)
+        ]
+        if len(paired) == len(ends) - 1 and all(
+            (1 - one.level) * len(paired) <= (1 - self.level) * (1 + 1e-9) for one in paired
+        ):
+            # Paired differences from the best policy, which hold together, say more.
+            worse = {one.policy for one in paired if one.interval.high < 0}
+            worse |= {one.baseline for one in paired if one.interval.low > 0}
+            return [name for name in ends if name not in worse - {best}]
+        floor = max(one.low for one in ends.values())
+        return [name for name, one in ends.items() if one.high >= floor]
 
     def report(self, path: Path | str, command: str | None = None) -> None:
         """Write an HTML page with all results, which a browser can open offline.
@@ -334,10 +325,9 @@ class Comparison(NamedTuple):
                 f"there is no difference of {policy!r}: name a policy other than the baseline "
                 f"({known or 'none here'})"
             )
-        if estimator is None:
-            return next(one for one in mine.values() if one.recommended)
-        one_of(f"estimator of {policy!r}:", estimator, mine)
-        return mine[estimator]
+        best = next(name for name, one in mine.items() if one.recommended)
+        one_of(f"estimator of {policy!r}:", estimator or best, mine)
+        return mine[estimator or best]
 
     def recommended(self) -> list[Estimate]:
         """Return the recommended estimate of each policy, the logging policy first."""

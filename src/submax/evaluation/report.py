@@ -72,43 +72,32 @@ def capital(sentence: str) -> str:
 
 # Text ---------------------------------------------------------------------------------------------
 
-POLICIES_PER_TABLE = 3
-"""Policies side by side in one table: three columns of intervals fit into ``WIDTH``."""
 WIDTH = 110
 """Characters of a line of a table."""
 
 
 def text_of(
-    found: Comparison,
-    *,
-    every: bool = False,
-    half_width: float | None = None,
-    effect: float | None = None,
-    top: int = MOST_NAMED,
+    found: Comparison, *, every: bool = False, effect: float | None = None, top: int = MOST_NAMED
 ) -> str:
     """Return the answer, the recommended estimate of each policy, differences, warnings and notes.
 
     The ``top`` policies with the highest estimates are shown; if ``every``, with all estimates. If
-    ``half_width`` or ``effect`` is given, a sentence says how many rows would be needed for an
-    interval of this half-width, or to find a difference as large as this effect.
+    ``effect`` is given, a sentence says how many rows would be needed to find such a difference.
     """
     names, units, logged = found.ranked()[:top], found.units, found.estimates[0]
     shown = [
         one
+        for name in names
         for one in found.estimates
-        if (every or one.recommended) and one.policy in (LOGGING_POLICY, *names)
+        if one.policy == name and (every or one.recommended)
     ]
-    warned = warnings_of(shown)
+    warned = warnings_of([logged, *shown])
     lines = [
         found.answer,
         f"{LOGGING_POLICY}: {_cell(logged, warned)}, the mean reward of {logged.diagnostics.rows} "
         f"{units}",
+        _table(found, shown, warned, every),
     ]
-    if every:
-        for first in range(0, len(names), POLICIES_PER_TABLE):
-            lines.append(_all_estimates(found, names[first : first + POLICIES_PER_TABLE], warned))
-    else:
-        lines.append(_recommended(found, names, warned))
     left_out = len(found.policies()) - 1 - len(names)
     if left_out > 0:
         lines.append(f"{left_out} more policies: --top {left_out + len(names)} prints all")
@@ -118,16 +107,11 @@ def text_of(
         lines.append(
             "Each difference is for one policy alone; --baseline best compares all together"
         )
-    for one in found.recommended() if half_width is not None else ():
+    for one in differences.values() if effect is not None else ():
         lines.append(
-            f"{one.policy}, by {one.estimator}: about {_rows(one.rows_needed(half_width or 0))} "
-            f"evaluated {units} give an interval of ±{half_width:g}"
-        )
-    for apart in differences.values() if effect is not None else ():
-        lines.append(
-            f"{apart.policy} minus {apart.baseline}, by {apart.estimator}: about "
-            f"{_rows(apart.rows_needed(effect))} evaluated {units} show a difference of "
-            f"{effect:g} in 8 of 10 logs"
+            f"{one.policy} minus {one.baseline}, by {one.estimator}: about "
+            f"{_rows(one.rows_needed(effect))} evaluated {units} show a difference of "
+            f"{effect:.4g} in 8 of 10 logs"
         )
     for place, warning in enumerate(warned, 1):
         similar = listed([other.concerns for other in warning.similar], MOST_NAMED)
@@ -158,62 +142,35 @@ def _rows(needed: float) -> str:
     return f"{float(f'{needed:.2g}'):,.0f}"
 
 
-def _cell(one: Estimate | None, warned: Sequence[Warned], star: bool = False) -> str:
+def _cell(one: Estimate, warned: Sequence[Warned], star: bool = False) -> str:
     """Return a value with its interval, and the numbers of the warnings about it."""
-    if one is None:
-        return "-"
     kinds = [kind_of(each.sentence) for each in warned]
     marks = " ".join(str(kinds.index(kind_of(each)) + 1) for each in one.cautions)
     return f"{one}{'*' * (star and one.recommended)}{f' ! {marks}' if marks else ''}"
 
 
-def _recommended(found: Comparison, names: Sequence[str], warned: Sequence[Warned]) -> str:
-    """Return a table with a row for each of the named policies, the best first."""
-    supported = found.unit == DECISION
-    # Headings in two lines leave room for names.
-    headings = ["policy", "estimator", "value", f"effective\n{found.units}", "rewarded"]
-    headings += ["largest\nweight", *["without\nsupport"] * supported]
-    by_policy, rows = {one.policy: one for one in found.recommended()}, []
-    for one in (by_policy[name] for name in names):
-        about = one.diagnostics
-        numbers = [f"{about.effective:.0f}", f"{about.effective_rewards:.1f}"]
-        numbers += [f"{about.largest:.3g}", *[f"{about.unsupported:.1%}"] * supported]
-        rows.append([one.policy, one.estimator, _cell(one, warned), *numbers])
-    return _table(found, headings, rows)
-
-
-def _all_estimates(found: Comparison, names: Sequence[str], warned: Sequence[Warned]) -> str:
-    """Return a table with a row for each estimator, and a column for each of the policies."""
-    known = {(one.policy, one.estimator): one for one in found.estimates}
-    rows = [
-        [estimator, *(_cell(known.get((name, estimator)), warned, star=True) for name in names)]
-        for estimator in found.estimators()[1:]
-    ]
-    about = [next(one for one in found.estimates if one.policy == name) for name in names]
-    for label, text in (
-        (f"effective {found.units}", "{0.effective:.0f} of {0.rows}"),
-        ("rewarded", "{0.effective_rewards:.1f}"),
-        ("largest weight", "{0.largest:.3g}"),
-        ("mean weight", "{0.mean_weight:.3f} ± {0.mean_error:.2g}"),
-        *[("without support", "{0.unsupported:.1%}")] * (found.unit == DECISION),
-    ):
-        rows.append([label, *(text.format(one.diagnostics) for one in about)])
-    return _table(found, ["estimator", *names], rows)
-
-
-def _table(found: Comparison, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _table(
+    found: Comparison, estimates: Sequence[Estimate], warned: Sequence[Warned], star: bool
+) -> str:
+    """Return a table with a row for each of the estimates; recommended ones may have a ``star``."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    level = f"{100 * found.level:g} % intervals"
+    level, supported = f"{100 * found.level:g} % intervals", found.unit == DECISION
     table = Table(title=f"Expected reward per {found.unit}, {level}")
+    # Headings in two lines leave room for names.
+    headings = ["policy", "estimator", "value", f"effective\n{found.units}", "rewarded"]
+    headings += ["largest\nweight", *["without\nsupport"] * supported]
     for place, heading in enumerate(headings):
-        side: Literal["left", "right"] = "left" if heading in ("policy", "estimator") else "right"
-        whole = heading in ("estimator", "value")
+        side: Literal["left", "right"] = "left" if place < 2 else "right"
         overflow: Literal["fold", "ellipsis"] = "ellipsis" if place else "fold"
-        table.add_column(Text(heading), justify=side, no_wrap=whole, overflow=overflow)
-    for row in rows:
+        table.add_column(Text(heading), justify=side, no_wrap=place in (1, 2), overflow=overflow)
+    for one in estimates:
+        about = one.diagnostics
+        numbers = [f"{about.effective:.0f}", f"{about.effective_rewards:.1f}"]
+        numbers += [f"{about.largest:.3g}", *[f"{about.unsupported:.1%}"] * supported]
+        row = [one.policy, one.estimator, _cell(one, warned, star), *numbers]
         table.add_row(*map(Text, row))
     console = Console(file=io.StringIO(), width=WIDTH)
     console.print(table)

@@ -104,23 +104,6 @@ def test_all_tables_become_data_frames(rng):
     assert Log.read(log.to_pandas()).fingerprint == log.fingerprint
 
 
-def test_an_interval_has_the_wanted_half_width_with_the_rows_that_were_said(seed):
-    rng = np.random.default_rng(seed)
-
-    def estimate_of(rows):
-        log = Log.from_arrays(
-            rng.integers(2, size=rows), rng.random(rows) < 0.4, propensity=np.full(rows, 0.5)
-        )
-        policy = {"p": np.tile([0.3, 0.7], (rows, 1))}
-        return compare(log, policy, estimators=["ips"], interval="normal").find("p", "ips")
-
-    needed = estimate_of(2000).rows_needed(0.01)
-    interval = estimate_of(round(needed)).interval
-    assert (interval.high - interval.low) / 2 == pytest.approx(0.01, rel=0.1)
-    with raises_code("invalid-input"):
-        estimate_of(10).rows_needed(0)
-
-
 # The best of several policies as the baseline
 
 

@@ -124,12 +124,9 @@ EVALUATE_OPTIONS = (
         help="Print the N policies with the highest estimates; the files have all of them.",
     ),
     option(
-        "--half-width", type=float, metavar="X",
-        help="Say how many rows an interval of this half-width would need.",
-    ),
-    option(
-        "--effect", type=float, metavar="X",
-        help="Say how many rows would show a difference of this size in 8 of 10 logs.",
+        "--effect", metavar="X",
+        help="Say how many rows would show a difference of this size in 8 of 10 logs: a number, "
+        "or a share of what the log earned, such as 10%.",
     ),
     option("--level", default=0.95, metavar="X", help="Level of the intervals."),
     option(

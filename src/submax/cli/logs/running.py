@@ -4,7 +4,7 @@ import json
 import shlex
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -114,6 +114,20 @@ def combinations_of(texts: Sequence[str]) -> dict[str, dict[str, float]]:
     return found
 
 
+def effect_of(text: str) -> Callable[[float], float]:
+    """Return the size of a difference, from what the log earned: ``0.02``, or ``10%`` of it.
+
+    >>> effect_of("10%")(0.5), effect_of("0.02")(0.5)
+    (0.05, 0.02)
+    """
+    try:
+        size = float(text.removesuffix("%"))
+    except ValueError as error:
+        raise InputError(f"--effect is {text!r}: give a number such as 0.02 or 10%") from error
+    positive("--effect", size)
+    return lambda earned: size / 100 * abs(earned) if text.endswith("%") else size
+
+
 def columns_of(given: Sequence[str]) -> dict[str, Any]:
     """Return the column, or columns, of each role that the options --column name."""
     found: dict[str, Any] = {}
@@ -208,8 +222,7 @@ def run_evaluate(
     jobs: int | None,
     bandit: str | None,
     every: bool,
-    half_width: float | None,
-    effect: float | None,
+    effect: str | None,
     top: int,
     **options: Any,
 ) -> None:
@@ -217,9 +230,7 @@ def run_evaluate(
 
     ``options`` are those of ``Log.read`` and ``compare``.
     """
-    for name, value in (("--half-width", half_width), ("--effect", effect)):
-        if value is not None:
-            positive(name, value)
+    size = None if effect is None else effect_of(effect)
     check_folder(out)
     if report is not None:
         check_report(report)
@@ -240,7 +251,7 @@ def run_evaluate(
     print_notes(log.notes)
     options["estimators"] = [text_or_table(one) for one in options["estimators"]]
     options["reward_model"] = text_or_table(options["reward_model"])
-    printing = {"every": every, "half_width": half_width, "effect": effect, "top": top}
+    printing = {"every": every, "effect": size, "top": top}
     if not (log.outcome_names or combinations or learn_from):
         found = compare(log, candidates, **options, progress=SlowProgress("evaluating"))
         _print_and_write(found, log.notes, out, report, printing)
@@ -269,7 +280,9 @@ def _print_and_write(
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
     new_notes = [note for note in found.notes if note not in known]
-    click.echo(text_of(found._replace(notes=new_notes), **printing))
+    size = printing["effect"]
+    effect = size and size(found.estimates[0].value)
+    click.echo(text_of(found._replace(notes=new_notes), **{**printing, "effect": effect}))
     if found.overview.slices:
         names = ("slice", "is", "policy", "value", "low", "high", "rows")
         rows = [[_short(row[name]) for name in names] for row in found.slice_rows()]
