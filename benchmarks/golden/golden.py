@@ -19,7 +19,6 @@ import pytest
 
 import submax
 from submax import Arms, BatchedRewards, Binary, Box, Continuous, Feedback, Policy, Problem, Slots
-from submax.core.policy import restricted_state
 from submax.evaluation import Log, compare
 from submax.policies import presets
 
@@ -85,7 +84,7 @@ def stream(policy: Policy[Any], problem: Problem, batches: tuple[int, ...]) -> d
     if not problem.space.reals:
         context = world.normal(size=(1, 2, problem.context_width))
         result["all"] = policy.probabilities(state, context)[0]
-        smaller = restricted_state(policy, state, ((0, 2),) * problem.space.slots)
+        smaller = policy.restricted(state, ((0, 2),) * problem.space.slots)
         result["eligible"] = None if smaller is None else policy.probabilities(smaller, context)[0]
     return result
 

@@ -345,24 +345,6 @@ def test_the_largest_uniform_number_draws_the_last_row(rows):
     assert drawn[0, 1, 0, 0] == 2 * rows - 1
 
 
-def test_the_share_of_each_reward_counts_weights_and_one_row_more():
-    table = np.array(
-        [
-            [9, 1, 0, 2.0],
-            [9, 0, 1, 1.0],
-            [9, np.nan, np.nan, 0.0],
-            [9, 0, 1, 3.0],
-            [0] * 4,
-            [0] * 4,
-        ],
-        dtype=np.float32,
-    )
-    share = Minibatches(table, np.array([3, 1])).reward_share(2)
-    np.testing.assert_allclose(share, [[2.5 / 4, 1.5 / 4], [0.5 / 4, 3.5 / 4]])
-    empty = Minibatches(np.zeros((4, 3), np.float32), np.zeros(2, np.int64)).reward_share(1)
-    np.testing.assert_allclose(empty, [[0.5], [0.5]])
-
-
 WIDTH = 4
 WIDE = Problem(Arms(2), context_width=WIDTH)
 

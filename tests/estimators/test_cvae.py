@@ -7,7 +7,8 @@ import pytest
 from submax.core.problem import Feedback, Problem
 from submax.core.spaces import Slots
 from submax.estimators.network import CVAE
-from submax.models.nn.training import restored, unpacked
+from submax.models.nn.reward_injection import Injection
+from submax.models.nn.training import restored
 from submax.models.training_settings import Training
 from submax.testing.problems import some_contexts
 
@@ -87,13 +88,19 @@ def with_equal_levels(estimator, seed):
     leaves = jax.tree.leaves(design.drawn(np.random.default_rng(0)))
     size = sum(leaf.size for leaf in leaves)
     rng = np.random.default_rng(seed)
-    parameters = unpacked(design, rng.normal(size=(REPLICAS, size)).astype(np.float32))
-    for name, array in parameters.items():
-        if name.endswith(("scale", "shift")):
-            array[:] = 0.0
+    model = restored(design, rng.normal(size=(REPLICAS, size)).astype(np.float32))
+    model = jax.tree.map(
+        lambda part: (
+            Injection(part.dense, 0 * part.scale, 0 * part.shift, part.form)
+            if isinstance(part, Injection)
+            else part
+        ),
+        model,
+        is_leaf=lambda part: isinstance(part, Injection),
+    )
     levels = np.broadcast_to(np.eye(2, dtype=np.float32), (REPLICAS, 2, 2))
     latent = estimator.drawn(PROBLEM, REPLICAS, rng)
-    return design.exported(restored(design, parameters), levels, latent)
+    return design.exported(model, levels, latent)
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["shared draws", "draws a level"])

@@ -185,11 +185,10 @@ def test_a_memory_that_forgets_begins_anew(memory, seed):
     rng = np.random.default_rng(seed)
     params = estimator.init(LARGE_FEATURES, REPLICAS, rng)
     params = estimator.fit(params, feedback.rows(slice(0, 180)), rng)
-    other = {name: 0.5 * value for name, value in params.parameters.items()}
     networks = [
         estimator.fit(
             one, feedback.rows(slice(180, 200)), np.random.default_rng(seed)
         ).network.head_weight
-        for one in (params, params._replace(parameters=other))
+        for one in (params, params._replace(parameters=0.5 * params.parameters))
     ]
     assert np.array_equal(*networks) == memory.forgets

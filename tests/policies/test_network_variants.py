@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from submax.core.policy import restricted_state
 from submax.estimators import Counting
 from submax.policies import BayesReparameterized
 from submax.testing.problems import some_contexts
@@ -39,6 +38,6 @@ def test_conditioned_probabilities_follow_by_bayes_rule(policy, state, problem, 
         expected = joint / joint.sum(axis=1, keepdims=True)
         np.testing.assert_allclose(table.probabilities[replica, row], expected, rtol=1e-4)
         np.testing.assert_allclose(table.prior[replica, row], joint.sum(axis=1), rtol=1e-4)
-    among = policy.table(restricted_state(policy, state, ((0, 2),)), context).probabilities
+    among = policy.table(policy.restricted(state, ((0, 2),)), context).probabilities
     kept = table.probabilities[..., [0, 2]]
     np.testing.assert_allclose(among, kept / kept.sum(axis=-1, keepdims=True), rtol=1e-6)

@@ -24,7 +24,7 @@ from submax.bandit.guard_rails import (
 from submax.bandit.settings import Settings
 from submax.core.arrays import Floats
 from submax.core.errors import InputError, counted_fallbacks, one_line
-from submax.core.policy import Policy, probabilities_by, restricted_state
+from submax.core.policy import Policy, probabilities_by
 from submax.core.spaces import Space
 from submax.schema.actions import LISTED, ActionSpec, ChoiceIndices, EncodedAction
 from submax.schema.model import Model
@@ -114,7 +114,7 @@ class PolicyWithFallback:
         self.policy, self.model, self._version = policy, model, version
         self._failures, self._has_failed = failures, False
         self._restricted = lru_cache(MAX_CACHED_STATES)(
-            lambda eligible: restricted_state(policy, model.state, eligible)
+            lambda eligible: policy.restricted(model.state, eligible)
         )
 
     def probabilities(self, context: Floats, eligible: ChoiceIndices | None = None) -> Floats:

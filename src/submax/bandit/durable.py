@@ -62,7 +62,7 @@ from submax.bandit.tables import Activated, DecisionRow, RewardRow, Written, Wri
 from submax.bandit.training_rows import encoded_contexts
 from submax.core.arrays import Floats
 from submax.core.errors import InputError, NotFoundError, StoreError, one_line
-from submax.core.policy import Policy, expected_rewards
+from submax.core.policy import Policy
 from submax.core.summary import Summary
 from submax.policies.specification import PolicySpecification
 from submax.schema.actions import LISTED, ActionSpec, Change, ChoiceIndices
@@ -592,7 +592,7 @@ class DurableBandit(BanditFace):
         policy, model = self._load(self._declared, found.version)
         schema = self.settings.context
         encoded = schema.encode([schema.stored(found.context)])
-        values = expected_rewards(policy, model.state, model.standardization.apply(encoded)[None])
+        values = policy.expected_rewards(model.state, model.standardization.apply(encoded)[None])
         if values is None:
             return None
         # A column of NaN at the end of every axis stands for choices that were added later.

@@ -1,10 +1,11 @@
 """Random draws, counts and roots, for all replicas at once."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
 
 TOLERANCE = 1e-6
@@ -197,6 +198,19 @@ def sharpened(table: Floats, temperature: float) -> Floats:
         score = np.log(table) / temperature
     power = np.exp(score - score.max(axis=-1, keepdims=True))
     return power / power.sum(axis=-1, keepdims=True)
+
+
+def where_chosen(chosen: Booleans, new: Any, old: Any) -> Any:
+    """Return ``new`` in the replicas ``chosen [R]``, and ``old`` elsewhere, if there is any.
+
+    Both are arrays, or tuples of arrays, in which the axis of replicas is the first one.
+    """
+    if old is None or new is None:
+        return new
+    if isinstance(new, tuple):
+        parts = [where_chosen(chosen, *pair) for pair in zip(new, old, strict=True)]
+        return getattr(type(new), "_make", tuple)(parts)
+    return np.where(chosen.reshape(-1, *[1] * (new.ndim - 1)), new, old) if old.size else new
 
 
 def standard_error(values: Floats) -> float:

@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -57,8 +57,7 @@ State = TypeVar("State", bound=PolicyState)
 class Policy(Checked, ABC, Generic[State]):
     """Hyper-parameters and the pure functions between states.
 
-    Every array begins ``[R, n]``: R replicas, n decisions taken together. A policy can do more if
-    it also has the method of `RestrictsActions` or of `PredictsRewards`.
+    Every array begins ``[R, n]``: R replicas, n decisions taken together.
     """
 
     @abstractmethod
@@ -103,56 +102,27 @@ class Policy(Checked, ABC, Generic[State]):
         """
         return state
 
+    def restricted(self, state: State, choices: Choices) -> Any:
+        """The state on the problem with only these choices in each slot, by default the state's.
+
+        With it the policy decides as if the other choices had never existed; it is not learned
+        from. None means that there is no rule for fewer actions.
+        """
+        rule = getattr(state, "restricted", None)
+        return None if rule is None else rule(choices)
+
+    def expected_rewards(self, state: State, context: Floats) -> Floats | None:
+        """What every joint action is believed to earn, ``[R, n, M]`` or ``[R, 1, M]``.
+
+        NaN stands for an action of which nothing is known. None, the default, means that the policy
+        has no belief about rewards.
+        """
+        return None
+
     @property
     def traits(self) -> PolicyTraits:
         """What callers rely on beyond the decisions."""
         return PolicyTraits()
-
-
-@runtime_checkable
-class RestrictsActions(Protocol):
-    """A policy with a rule of its own for fewer actions, see `restricted_state`."""
-
-    def restricted(self, state: Any, choices: Choices) -> Any:
-        """Return the state on the problem with only these choices in each slot, or None."""
-
-
-@runtime_checkable
-class RestrictableState(Protocol):
-    """What is learned about each action separately, so some actions can be left out."""
-
-    def restricted(self, choices: Choices) -> Self:
-        """Return the state on the problem with only these choices in each slot."""
-
-
-@runtime_checkable
-class PredictsRewards(Protocol):
-    """A policy with a belief about the reward of every action, see `expected_rewards`."""
-
-    def expected_rewards(self, state: Any, context: Floats) -> Floats | None:
-        """Return the expected reward of every joint action, ``[R, n, M]`` or ``[R, 1, M]``."""
-
-
-def restricted_state(policy: Policy[Any], state: Any, choices: Choices) -> Any:
-    """Return the state on the problem with only these choices in each slot.
-
-    With it the policy decides as if the other choices had never existed; it is not learned from.
-    None means that neither the policy nor its state has a rule for fewer actions.
-    """
-    if isinstance(policy, RestrictsActions):
-        return policy.restricted(state, choices)
-    return state.restricted(choices) if isinstance(state, RestrictableState) else None
-
-
-def expected_rewards(policy: Policy[Any], state: Any, context: Floats) -> Floats | None:
-    """Return what every joint action is believed to earn, ``[R, n, M]`` or ``[R, 1, M]``.
-
-    NaN stands for an action of which nothing is known. None means that the policy has no belief
-    about rewards.
-    """
-    if isinstance(policy, PredictsRewards):
-        return policy.expected_rewards(state, context)
-    return None
 
 
 Draw: TypeAlias = Callable[[Floats, int, np.random.Generator], Integers]
@@ -237,7 +207,7 @@ class WrapperPolicy(Policy[Any]):
         return self.wrapped(state.problem).probabilities(state, context)
 
     def restricted(self, state: Any, choices: Choices) -> Any:
-        return restricted_state(self.wrapped(state.problem), state, choices)
+        return self.wrapped(state.problem).restricted(state, choices)
 
     def update(self, state: Any, feedback: Feedback, rng: np.random.Generator) -> Any:
         return self.wrapped(state.problem).update(state, feedback, rng)
@@ -253,7 +223,7 @@ def probabilities_among(
 ) -> Floats:
     """Return the probability of every joint action of the eligible ``choices``, ``[R, n, m]``.
 
-    The rule of the policy is applied to the eligible actions alone (`restricted_state`). A policy
+    The rule of the policy is applied to the eligible actions alone (`Policy.restricted`). A policy
     without such a rule has its probabilities cut to the eligible actions and normalized; they are
     uniform where nothing is left. If they do not depend on the row, the result may be
     ``[R, 1, m]``.
@@ -261,15 +231,13 @@ def probabilities_among(
     space = state.problem.space
     if all(len(slot) == size for slot, size in zip(choices, space.choices, strict=True)):
         return policy.probabilities(state, context)
-    return probabilities_by(
-        policy, restricted_state(policy, state, choices), state, context, choices
-    )
+    return probabilities_by(policy, policy.restricted(state, choices), state, context, choices)
 
 
 def probabilities_by(
     policy: Policy[Any], smaller: Any, state: Any, context: Floats, choices: Choices
 ) -> Floats:
-    """Return ``probabilities_among``, given what ``restricted_state`` returned."""
+    """Return ``probabilities_among``, given what ``Policy.restricted`` returned."""
     kept = state.problem.space.indices_of(choices)
     if smaller is not None:
         listed = policy.probabilities(smaller, context)

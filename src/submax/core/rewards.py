@@ -65,13 +65,6 @@ class RewardEncoding(NamedTuple):
         np.put_along_axis(encoded, before[..., None] + 1, share[..., None], axis=2)
         return encoded
 
-    def where(self, chosen: Booleans, other: Self) -> Self:
-        """Return this encoding in the replicas ``chosen [R]``, and the other in the rest."""
-        return type(self)(
-            np.where(chosen[:, None], self.levels, other.levels),
-            np.where(chosen[:, None], self.bin_edges, other.bin_edges),
-        )
-
 
 class Scale(Checked, ABC):
     """The set of possible rewards, and the levels: the rewards that a policy is conditioned on."""

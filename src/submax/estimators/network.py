@@ -12,6 +12,7 @@ from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import Allowed, Count, NonNegative, one_of
 from submax.core.conditioning import Belief, ConditionalDistribution, Estimator
 from submax.core.errors import InputError, warn_of_divergence
+from submax.core.numerics import where_chosen
 from submax.core.optional import require_extra
 from submax.core.policy import PolicyTraits
 from submax.core.problem import Feedback, Problem
@@ -27,7 +28,6 @@ from submax.models.networks.choices import (
     choice_probabilities,
     first_choices,
     joint_probabilities,
-    parameters_where,
 )
 from submax.models.networks.densities import MixtureDensity, outputs
 from submax.models.training_settings import ContextScaling, Minibatches, Training
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @serializable("network-params")
 class NetworkParams(NamedTuple):
-    """The stored rows, the trained parameters by name, and the network as plain arrays.
+    """The stored rows, the trained parameters ``[R, P]``, and the network as plain arrays.
 
     ``network`` is a `SlotNetwork`, or a network of another design with its own belief;
     ``reward_encoding`` has the levels at which the network is evaluated; ``latent
@@ -50,7 +50,7 @@ class NetworkParams(NamedTuple):
 
     problem: Problem
     buffer: Buffer
-    parameters: Parameters
+    parameters: Parameters | None
     network: Any
     reward_encoding: RewardEncoding
     latent: Floats
@@ -199,7 +199,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         latent = np.zeros((replicas, 1, self.draws, 0))
         network = self.silent_network(problem, replicas, problem.scale.levels)
         share = buffer.level_share(encoding)[:, None]
-        return NetworkParams(problem, buffer, {}, network, encoding, latent, share)
+        return NetworkParams(problem, buffer, None, network, encoding, latent, share)
 
     def fit(
         self, params: NetworkParams, feedback: Feedback, rng: np.random.Generator
@@ -218,18 +218,16 @@ class NetworkEstimator(Estimator[NetworkParams]):
         warn_of_divergence(trained.diverged)
         # A replica without new rows, or whose training diverged, keeps its network.
         learned = news & ((trained.diverged < 0) | (params.buffer.filled == 0))
-        if params.parameters:
-            latent = np.where(learned[:, None, None, None], latent, params.latent)
-        encoding = encoding.where(learned, params.reward_encoding)
+        encoding = where_chosen(learned, encoding, params.reward_encoding)
         return NetworkParams(
             problem,
             buffer,
-            parameters_where(learned, trained.parameters, params.parameters),
-            network.where(learned, params.network),
+            where_chosen(learned, trained.parameters, params.parameters),
+            where_chosen(learned, network, params.network),
             encoding,
-            latent,
+            where_chosen(learned, latent, params.latent),
             buffer.level_share(encoding)[:, None],
-            scaling if scaling is None else scaling.where(learned, params.scaling),
+            where_chosen(learned, scaling, params.scaling),
         )
 
     def scaling(self, params: NetworkParams, buffer: Buffer) -> ContextScaling | None:
@@ -264,7 +262,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         if self.training.stops_early:
             # A memory that forgets moves rows between the training set and the held-out set.
             goes_on = not self.memory.forgets
-        if not (goes_on and params.parameters):
+        if not (goes_on and params.parameters is not None):
             return None
         if np.array_equal(encoding.bin_edges, params.reward_encoding.bin_edges):
             return params.parameters

@@ -142,13 +142,6 @@ class ContextScaling(NamedTuple):
         # As ``np.clip`` does, which takes twice as long for a single context.
         return np.minimum(np.maximum(apart, -self.limit), self.limit)
 
-    def where(self, chosen: Booleans, other: "ContextScaling | None") -> "ContextScaling":
-        """Return this scaling in the replicas ``chosen [R]``, and the other, if any, elsewhere."""
-        if other is None:
-            return self
-        here = chosen[:, None, None]
-        return ContextScaling(*(np.where(here, *both) for both in zip(self, other, strict=True)))
-
 
 def _squares(buffer: Buffer, mean: Floats) -> Floats:
     """Return Σ (c − mean)² over the rows of each replica, ``[R, 1, D]``."""
@@ -223,17 +216,6 @@ class Minibatches(NamedTuple):
         rows: NDArray[np.float32] = self.table.take(self._in_table(places), axis=0)
         rows[~there] = 0.0
         return rows.reshape(len(rows), -1, batch, rows.shape[-1]).swapaxes(0, 1)
-
-    def reward_share(self, width: int) -> NDArray[np.float32]:
-        """Return how often each of ``width`` encoded rewards occurs among the rows: ``[R, E]``.
-
-        One additional row with equal shares of all rewards keeps the result away from 0 and 1.
-        """
-        rows = self.table.reshape(len(self.filled), -1, self.table.shape[-1])
-        reward, weight = rows[..., -1 - width : -1], rows[..., -1]
-        total = np.einsum("rne,rn->re", np.where(weight[..., None] > 0, reward, 0.0), weight)
-        share: Floats = (total + 1 / max(width, 2)) / (weight.sum(axis=1) + 1)[:, None]
-        return share.astype(np.float32)
 
     def _in_table(self, row: Integers) -> Integers:
         """Return the places in the table of these rows of each replica, ``[..., R, n]``."""

@@ -15,8 +15,6 @@ from submax.core.policy import (
     PolicyTraits,
     TabularPolicy,
     WrapperPolicy,
-    expected_rewards,
-    restricted_state,
 )
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Binary
@@ -280,7 +278,7 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
         self, state: PredictiveMixtureState, choices: Choices
     ) -> PredictiveMixtureState | None:
         members = [
-            restricted_state(policy, member, choices)
+            policy.restricted(member, choices)
             for policy, member in zip(self.policies, state.members, strict=True)
         ]
         if any(member is None for member in members):
@@ -341,7 +339,7 @@ def _faded(before: Integers, weight: Floats) -> Floats:
 
 def _expected(policy: Policy[Any], member: Any, context: Floats) -> Floats:
     """Return the expected reward of every action, ``[R, n, M]`` or ``[R, 1, M]``."""
-    expected = expected_rewards(policy, member, context)
+    expected = policy.expected_rewards(member, context)
     if expected is None:
         raise InputError(
             "a predictive mixture weights policies by the rewards that they expect, "
@@ -415,7 +413,7 @@ class Adaptive(WrapperPolicy):
         return self._choosing_by_predictions if mixed else self.policy
 
     def expected_rewards(self, state: Any, context: Floats) -> Floats | None:
-        return expected_rewards(self.wrapped(state.problem), state, context)
+        return self.wrapped(state.problem).expected_rewards(state, context)
 
     @cached_property
     def _with_slots(self) -> Policy[Any]:

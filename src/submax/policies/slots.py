@@ -10,7 +10,7 @@ from submax.core.checks import Allowed, NonNegative, whole_number
 from submax.core.conditioning import Estimator, Strategy
 from submax.core.errors import InputError, standing_for
 from submax.core.numerics import draw, draw_grouped, log_prob_of
-from submax.core.policy import Policy, PolicyTraits, restricted_state
+from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Arms, Choices, Space
@@ -214,7 +214,7 @@ class PerSlot(Policy[PerSlotState]):
     def restricted(self, state: PerSlotState, choices: Choices) -> PerSlotState | None:
         """Restrict every slot by itself; None if the inner policy cannot be restricted."""
         slots = [
-            restricted_state(self.policy, inner, (slot,))
+            self.policy.restricted(inner, (slot,))
             for inner, slot in zip(state.slots, choices, strict=True)
         ]
         if any(inner is None for inner in slots):

@@ -13,9 +13,7 @@ from submax.core.policy import (
     Policy,
     TabularPolicy,
     act_among,
-    expected_rewards,
     probabilities_among,
-    restricted_state,
 )
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
@@ -112,7 +110,7 @@ def _check_state(rules: Rules, state: Any, context: Floats, seed: int) -> None:
     if listed:
         table = _table(rules, state, context) if table is None else table
         _check_table(rules, state, context, table)
-        expected = expected_rewards(policy, state, context)
+        expected = policy.expected_rewards(state, context)
         if expected is not None:
             allowed = [(shape[0], count, problem.space.size) for count in (shape[1], 1)]
             rule = f"expected_rewards must have shape {allowed[0]} or {allowed[1]}"
@@ -425,7 +423,7 @@ def _check_eligibility(
         rules.require(inside, "only eligible actions must be taken")
         known = log_prob is not None and np.isfinite(log_prob).all()
         rules.require(known, "what was taken must have a probability")
-        smaller = restricted_state(policy, state, some)
+        smaller = policy.restricted(state, some)
         named = smaller is None or smaller.problem == state.problem.restricted(some)
         rule = "a restricted state must name the problem with the eligible choices alone"
         rules.require(named, rule)

@@ -15,7 +15,7 @@ from submax.models.nn.designs import (
     log_prob_together,
     one_hot,
 )
-from submax.models.nn.training import restored, unpacked
+from submax.models.nn.training import restored
 from submax.models.training_settings import Training
 from submax.research.rivals.designs import ValueDesign
 from submax.research.rivals.neural import NeuralUCB
@@ -39,7 +39,7 @@ def some_parameters(design, seed):
     leaves = jax.tree.leaves(design.drawn(np.random.default_rng(0)))
     shape = (REPLICAS, sum(leaf.size for leaf in leaves))
     vector = np.random.default_rng((seed, 1)).normal(scale=0.6, size=shape)
-    return unpacked(design, vector.astype(np.float32))
+    return vector.astype(np.float32)
 
 
 def some_context(seed, width=WIDTH):

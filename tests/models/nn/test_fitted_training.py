@@ -5,7 +5,7 @@ from submax.core.problem import Feedback, Problem
 from submax.core.spaces import Arms
 from submax.models.memory import Buffer, Memory
 from submax.models.nn.designs import SoftmaxDesign
-from submax.models.nn.training import BLOCK, PATIENCE, begins_anew, packed, train
+from submax.models.nn.training import BLOCK, PATIENCE, begins_anew, train
 from submax.models.training_settings import (
     HIGHEST_STEP_LIMIT,
     LENGTHENED,
@@ -86,8 +86,7 @@ def test_going_on_returns_to_the_start_if_nothing_is_better(feedback, trained, s
         rng = np.random.default_rng(seed)
         found = train(DESIGN, wild, rows, rng, trained.parameters, before)
         assert not found.steps[LEARNABLE].any()
-        mine, yours = (packed(DESIGN, one.parameters)[LEARNABLE] for one in (found, trained))
-        assert np.array_equal(mine, yours)
+        assert np.array_equal(found.parameters[LEARNABLE], trained.parameters[LEARNABLE])
 
 
 @pytest.mark.parametrize(
@@ -119,7 +118,7 @@ def test_a_weight_that_is_no_number_stops_its_replica_alone(feedback, seed):
     found = train(DESIGN, TRAINING, rows, np.random.default_rng(seed))
     assert found.diverged.tolist() == [0] * PAIRS + [-1] * PAIRS
     assert is_trained_long(found.steps[LEARNABLE])
-    assert np.all(np.isfinite(packed(DESIGN, found.parameters)))
+    assert np.all(np.isfinite(found.parameters))
 
 
 def test_nothing_is_compiled_however_the_buffer_grows(compiled, feedback, trained, seed):

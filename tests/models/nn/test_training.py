@@ -12,7 +12,7 @@ from submax.core.spaces import Arms
 from submax.estimators.network import Softmax
 from submax.models.memory import Buffer, Memory
 from submax.models.nn.designs import SoftmaxDesign
-from submax.models.nn.training import packed, row_source, train
+from submax.models.nn.training import row_source, train
 from submax.models.training_settings import Minibatches, Training
 
 pytestmark = pytest.mark.xdist_group("Softmax")
@@ -103,7 +103,7 @@ def loop(single, seed):
 def test_it_takes_the_steps_of_a_plain_loop_and_not_one_more(single, loop, seed):
     assert TRAINING.steps % 2 == 1
     history, _ = loop
-    found = packed(DESIGN, trained_on(single, TRAINING, np.random.default_rng(seed)).parameters)
+    found = trained_on(single, TRAINING, np.random.default_rng(seed)).parameters
     last = np.abs(history[54] - history[53]).max()
     assert np.abs(found[0] - history[53]).max() < last / 10
 
@@ -117,7 +117,7 @@ def test_a_weight_that_is_no_number_stops_its_replica_at_the_step_that_meets_it(
     step = int(met.argmax()) if met.any() else -1
     assert found.diverged.tolist() == [step]
     # The parameters of the step before, the last whose loss was known to be finite.
-    kept, expected = packed(DESIGN, found.parameters)[0], history[max(step - 1, 0)]
+    kept, expected = found.parameters[0], history[max(step - 1, 0)]
     if met.any():
         np.testing.assert_allclose(kept, expected, rtol=0, atol=2e-3)
 
@@ -127,9 +127,8 @@ def test_a_replica_that_diverges_leaves_the_others_alone(buffer, trained, seed):
     bad.weight[1] = np.nan
     found = trained_on(bad, TRAINING, np.random.default_rng(seed))
     assert found.diverged.tolist() == [-1, 0, -1]
-    for name, array in found.parameters.items():
-        assert np.all(np.isfinite(array))
-        assert np.array_equal(array[[0, 2]], trained.parameters[name][[0, 2]])
+    assert np.all(np.isfinite(found.parameters))
+    assert np.array_equal(found.parameters[[0, 2]], trained.parameters[[0, 2]])
 
 
 def test_in_the_estimator_training_goes_on_from_the_last_parameters(seed):
@@ -141,10 +140,9 @@ def test_in_the_estimator_training_goes_on_from_the_last_parameters(seed):
         np.random.default_rng(seed),
     )
     second = estimator.fit(first, feedback.rows(slice(10, 20)), np.random.default_rng(seed + 1))
-    for name, array in first.parameters.items():
-        np.testing.assert_allclose(second.parameters[name], array, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(second.parameters, first.parameters, rtol=0, atol=1e-6)
     anew = trained_on(second.buffer, SLIGHT, np.random.default_rng(seed + 1)).parameters
-    assert np.abs(packed(DESIGN, anew) - packed(DESIGN, first.parameters)).max() > 0.01
+    assert np.abs(anew - first.parameters).max() > 0.01
 
 
 def test_nothing_is_compiled_however_the_buffer_grows(compiled, trained, seed):
@@ -175,8 +173,7 @@ def test_training_does_not_depend_on_where_rows_are_gathered(steps, seed, monkey
     there = "submax.models.nn.training.row_source"
     monkeypatch.setattr(there, lambda given: row_source(given, on_device=True))
     device = trained_on(rows, training, np.random.default_rng(seed))
-    for name, values in host.parameters.items():
-        np.testing.assert_array_equal(values, device.parameters[name])
+    np.testing.assert_array_equal(host.parameters, device.parameters)
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")

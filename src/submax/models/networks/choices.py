@@ -2,14 +2,13 @@
 
 import functools
 import math
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.arrays import Floats, Integers
 from submax.core.conditioning import ConditionalDistribution
 from submax.core.serialization import serializable
 
@@ -108,22 +107,8 @@ def _outer(slots: list[Floats]) -> Floats:
     return joint
 
 
-Parameters = dict[str, NDArray[np.float32]]
-
-
-def parameters_where(chosen: Booleans, new: Parameters, old: Parameters) -> Parameters:
-    """Return the new parameters in the replicas ``chosen [R]``, and the old ones, if any, else."""
-    if not old:
-        return new
-    return dict(zip(new, where_chosen(chosen, new.values(), old.values()), strict=True))
-
-
-def where_chosen(
-    chosen: Booleans, one: Iterable[NDArray[np.float32]], other: Iterable[NDArray[np.float32]]
-) -> Iterator[NDArray[np.float32]]:
-    """Yield each array of one network in the replicas ``chosen [R]``, else of the other one."""
-    for mine, yours in zip(one, other, strict=True):
-        yield np.where(chosen.reshape(-1, *[1] * (mine.ndim - 1)), mine, yours)
+Parameters: TypeAlias = NDArray[np.float32]
+"""All parameters of a network, ``[R, P]``."""
 
 
 @dataclass(frozen=True)
@@ -188,10 +173,6 @@ class SlotNetwork(NamedTuple):
         return self._replace(
             head_weight=self.head_weight[..., kept], head_bias=self.head_bias[..., kept]
         )
-
-    def where(self, chosen: Booleans, other: Self) -> Self:
-        """Return this network in the replicas ``chosen [R]``, and the other one elsewhere."""
-        return type(self)(*where_chosen(chosen, self, other))
 
     def logits(self, context: Floats) -> Weights:
         """Return the logits of all choices: ``[R, n, D] -> [R, L, n, Z, C]``."""

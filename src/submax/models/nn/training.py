@@ -1,10 +1,9 @@
 """Training of the networks of all replicas at once."""
 
 import functools
-import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -98,68 +97,30 @@ def _gathered(table: jax.Array, places: jax.Array) -> jax.Array:
     return jnp.take(table, places, axis=0, mode="clip")
 
 
-def unpacked(design: Design[Any], vector: NDArray[np.float32]) -> Parameters:
-    """Split a vector into parameters, by names such as ``decoder.head.weight``.
-
-    ``vector [R, P]`` holds all parameters of a replica, in the order of ``ravel_pytree``.
-    """
-    shapes = _shapes(design)
-    ends = np.cumsum([math.prod(shape) for shape in shapes.values()])[:-1]
-    parts = np.split(vector, ends, axis=1)
-    return {
-        name: part.reshape(len(vector), *shape)
-        for (name, shape), part in zip(shapes.items(), parts, strict=True)
-    }
+def restored(design: Design[Any], vector: Any) -> Any:
+    """Return the model with the parameters ``vector [..., P]``, in the order of its leaves."""
+    leaves, structure = jax.tree.flatten(model_shapes(design))
+    split: Any = jnp.split if isinstance(vector, jax.Array) else np.split
+    parts = split(vector, np.cumsum([leaf.size for leaf in leaves])[:-1], axis=-1)
+    shaped = [
+        part.reshape(*vector.shape[:-1], *leaf.shape)
+        for part, leaf in zip(parts, leaves, strict=True)
+    ]
+    return jax.tree.unflatten(structure, shaped)
 
 
-def packed(design: Design[Any], parameters: Mapping[str, NDArray[np.float32]]) -> Any:
-    """Return the parameters as one vector per replica, ``[R, P]``: the inverse of ``unpacked``."""
-    shapes = _shapes(design)
-    if {name: value.shape[1:] for name, value in parameters.items()} != shapes:
-        raise InputError(
-            f"the parameters {', '.join(parameters)} have other names or shapes than those of "
-            f"{design}: use the parameters of the same design"
-        )
-    return np.concatenate(
-        [
-            parameters[name].reshape(len(parameters[name]), math.prod(shapes[name]))
-            for name in shapes
-        ],
-        axis=1,
-    )
-
-
-def restored(design: Design[Any], parameters: Mapping[str, NDArray[np.float32]]) -> Any:
-    """Return the model with these parameters, which keep their axis of replicas."""
-    structure = jax.tree_util.tree_structure(model_shapes(design))
-    return jax.tree_util.tree_unflatten(structure, [parameters[name] for name in _shapes(design)])
-
-
-def moved(
-    design: Design[Any],
-    parameters: Mapping[str, NDArray[np.float32]],
-    encoded_edges: NDArray[np.float32],
-) -> Parameters:
+def moved(design: Design[Any], vector: Parameters, encoded_edges: Parameters) -> Parameters:
     """Return the parameters of the same function for rewards encoded by other bin edges.
 
     ``encoded_edges [R, E, E]`` are the new bin edges, encoded by the old ones.
     """
-    model = jax.tree_util.tree_map(
+    model = jax.tree.map(
         lambda part: part.moved(encoded_edges) if isinstance(part, Injection) else part,
-        restored(design, parameters),
+        restored(design, vector),
         is_leaf=lambda part: isinstance(part, Injection),
     )
-    leaves = jax.tree_util.tree_leaves(model)
-    return {
-        name: np.asarray(leaf, dtype=np.float32)
-        for name, leaf in zip(_shapes(design), leaves, strict=True)
-    }
-
-
-@functools.cache
-def _shapes(design: Design[Any]) -> Mapping[str, tuple[int, ...]]:
-    leaves = jax.tree_util.tree_leaves_with_path(model_shapes(design))
-    return {".".join(str(part.name) for part in path): leaf.shape for path, leaf in leaves}
+    leaves = [np.reshape(leaf, (len(vector), -1)) for leaf in jax.tree.leaves(model)]
+    return np.concatenate(leaves, axis=1, dtype=np.float32)
 
 
 @functools.cache
@@ -172,7 +133,7 @@ def model_shapes(design: Design[Any]) -> Any:
 
 
 class Trained(NamedTuple):
-    """The trained parameters of all replicas.
+    """The trained parameters of all replicas, ``[R, P]``, in the order of the leaves of the model.
 
     ``diverged [R]`` is the step at which the loss or the parameters of a replica became infinite or
     NaN; −1 if they did not. The parameters of a replica that diverged are from an earlier step. If
@@ -356,16 +317,8 @@ class Trainer:
 
     def _loss(self, vector: jax.Array, key: jax.Array, rows: jax.Array) -> jax.Array:
         batch, weight = Example.of(rows, self.design)
-        losses = self.design.losses(self._model(vector), batch, key)
+        losses = self.design.losses(restored(self.design, vector), batch, key)
         return weight @ losses / jnp.maximum(weight.sum(), 1e-9)
-
-    def _model(self, vector: jax.Array) -> Any:
-        """Return the model of one replica with the parameters ``vector [P]``."""
-        leaves, structure = jax.tree.flatten(model_shapes(self.design))
-        ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
-        parts = jnp.split(vector, ends)
-        shaped = [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
-        return jax.tree.unflatten(structure, shaped)
 
     def losses(self, vector: jax.Array, held: jax.Array) -> jax.Array:
         """Return the weighted mean loss over the held-out rows, ``[R]``.
@@ -393,13 +346,12 @@ class Trainer:
         mean = (total[:, 1:] / total[:, :1]).min(axis=1)
         return jnp.where(jnp.isfinite(mean), mean, jnp.inf)
 
-    def shares(self, held: Any) -> Any:
-        """Return how often each reward occurs among the held-out rows: ``[R, E]``.
+    def shares(self, rows: Any) -> Any:
+        """Return how often each reward occurs among rows ``[T, R, B, ...]``: ``[R, E]``.
 
-        The rows, and so the result, are arrays of numpy or of JAX. One additional row with equal
-        shares of all rewards keeps the result away from 0 and 1.
+        One additional row with equal shares of all rewards keeps the result away from 0 and 1.
         """
-        batch, weight = Example.of(held, self.design)
+        batch, weight = Example.of(rows, self.design)
         total = (batch.reward * weight[..., None]).sum(axis=(0, 2))
         equal_share = 1 / max(self.design.reward_width, 2)
         return (total + equal_share) / (weight.sum(axis=(0, 2)) + 1)[:, None]
@@ -414,7 +366,7 @@ class Trainer:
     ) -> jax.Array:
         """Return the sum of one replica's weights, and its weighted sums of losses: ``[1 + T]``."""
         batch, weight = Example.of(rows, self.design)
-        losses = self.design.held_out_losses(self._model(vector), batch, share, key)
+        losses = self.design.held_out_losses(restored(self.design, vector), batch, share, key)
         # An absent row, of weight 0, may have a loss that is not finite.
         sums = jnp.where(weight[:, None] > 0, weight[:, None] * losses, 0.0).sum(axis=0)
         return jnp.concatenate([weight.sum(keepdims=True), sums])
@@ -465,7 +417,7 @@ def train(
     training: Training,
     minibatches: Minibatches,
     rng: np.random.Generator,
-    start: Mapping[str, NDArray[np.float32]] | None = None,
+    start: Parameters | None = None,
     rows_before: Integers | None = None,
 ) -> Trained:
     """Train a model for each replica on its rows, from ``start`` or from new parameters.
@@ -485,16 +437,17 @@ def train(
     trainer, begin, advance = _programs(design, training, replicas)
     if held_out is None:
         limit = np.full(replicas, training.steps, np.int32)
-        share = minibatches.reward_share(design.reward_width)
+        told = minibatches.table.reshape(1, replicas, -1, design.columns)
         held: jax.Array = jnp.zeros((0, replicas, HELD_OUT_BATCH, design.columns))
     else:
-        limit, rows_held = most_steps(filled, training), minibatches.held(held_out, HELD_OUT_BATCH)
-        share, held = trainer.shares(rows_held), jnp.asarray(rows_held)
-    fresh = trainer.fresh(rng.integers(2**32, size=replicas, dtype=np.uint32), limit, share)
+        limit, told = most_steps(filled, training), minibatches.held(held_out, HELD_OUT_BATCH)
+        held = jnp.asarray(told)
+    seeds = rng.integers(2**32, size=replicas, dtype=np.uint32)
+    fresh = trainer.fresh(seeds, limit, trainer.shares(told))
     progress = begin(fresh, held)
     last, anew = None, np.ones(replicas, dtype=bool)
     if start is not None and (not early or rows_before is not None):
-        vector, anew = packed(design, start), np.zeros(replicas, dtype=bool)
+        anew = np.zeros(replicas, dtype=bool)
         if rows_before is not None and early:
             anew = begins_anew(rows_before, filled)
         # Early stopping is off for the first `least` steps from new parameters.
@@ -505,8 +458,8 @@ def train(
             return begin(fresh._replace(vector=parameters, good=parameters, least=least), held)
 
         # This computes the held-out loss of the old parameters.
-        last = begun(vector)
-        progress = begun(np.where(anew[:, None], progress.best, vector))
+        last = begun(start)
+        progress = begun(np.where(anew[:, None], progress.best, start))
     draw = row_source(minibatches)
     for _ in range(-(-int(limit.max()) // trainer.block)):
         progress = advance(progress, draw(trainer.block, training.batch, rng, held_out), held)
@@ -521,7 +474,7 @@ def train(
         best = np.where(returns[:, None], last.best, best)
         best_step = np.where(returns, 0, best_step)
     steps = best_step.astype(np.int64) if early else None
-    return Trained(unpacked(design, best), diverged.astype(np.int64), steps)
+    return Trained(best, diverged.astype(np.int64), steps)
 
 
 def begins_anew(rows_before: Integers, filled: Integers) -> Booleans:

@@ -12,7 +12,7 @@ from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import Allowed, Count, NonNegative, Positive, whole_number
 from submax.core.environment import Outcome
 from submax.core.errors import InputError
-from submax.core.policy import Policy, WrapperPolicy, restricted_state
+from submax.core.policy import Policy, WrapperPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.serialization import serializable
@@ -344,7 +344,7 @@ class Gridded(WrapperPolicy):
         """Restrict the wrapped policy; None if there are real-valued parts."""
         if state.problem.space.reals:
             return None
-        inner = restricted_state(self.policy, state.inner, choices)
+        inner = self.policy.restricted(state.inner, choices)
         return None if inner is None else GriddedState(state.problem.restricted(choices), inner)
 
     def record(

@@ -12,12 +12,13 @@ import scipy
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import BelowOne, Count, Positive, Probability
 from submax.core.errors import InputError
+from submax.core.numerics import where_chosen
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
-from submax.models.networks.choices import first_choices, where_chosen
+from submax.models.networks.choices import first_choices
 from submax.models.regression.slot_belief import SlotMap
 from submax.research.rivals.neural import dropout_masks, picked_masks
 from submax.research.rivals.value_networks import (
@@ -483,8 +484,8 @@ class ClimbingPolicy(ValueNetworkPolicy):
         rng: np.random.Generator,
     ) -> Climbs:
         new, drawn = np.any(feedback.weight > 0, axis=1), self.first_extra(trained, rng)
-        starts = np.where(new[:, None, None], drawn.starts, before.extra.starts)
-        return Climbs(starts, tuple(where_chosen(new, drawn.masks, before.extra.masks)))
+        climbs: Climbs = where_chosen(new, drawn, before.extra)
+        return climbs
 
     def restricted_extra(self, state: ValueBelief, choices: Choices) -> Climbs:
         """Let climbs begin at choices among these."""

@@ -12,13 +12,13 @@ from numpy.polynomial import legendre
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import BelowOne, Count, NonNegative, Positive, Probability
-from submax.core.numerics import highest
+from submax.core.numerics import highest, where_chosen
 from submax.core.policy import TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
-from submax.models.networks.choices import first_choices, parameters_where, where_chosen
+from submax.models.networks.choices import first_choices
 from submax.policies.arm_statistics import by_rows
 from submax.research.rivals.value_networks import (
     Hidden,
@@ -441,10 +441,11 @@ class VarianceNetworkUCB(UpperBound):
         )
         fresh = ValueBelief.unlisted(old.problem, len(learned), self.hidden)
         new = fresh.trained(squares, self.training, self.dropout, rng)
-        scaling = new.scaling if new.scaling is None else new.scaling.where(learned, old.scaling)
-        parameters = parameters_where(learned, new.parameters, old.parameters)
-        network = new.network.where(learned, old.network)
-        return old._replace(parameters=parameters, network=network, scaling=scaling)
+        return old._replace(
+            parameters=where_chosen(learned, new.parameters, old.parameters),
+            network=where_chosen(learned, new.network, old.network),
+            scaling=where_chosen(learned, new.scaling, old.scaling),
+        )
 
     def restricted_extra(self, state: ValueBelief, choices: Choices) -> ValueBelief:
         variance: ValueBelief = state.extra
@@ -505,7 +506,10 @@ class DropoutThompson(ValueNetworkPolicy, TabularPolicy[ValueBelief]):
     ) -> tuple[Weights, ...]:
         # Replicas without new rows keep their masks.
         learned = np.any(feedback.weight > 0, axis=1)
-        return tuple(where_chosen(learned, self.first_extra(trained, rng), before.extra))
+        masks: tuple[Weights, ...] = where_chosen(
+            learned, self.first_extra(trained, rng), before.extra
+        )
+        return masks
 
     def act(self, state: ValueBelief, context: Floats, rng: np.random.Generator) -> ChosenActions:
         picked = rng.integers(self.masks, size=context.shape[:2])

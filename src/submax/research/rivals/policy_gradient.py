@@ -8,6 +8,7 @@ import numpy as np
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import Count, NonNegative, Positive, Probability
 from submax.core.errors import InputError, warn_of_divergence
+from submax.core.numerics import where_chosen
 from submax.core.optional import require_extra
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
@@ -20,7 +21,6 @@ from submax.models.networks.choices import (
     SlotNetwork,
     choice_probabilities,
     joint_probabilities,
-    parameters_where,
 )
 from submax.models.training_settings import ContextScaling, Minibatches, Training
 from submax.policies.arm_statistics import EVERYTHING, by_rows
@@ -44,7 +44,7 @@ class PolicyNetwork(NamedTuple):
 
     problem: Problem
     buffer: Buffer
-    parameters: Parameters
+    parameters: Parameters | None
     network: SlotNetwork
     scaling: ContextScaling | None = None
     critic: ValueBelief | None = None
@@ -151,7 +151,7 @@ class GradientPolicy(Policy[PolicyNetwork]):
         require_extra("neural", "a policy network", "jax", "equinox", "optax")
         width = sum(problem.space.choices)
         network = SlotNetwork.silent(replicas, 1, 1, problem.context_width, self.hidden, width)
-        return PolicyNetwork(problem, Buffer.empty(problem, replicas), {}, network, critic=critic)
+        return PolicyNetwork(problem, Buffer.empty(problem, replicas), None, network, critic=critic)
 
     def act(self, state: PolicyNetwork, context: Floats, rng: np.random.Generator) -> ChosenActions:
         shape, space = context.shape[:2], state.problem.space
@@ -208,7 +208,7 @@ class GradientPolicy(Policy[PolicyNetwork]):
             Minibatches.of(buffer, action, self.columns(state), scaling),
             self.design(state.problem),
         )
-        start = state.parameters if self.training.continued and state.parameters else None
+        start = state.parameters if self.training.continued else None
         trained = train(design, self.training, rows, rng, start)
         none = np.zeros((len(news), 1, 0), dtype=np.float32)
         network = design.exported(restored(design, trained.parameters), none, none[:, :, None])
@@ -216,9 +216,9 @@ class GradientPolicy(Policy[PolicyNetwork]):
         # A replica without new rows, or whose training diverged, keeps its network if it has one.
         learned = news & ((trained.diverged < 0) | ~before)
         return state._replace(
-            parameters=parameters_where(learned, trained.parameters, state.parameters),
-            network=network.where(learned, state.network),
-            scaling=scaling if scaling is None else scaling.where(learned, state.scaling),
+            parameters=where_chosen(learned, trained.parameters, state.parameters),
+            network=where_chosen(learned, network, state.network),
+            scaling=where_chosen(learned, scaling, state.scaling),
         )
 
     def _mixed(self, state: PolicyNetwork, found: Floats) -> Floats:

@@ -7,9 +7,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.arrays import Floats, Integers
 from submax.core.checks import BelowOne, Count
 from submax.core.errors import InputError, warn_of_divergence
+from submax.core.numerics import where_chosen
 from submax.core.optional import require_extra
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import Feedback, Problem
@@ -17,7 +18,7 @@ from submax.core.rewards import Scale
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.memory import Buffer
-from submax.models.networks.choices import first_choices, parameters_where, where_chosen
+from submax.models.networks.choices import Parameters, first_choices
 from submax.models.training_settings import ContextScaling, Minibatches, Training
 from submax.policies.arm_statistics import EVERYTHING, by_rows
 
@@ -68,10 +69,6 @@ class ValueNetwork(NamedTuple):
     def restricted(self, kept: Integers) -> Self:
         """Return the network with only the choices ``kept`` among all C."""
         return self._replace(choice_weight=self.choice_weight[:, kept])
-
-    def where(self, chosen: Booleans, other: Self) -> Self:
-        """Return this network in the replicas ``chosen [R]``, and the other one elsewhere."""
-        return type(self)(*where_chosen(chosen, self, other))
 
     def hidden(self, context: Numbers, choices: Integers, *masks: Weights) -> Hidden:
         """Return the activations for contexts ``[R, n, D]`` and M actions.
@@ -134,7 +131,7 @@ class ValueBelief(NamedTuple):
 
     problem: Problem
     buffer: Buffer
-    parameters: dict[str, Weights]
+    parameters: Parameters | None
     network: ValueNetwork
     scaling: ContextScaling | None = None
     extra: Any = ()
@@ -159,7 +156,7 @@ class ValueBelief(NamedTuple):
         require_extra("neural", "a value network", "jax", "equinox", "optax")
         choices, width = sum(problem.space.choices), problem.context_width
         network = ValueNetwork.silent(replicas, choices, width, hidden)
-        return cls(problem, Buffer.empty(problem, replicas), {}, network)
+        return cls(problem, Buffer.empty(problem, replicas), None, network)
 
     def restricted(self, choices: Choices) -> Self:
         """Return the belief about these choices alone, for deciding."""
@@ -190,7 +187,7 @@ class ValueBelief(NamedTuple):
         rows = Minibatches.of(buffer, buffer.action, targets, scaling)
         # By default training starts from new parameters: with a fitted number of steps, continuing
         # from the old ones is worse if rewards carry little information (docs/results/tuning.md).
-        start = self.parameters if training.continued and self.parameters else None
+        start = self.parameters if training.continued else None
         trained = train(design, training, rows, rng, start)
         network = design.exported(restored(design, trained.parameters))
         warn_of_divergence(trained.diverged)
@@ -198,9 +195,9 @@ class ValueBelief(NamedTuple):
         learned = has_rows & ((trained.diverged < 0) | (self.buffer.filled == 0))
         return self._replace(
             buffer=buffer,
-            parameters=parameters_where(learned, trained.parameters, self.parameters),
-            network=network.where(learned, self.network),
-            scaling=scaling if scaling is None else scaling.where(learned, self.scaling),
+            parameters=where_chosen(learned, trained.parameters, self.parameters),
+            network=where_chosen(learned, network, self.network),
+            scaling=where_chosen(learned, scaling, self.scaling),
         )
 
     def choices(self) -> Integers:
