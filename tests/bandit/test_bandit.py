@@ -226,13 +226,6 @@ def test_actions_have_the_means_and_errors_of_their_rewards(seed):
     assert arm.high - arm.low == pytest.approx(2 * 1.96 * rewards.std() / np.sqrt(20))
 
 
-def test_html_is_escaped():
-    bandit = submax.Bandit(["<script>alert(1)</script>", "B"])
-    bandit.decide()
-    assert "<script>" not in bandit._repr_html_()
-    assert "&lt;script&gt;" in bandit._repr_html_()
-
-
 def test_a_policy_that_fails_to_learn_says_so_and_loses_nothing():
     class Moody(Thompson):
         fails = True

@@ -258,9 +258,6 @@ class BanditFace(ABC):
             return f"<{type(self).__name__} that could not be made>"
         return str(self._summary())
 
-    def _repr_html_(self) -> str:
-        return self._summary().html()
-
     @abstractmethod
     def _summary(self) -> Summary:
         """What is printed."""

@@ -1,7 +1,7 @@
 """What is imported or observed only on demand: optional dependencies, lazy names, spans."""
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from typing import Any
@@ -41,9 +41,11 @@ def require_module(what: str, module: str) -> None:
 
 
 def lazy_names(
-    package: str, home: Mapping[str, str]
+    package: str, home: Mapping[str, str], listed: Iterable[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for a package; ``home`` has the module of each name.
+
+    The names in ``listed``, by default all of them, are those of ``dir``.
 
     >>> find, names = lazy_names("shapes", {"sqrt": "math"})
     >>> find("sqrt")(9.0), names()
@@ -55,7 +57,7 @@ def lazy_names(
             return getattr(importlib.import_module(home[name]), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return find, lambda: sorted(home)
+    return find, lambda: sorted(listed or home)
 
 
 Begin = Callable[[str, Mapping[str, Any]], AbstractContextManager[Any]]

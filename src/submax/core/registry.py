@@ -190,12 +190,12 @@ class Registry(Generic[Kind]):
         except InputError as error:
             raise InputError(f"{what}: {error}", parameter=error.parameter) from None
 
-    def exported(self, class_name: str) -> type[Kind]:
-        """The built-in class of this name, for ``from submax.policies import Thompson``."""
-        for name, home in self.homes.items():
-            if home.endswith(f":{class_name}"):
-                return self.find(name)
-        raise AttributeError(f"module {self.package!r} has no attribute {class_name!r}")
+    def modules(self) -> dict[str, str]:
+        """The module of each built-in class, by its name in Python."""
+        return {
+            name: module
+            for module, _, name in (home.partition(":") for home in self.homes.values())
+        }
 
     def class_names(self) -> list[str]:
         """The classes of the package itself, as Python spells them; those of research are not."""
@@ -208,31 +208,26 @@ class Registry(Generic[Kind]):
             found: type[Kind] = _plugins(self.package)[name].load()
         except Exception as error:
             raise PluginError(f"{who} cannot be imported: {one_line(error)}") from error
-        is_class = inspect.isclass(found) and issubclass(found, self.contract)
-        if not is_class or inspect.isabstract(found):
-            raise PluginError(
-                f"{who} must be a complete subclass of {self.contract.__name__}, not {found!r}"
-            )
-        return found
+        return self._checked(found, who, PluginError)
 
     def _of_the_user(self, name: str) -> type[Kind]:
         """A class of the user's own that implements the contract; another one is refused."""
         place, _, class_name = name.rpartition(":")
         module = self._module(name, place)
-        found, contract = getattr(module, class_name, None), self.contract.__name__
+        found = getattr(module, class_name, None)
         if found is None:
             known = [one for one, kind in vars(module).items() if inspect.isclass(kind)]
             one_of(f"{self.word} in {place}:", class_name, known)
-        if not inspect.isclass(found):
-            raise InputError(
-                f"{class_name} is {found!r:.80}: give its class, and the parameters beside the kind"
-            )
-        if not issubclass(found, self.contract):
-            raise InputError(
-                f"{class_name} must be a subclass of {contract}: derive it from that class"
+        return self._checked(found, class_name, InputError)
+
+    def _checked(self, found: Any, who: str, error: type[InputError]) -> type[Kind]:
+        if not (inspect.isclass(found) and issubclass(found, self.contract)):
+            raise error(
+                f"{who} must be a subclass of {self.contract.__name__}, not {found!r:.80}: derive "
+                "it from that class, and give the parameters beside the kind"
             )
         if missing := sorted(getattr(found, "__abstractmethods__", ())):
-            raise InputError(f"{class_name} needs the methods {', '.join(missing)}: add them")
+            raise error(f"{who} needs the methods {', '.join(missing)}: add them")
         return found
 
     def _module(self, name: str, place: str) -> types.ModuleType:

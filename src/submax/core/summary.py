@@ -1,9 +1,8 @@
-"""Summaries of objects for people: sentences and a table, as text and as HTML."""
+"""Summaries of objects for people: sentences and a table."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 WIDTH = 80
 """Width of the text in characters: the usual width of a terminal."""
@@ -77,25 +76,6 @@ class Summary:
             for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         return "".join(f"  {cell}" for cell in cells).rstrip()[:WIDTH]
-
-    def html(self) -> str:
-        """Return the summary as HTML; every text is escaped."""
-        parts = [f"<p>{escape(_printable(sentence))}</p>" for sentence in self.sentences]
-        if self.columns:
-            heading = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
-            body = "".join(self._html_row(row) for row in self._visible_rows)
-            parts.append(f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>")
-        if self._left_out:
-            parts.append(f"<p>{escape(self._left_out)}</p>")
-        return f"<div>{''.join(parts)}</div>"
-
-    def _html_row(self, row: list[str]) -> str:
-        cells = [
-            f'<td style="text-align: {"left" if index < self.texts else "right"}">'
-            f"{escape(_cut(cell, WIDTH))}</td>"
-            for index, cell in enumerate(row)
-        ]
-        return f"<tr>{''.join(cells)}</tr>"
 
 
 def number(value: float | None, digits: int = 4) -> str:

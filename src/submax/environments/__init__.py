@@ -3,6 +3,7 @@
 from typing import Any
 
 from submax.core.environment import Environment
+from submax.core.optional import lazy_names
 from submax.core.registry import Registry
 
 ENVIRONMENTS: Registry[Environment[Any]] = Registry(
@@ -33,11 +34,4 @@ ENVIRONMENTS: Registry[Environment[Any]] = Registry(
 )
 
 __all__ = ["ENVIRONMENTS", *ENVIRONMENTS.class_names()]
-
-
-def __getattr__(name: str) -> Any:
-    return ENVIRONMENTS.exported(name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, ENVIRONMENTS.modules(), __all__)

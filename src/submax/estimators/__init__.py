@@ -3,6 +3,7 @@
 from typing import Any
 
 from submax.core.conditioning import Estimator
+from submax.core.optional import lazy_names
 from submax.core.registry import Registry
 
 ESTIMATORS: Registry[Estimator[Any]] = Registry(
@@ -19,11 +20,4 @@ ESTIMATORS: Registry[Estimator[Any]] = Registry(
 
 
 __all__ = ["ESTIMATORS", *ESTIMATORS.class_names()]
-
-
-def __getattr__(name: str) -> Any:
-    return ESTIMATORS.exported(name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, ESTIMATORS.modules(), __all__)

@@ -52,11 +52,6 @@ def class_by_name(name: str, role: str = "classifier", methods: str = "predict_p
         f"and {methods}, such as {EXAMPLE}",
         parameter=role,
     )
-    raise InputError(
-        f"{role} {name!r} cannot be used: {what}: name a class with the methods fit "
-        f"and {methods}, such as {EXAMPLE}",
-        parameter=role,
-    )
 
 
 def described(value: Any) -> str:

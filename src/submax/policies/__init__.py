@@ -7,6 +7,7 @@ from typing import Any
 
 from submax.core.checks import did_you_mean, one_of
 from submax.core.errors import InputError
+from submax.core.optional import lazy_names
 from submax.core.policy import Policy
 from submax.core.registry import Registry
 from submax.estimators import ESTIMATORS
@@ -150,11 +151,4 @@ def _with_presets(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 __all__ = ["POLICIES", "make_policy", "presets", *POLICIES.class_names()]
-
-
-def __getattr__(name: str) -> Any:
-    return POLICIES.exported(name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, POLICIES.modules(), __all__)

@@ -1,7 +1,6 @@
 """Simulations of a policy in an environment with delayed rewards, and sweeps of simulations."""
 
-from typing import Any
-
+from submax.core.optional import lazy_names
 from submax.core.registry import Registry
 from submax.simulation.delays import Delay
 
@@ -17,11 +16,4 @@ DELAYS: Registry[Delay] = Registry(
 )
 
 __all__ = ["DELAYS", *DELAYS.class_names()]
-
-
-def __getattr__(name: str) -> Any:
-    return DELAYS.exported(name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, DELAYS.modules(), __all__)

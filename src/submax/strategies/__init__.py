@@ -1,8 +1,7 @@
 """Strategies: from conditioned probabilities to the inference policy."""
 
-from typing import Any
-
 from submax.core.conditioning import Strategy
+from submax.core.optional import lazy_names
 from submax.core.registry import Registry
 
 STRATEGIES: Registry[Strategy] = Registry(
@@ -24,11 +23,4 @@ STRATEGIES: Registry[Strategy] = Registry(
 
 
 __all__ = ["STRATEGIES", *STRATEGIES.class_names()]
-
-
-def __getattr__(name: str) -> Any:
-    return STRATEGIES.exported(name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, STRATEGIES.modules(), __all__)
