@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,6 @@ from submax.models.training_settings import ContextScaling, Minibatches, Trainin
 
 if TYPE_CHECKING:
     from submax.models.nn.designs import CVAEDesign, SoftmaxDesign
-    from submax.models.nn.training import Trained
 
 
 @serializable("network-params")
@@ -159,20 +158,12 @@ class NetworkEstimator(Estimator[NetworkParams]):
     memory: Memory
     hidden: int
 
-    @property
-    def draws(self) -> int:
-        """The number Z of latent draws, the parts of the mixture; 1 without a latent variable."""
-        return 1
-
-    @property
-    def components(self) -> int:
-        """Mixture components of the density over real-valued parts of an action."""
-        return 0
-
-    @property
-    def largest_deviation(self) -> float:
-        """Deviation up to which a feature is not scaled down, if contexts are standardized."""
-        return 0.0
+    draws: int = 1
+    """The number Z of latent draws, the parts of the mixture; 1 without a latent variable."""
+    components: int = 0
+    """Mixture components of the density over real-valued parts of an action."""
+    largest_deviation: ClassVar[float] = 0.0
+    """Deviation up to which a feature is not scaled down, if contexts are standardized."""
 
     @abstractmethod
     def design(self, problem: Problem) -> Any:
@@ -197,13 +188,19 @@ class NetworkEstimator(Estimator[NetworkParams]):
         encoding = problem.scale.reward_encoding(nothing, nothing)
         buffer = Buffer.empty(problem, replicas)
         latent = np.zeros((replicas, 1, self.draws, 0))
-        network = self.silent_network(problem, replicas, problem.scale.levels)
+        # All outputs are 0, so all probabilities are equal.
+        space = problem.space
+        shape = (replicas, problem.scale.levels, self.draws, problem.context_width, self.hidden)
+        width = outputs(sum(space.choices), space.reals, self.components)
+        network = SlotNetwork.silent(*shape, width)
         share = buffer.level_share(encoding)[:, None]
         return NetworkParams(problem, buffer, None, network, encoding, latent, share)
 
     def fit(
         self, params: NetworkParams, feedback: Feedback, rng: np.random.Generator
     ) -> NetworkParams:
+        from submax.models.nn.training import train
+
         problem = params.problem
         feedback.check(problem)
         news = np.any(feedback.weight > 0, axis=1)
@@ -211,8 +208,13 @@ class NetworkEstimator(Estimator[NetworkParams]):
             return params
         buffer = params.buffer.add(feedback, self.memory, rng)
         encoding = problem.scale.reward_encoding(buffer.reward, buffer.weight)
-        scaling = self.scaling(params, buffer)
-        trained = self.trained(params, buffer, feedback, encoding, scaling, rng)
+        scaling = None
+        if self.training.standardizes:
+            scaling = ContextScaling.of(buffer, self.largest_deviation)
+        action, reward = problem.space.scaled(buffer.action), encoding.encoded(buffer.reward)
+        rows = Minibatches.of(buffer, action, reward, scaling)
+        start = self._start(params, encoding)
+        trained = train(self.design(problem), self.training, rows, rng, start, params.buffer.filled)
         latent = self.drawn(problem, len(news), rng)
         network = self.written(problem, trained.parameters, encoding, latent)
         warn_of_divergence(trained.diverged)
@@ -229,30 +231,6 @@ class NetworkEstimator(Estimator[NetworkParams]):
             buffer.level_share(encoding)[:, None],
             where_chosen(learned, scaling, params.scaling),
         )
-
-    def scaling(self, params: NetworkParams, buffer: Buffer) -> ContextScaling | None:
-        """Return how contexts are standardized from now on; None if they are not."""
-        if not self.training.standardizes:
-            return None
-        return ContextScaling.of(buffer, self.largest_deviation)
-
-    def trained(
-        self,
-        params: NetworkParams,
-        buffer: Buffer,
-        feedback: Feedback,
-        encoding: RewardEncoding,
-        scaling: ContextScaling | None,
-        rng: np.random.Generator,
-    ) -> "Trained":
-        """Train on all rows of the ``buffer``, the new ones of ``feedback`` among them."""
-        from submax.models.nn.training import train
-
-        space, design = params.problem.space, self.design(params.problem)
-        action, reward = space.scaled(buffer.action), encoding.encoded(buffer.reward)
-        rows = Minibatches.of(buffer, action, reward, scaling)
-        start = self._start(params, encoding)
-        return train(design, self.training, rows, rng, start, params.buffer.filled)
 
     def _start(self, params: NetworkParams, encoding: RewardEncoding) -> Parameters | None:
         """Return the parameters to continue training from, for bin edges that may have moved."""
@@ -278,14 +256,6 @@ class NetworkEstimator(Estimator[NetworkParams]):
         design = self.design(problem)
         levels = encoding.encoded(encoding.levels).astype(np.float32)
         return design.exported(restored(design, parameters), levels, latent)
-
-    def silent_network(self, problem: Problem, replicas: int, levels: int) -> Any:
-        """Return a network whose outputs are all 0, so all probabilities are equal."""
-        space = problem.space
-        width = outputs(sum(space.choices), space.reals, self.components)
-        return SlotNetwork.silent(
-            replicas, levels, self.draws, problem.context_width, self.hidden, width
-        )
 
     def belief(self, params: NetworkParams, context: Floats) -> NetworkBelief:
         return NetworkBelief(self, params, context)
@@ -347,10 +317,8 @@ class CVAE(NetworkEstimator):
     training: Training = field(default_factory=Training)
     memory: Memory = field(default_factory=Memory)
 
-    @property
-    def largest_deviation(self) -> float:
-        """Return 1, the deviation of the latent variable: smaller features would be drowned."""
-        return 1.0
+    largest_deviation = 1.0
+    """The deviation of the latent variable: smaller features would be drowned by it."""
 
     def design(self, problem: Problem) -> "CVAEDesign":
         from submax.models.nn.designs import CVAEDesign

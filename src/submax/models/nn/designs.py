@@ -197,28 +197,8 @@ def reward_losses(
     return jax.vmap(loss)(batch)
 
 
-class LikelihoodDesign(Design[Network]):
-    """π(a | c, r) by a network of context and reward, trained by maximum likelihood."""
-
-    @abstractmethod
-    def log_prob(self, model: Network, example: Example, reward: jax.Array) -> jax.Array:
-        """Return the log-probability of an example's action at an encoded reward: a scalar."""
-
-    def losses(self, model: Network, batch: Example, key: jax.Array) -> jax.Array:
-        """Return minus the log-likelihood of the choices."""
-        return jax.vmap(lambda example: -self.log_prob(model, example, example.reward))(batch)
-
-    def held_out_losses(
-        self, model: Network, batch: Example, share: jax.Array, key: jax.Array
-    ) -> jax.Array:
-        """Return the training loss plus the loss of predicting the reward from the choices."""
-        log_prob_at = functools.partial(self.log_prob, model)
-        losses = self.losses(model, batch, key) + reward_losses(log_prob_at, batch, share)
-        return losses[:, None]
-
-
 @dataclass(frozen=True)
-class SoftmaxDesign(LikelihoodDesign):
+class SoftmaxDesign(Design[Network]):
     """π(a | c, r) = Π_s softmax(h_s(c, r)), trained by maximum likelihood."""
 
     sizes: tuple[int, ...]
@@ -232,7 +212,20 @@ class SoftmaxDesign(LikelihoodDesign):
         shape = (self.hidden, self.reward_width, self.injection)
         return Network.drawn(self.context_width, sum(self.sizes), *shape, rng)
 
-    def log_prob(self, model: Network, example: Example, reward: jax.Array) -> jax.Array:
+    def losses(self, model: Network, batch: Example, key: jax.Array) -> jax.Array:
+        """Return minus the log-likelihood of the choices."""
+        log_prob_at = functools.partial(self._log_prob, model)
+        return jax.vmap(lambda example: -log_prob_at(example, example.reward))(batch)
+
+    def held_out_losses(
+        self, model: Network, batch: Example, share: jax.Array, key: jax.Array
+    ) -> jax.Array:
+        """Return the training loss plus the loss of predicting the reward from the choices."""
+        log_prob_at = functools.partial(self._log_prob, model)
+        losses = self.losses(model, batch, key) + reward_losses(log_prob_at, batch, share)
+        return losses[:, None]
+
+    def _log_prob(self, model: Network, example: Example, reward: jax.Array) -> jax.Array:
         logits = model(example.context, reward)
         return log_prob(logits, one_hot(example.action, self.sizes), self.sizes)
 
