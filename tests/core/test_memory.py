@@ -170,23 +170,6 @@ def test_every_old_row_is_kept_with_the_same_chance(ends, seed):
     assert goodness_of_fit(drawn, np.full(len(pairs), 1 / len(pairs))) > SMALLEST_P_VALUE
 
 
-@pytest.mark.parametrize(
-    "memory", [*FORGETFUL, Memory(reservoir=3), Memory(reservoir=2, discount=0.9)], ids=repr
-)
-def test_a_replica_without_news_stays_as_it_is(memory, seed):
-    feedback = numbered(3, 30, seed)
-    old = remembered(pieces_of(feedback, (10, 20)), memory, seed)
-    before = [array.copy() for array in old]
-    news = feedback.rows(slice(20, 30))
-    news.weight[1] = 0.0
-    after = old.add(news, memory, np.random.default_rng(seed))
-    count = old.filled[1]
-    assert after.filled[1] == count
-    for one, other, copy in zip(after[:-1], old[:-1], before[:-1], strict=True):
-        assert np.array_equal(one[1, :count], copy[1, :count])
-        assert np.array_equal(other, copy)
-
-
 @pytest.mark.parametrize("memory", FORGETFUL, ids=repr)
 def test_counting_counts_the_rows_that_are_kept(memory, seed):
     feedback, rng = numbered(3, 40, seed), np.random.default_rng(seed)
@@ -415,20 +398,6 @@ def test_bad_settings_of_a_training_are_refused(parameter, values):
 def test_fitted_steps_go_on_by_themselves():
     with raises_code("invalid-input"):
         Training(continued=True)
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({}, True),
-        ({"steps": 300}, False),
-        ({"steps": 300, "standardized": True}, True),
-        ({"standardized": False}, False),
-    ],
-    ids=str,
-)
-def test_contexts_are_standardized_by_default_if_steps_are_fitted(settings, expected):
-    assert Training(**settings).standardizes is expected
 
 
 def built(training):

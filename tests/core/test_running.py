@@ -15,7 +15,7 @@ from refusals import raises_code
 
 from submax.core.errors import FallbackWarning, counted_fallbacks, fall_back, standing_for
 from submax.core.optional import require_extra
-from submax.core.serialization import class_of, read_state, serializable, state_bytes, tag_of
+from submax.core.serialization import read_state, state_bytes, tag_of
 from submax.core.spaces import Arms
 from submax.models.regression.bayesian import Prior
 
@@ -95,13 +95,6 @@ def test_records_are_read_as_they_were_written():
     assert facts == {"version": 3}
 
 
-def test_files_know_records_by_tag_and_not_by_module():
-    data = state_bytes((Prior(0.5, np.zeros((1, 3))), Arms(2)), {})
-    assert b"prior" in data
-    assert b"arms" in data
-    assert b"submax." not in data
-
-
 @pytest.mark.parametrize("record", [Own(np.arange(3), "mine"), Point(2.0)], ids=repr)
 def test_records_of_an_own_policy_are_looked_for_in_its_module_alone(record):
     data = state_bytes(record, {})
@@ -110,21 +103,6 @@ def test_records_of_an_own_policy_are_looked_for_in_its_module_alone(record):
     assert again[1:] == record[1:] if isinstance(record, Own) else again == record
     with raises_code("invalid-input"):
         read_state(data)
-
-
-def test_a_tag_belongs_to_one_class():
-    assert tag_of(Prior(0.5, np.zeros((1, 3)))) == "prior"
-    with raises_code("invalid-input"):
-        serializable("prior")(Own)
-    assert class_of("prior", {}) is Prior
-    with raises_code("invalid-input"):
-        class_of("no-such-record", {})
-
-
-def test_a_class_that_is_defined_again_takes_its_tag_over():
-    first, again = (serializable("a-record-of-a-test")(type("Again", (), {})) for _ in range(2))
-    assert first is not again
-    assert class_of("a-record-of-a-test", {}) is again
 
 
 def test_a_class_of_submax_without_a_tag_is_refused():

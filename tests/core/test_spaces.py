@@ -14,13 +14,6 @@ from submax.core.spaces import Arms, Box, Slots
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 
-def test_arm_and_index_are_the_same_number():
-    index = np.array([[3, 0], [1, 2]])
-    action = Arms(4).action(index)
-    assert action.shape == (2, 2, 1)
-    assert np.array_equal(Arms(4).index(action), index)
-
-
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_numbering_follows_the_product_of_the_choices(sizes):
     space = Slots(tuple(sizes))

@@ -1,5 +1,3 @@
-import itertools
-
 import jax
 import numpy as np
 import pytest
@@ -63,23 +61,6 @@ def test_it_learns_known_probabilities(fitted):
     # 0.7 and more. What is independent between slots is at 0.15, so 0.3 is far from both.
     assert np.all(np.abs(found - truth).sum(axis=-1) / 2 < 0.3)
     assert np.array_equal(found.argmax(axis=-1), np.broadcast_to(FAVOURITE, (REPLICAS, 2, 2)))
-
-
-def test_probabilities_are_means_of_products(fitted, seed):
-    context = some_contexts(PROBLEM, REPLICAS, 2, seed)
-    logits = fitted.network.logits(context).astype(float)
-    found = ESTIMATOR.belief(fitted, context).prob_of_all()
-    for replica, row, level in np.ndindex(REPLICAS, 2, 2):
-        expected = []
-        for one, other in itertools.product(range(2), range(3)):
-            total = 0.0
-            for draw in range(DRAWS):
-                mass = np.exp(logits[replica, level, row, draw])
-                total += mass[one] / mass[:2].sum() * mass[2 + other] / mass[2:].sum()
-            expected.append(total / DRAWS)
-        np.testing.assert_allclose(found[replica, row, level], expected, rtol=1e-4)
-    listing = PROBLEM.space.listing()[None, None]
-    np.testing.assert_allclose(ESTIMATOR.belief(fitted, context).prob(listing), found, rtol=1e-6)
 
 
 def with_equal_levels(estimator, seed):

@@ -101,13 +101,6 @@ def near(space, number):
 
 
 @both
-def test_the_density_integrates_to_1_in_the_units_of_the_space(fitted):
-    space = fitted.problem.space
-    found = masses(space, prob_at_nodes(fitted.params, space))
-    np.testing.assert_allclose(found.sum(axis=-1), 1, rtol=1e-6)
-
-
-@both
 def test_high_rewards_are_where_they_were_observed(fitted):
     space = fitted.problem.space
     good, bad = (
@@ -119,18 +112,6 @@ def test_high_rewards_are_where_they_were_observed(fitted):
     if space.choices:
         other = ESTIMATOR.belief(fitted.params, CONTEXT).prob(np.array([[[[0.0, GOOD]]]]))[..., 0]
         assert np.all(good[..., -1] > 2 * other[..., -1])
-
-
-@both
-def test_draws_at_a_level_agree_with_its_density(fitted, seed):
-    space, rng = fitted.problem.space, np.random.default_rng(seed)
-    expected = masses(space, prob_at_nodes(fitted.params, space))
-    for level in range(fitted.problem.scale.levels):
-        drawn = ESTIMATOR.belief(fitted.params, CONTEXT).sample(level, 5000, rng)
-        assert space.contains(drawn)
-        for replica in range(REPLICAS):
-            share = expected[replica, 0, level] / expected[replica, 0, level].sum()
-            assert goodness_of_fit(cells(space, drawn[replica, 0]), share) > SMALLEST_P_VALUE
 
 
 @both

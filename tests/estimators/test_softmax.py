@@ -164,19 +164,6 @@ def test_contexts_far_out_and_unscaled_do_not_make_the_loss_of_a_cvae_infinite(s
         estimator.fit(estimator.init(LARGE_FEATURES, REPLICAS, rng), feedback, rng)
 
 
-def test_one_decision_sees_the_same_scaled_context_as_among_many(seed):
-    rng = np.random.default_rng(seed)
-    estimator = POLICIES[0].estimator
-    params = estimator.fit(
-        estimator.init(LARGE_FEATURES, REPLICAS, rng), some_feedback(200, seed), rng
-    )
-    context = contexts(5, rng)
-    together = estimator.belief(params, context).prob_of_all()
-    for row in range(5):
-        alone = estimator.belief(params, context[:, row : row + 1]).prob_of_all()
-        np.testing.assert_allclose(alone[:, 0], together[:, row], rtol=1e-4)
-
-
 @pytest.mark.parametrize("memory", [Memory(), Memory(window=150)], ids=repr)
 def test_a_memory_that_forgets_begins_anew(memory, seed):
     """Rows change their place in it, so that rows trained on before may be held out now."""

@@ -795,18 +795,6 @@ def assert_equal(one, other):
         np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12)
 
 
-def test_they_are_the_sums_of_their_definition(rows):
-    features, number, reward, weight = rows
-    sums = Sums.empty(4, 4, 0.5).add(features, number, reward, weight)
-    gram, moment = np.zeros((4, 4, 4)), np.zeros((4, 4))
-    for seen, one, earned, counted in zip(*rows, strict=True):
-        gram[one] += counted * np.outer(seen, seen)
-        moment[one] += counted * (earned - 0.5) * seen
-    relative = reward - 0.5
-    total = weight.sum(), weight @ relative, weight @ relative**2
-    assert_equal(sums, Sums(gram, moment, *total, 0.5))
-
-
 def test_sums_in_parts_joined_and_faded_are_those_of_the_rows(rows):
     features, number, reward, weight = rows
     empty = Sums.empty(3, 4, 0.5)
@@ -843,19 +831,6 @@ def test_sums_that_keep_rows_are_those_of_the_rows(rows, monkeypatch):
         np.testing.assert_allclose(one.total, added.gram[:, :, 0], rtol=1e-10)
         fit = weight @ np.sum(features * theta[number], axis=1) ** 2
         assert one.squared(theta) == pytest.approx(fit)
-
-
-@pytest.mark.parametrize("value", [0.0, 0.1, 1e6 / 3, 1e-12])
-@pytest.mark.parametrize("offset", ["mean", 0.0])
-def test_equal_rewards_have_no_variance(rows, value, offset):
-    features, number, _, weight = rows
-    reward = np.full(50, value)
-    start = float(np.average(reward, weights=weight)) if offset == "mean" else offset
-    sums = Sums.empty(3, 4, start)
-    assert sums.variance == 0.0
-    for _ in range(5):
-        sums = sums.add(features, number, reward, weight)
-    assert sums.variance == 0.0
 
 
 def rows_from(first, count):

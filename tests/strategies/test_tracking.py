@@ -11,7 +11,6 @@ from scipy.optimize import brentq
 from submax import Table
 from submax.core.conditioning import SampleSizes
 from submax.strategies import Tracking
-from submax.strategies.tracking import confidence
 
 FURTHEST = 60.0
 """How far the logit of the mark may be above that of the best value."""
@@ -136,20 +135,6 @@ def test_actions_that_are_all_the_same_are_uniform(value, evidence, decisions, a
     np.testing.assert_allclose(found, 1 / actions, atol=1e-12)
 
 
-def test_many_tables_at_once_are_each_as_alone(seed):
-    rng, levels = np.random.default_rng(seed), np.array([-1.0, 0.0, 2.0])
-    mass = rng.gamma(0.5, 200.0, size=(20, 3, 7)) + 0.01
-    sizes = zip(rng.integers(10**5, size=20), rng.integers(1, 1000, size=20), strict=True)
-    tables = [table_of(part, levels, *size) for part, size in zip(mass, sizes, strict=True)]
-    shaped = [
-        np.stack(part).reshape(4, 5, *part[0].shape)
-        for part in zip(*(table[:4] + table.sample_sizes for table in tables), strict=True)
-    ]
-    found = Tracking().probabilities(Table(*shaped[:4], SampleSizes(*shaped[4:])))
-    expected = [Tracking().probabilities(table) for table in tables]
-    np.testing.assert_allclose(found.reshape(20, 7), expected, atol=1e-6)
-
-
 def test_with_no_evidence_at_all_it_is_uniform():
     table = table_of([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
     nothing = SampleSizes(np.zeros(2), np.array(0.0), np.array(0.0))
@@ -180,14 +165,6 @@ def test_with_counts_beyond_rounding_the_best_action_is_all(count):
 def test_levels_that_are_all_the_same_tell_nothing():
     table = table_of([[5.0, 5.0], [1.0, 1.0]], (2.0, 2.0))
     np.testing.assert_allclose(Tracking().probabilities(table), 0.5)
-
-
-@given(observations=st.integers(0, 10**15), decisions=st.integers(1, 10**6))
-def test_the_demand_is_that_of_the_formula(observations, decisions):
-    known, together = np.array([float(observations)]), np.array([float(decisions)])
-    found = confidence(known, together)
-    assert found <= confidence(known, np.ones(1))
-    assert found.item() == pytest.approx(slow_demand(observations, decisions), rel=1e-12)
 
 
 def test_without_sample_sizes_it_says_what_is_missing():

@@ -86,11 +86,6 @@ def buffer(seed):
 
 
 @pytest.fixture(scope="module")
-def trained(buffer, seed):
-    return trained_on(buffer, TRAINING, np.random.default_rng(seed))
-
-
-@pytest.fixture(scope="module")
 def single(seed):
     return filled(some_rows(1, 200, seed))
 
@@ -122,15 +117,6 @@ def test_a_weight_that_is_no_number_stops_its_replica_at_the_step_that_meets_it(
         np.testing.assert_allclose(kept, expected, rtol=0, atol=2e-3)
 
 
-def test_a_replica_that_diverges_leaves_the_others_alone(buffer, trained, seed):
-    bad = buffer._replace(weight=buffer.weight.copy())
-    bad.weight[1] = np.nan
-    found = trained_on(bad, TRAINING, np.random.default_rng(seed))
-    assert found.diverged.tolist() == [-1, 0, -1]
-    assert np.all(np.isfinite(found.parameters))
-    assert np.array_equal(found.parameters[[0, 2]], trained.parameters[[0, 2]])
-
-
 def test_in_the_estimator_training_goes_on_from_the_last_parameters(seed):
     estimator = Softmax(hidden=8, training=SLIGHT)
     feedback = some_rows(REPLICAS, 20, seed)
@@ -143,26 +129,6 @@ def test_in_the_estimator_training_goes_on_from_the_last_parameters(seed):
     np.testing.assert_allclose(second.parameters, first.parameters, rtol=0, atol=1e-6)
     anew = trained_on(second.buffer, SLIGHT, np.random.default_rng(seed + 1)).parameters
     assert np.abs(anew - first.parameters).max() > 0.01
-
-
-def test_nothing_is_compiled_however_the_buffer_grows(compiled, trained, seed):
-    feedback = some_rows(REPLICAS, 400, seed)
-    rng = np.random.default_rng(seed)
-    # The first round, from given parameters too.
-    start = trained_on(filled(feedback.rows(slice(0, 2))), TRAINING, rng).parameters
-    trained_on(filled(feedback.rows(slice(0, 2))), TRAINING, rng, start)
-    jax.jit(lambda x: x * (seed + 12345.678))(1.0)
-    assert compiled
-    compiled.clear()
-    for rows in (1, 3, 50, 400):
-        some = filled(feedback.rows(slice(0, rows)))
-        start = trained_on(some, TRAINING, rng, start).parameters
-        trained_on(some, TRAINING, rng)
-    # An equal design and training are the same, whoever made them.
-    same = SoftmaxDesign((3,), 1, 2, 8, "modulation")
-    again = Training(steps=53, batch=16, learning_rate=0.02, weight_decay=0.01)
-    train(same, again, laid_out(filled(feedback)), rng)
-    assert compiled == []
 
 
 @pytest.mark.parametrize("steps", [53, "fitted"])
