@@ -47,8 +47,18 @@ class Problem(Checked):
         instance_of("scale", self.scale, Scale, "Binary()")
         if self.slot_scale is not None:
             instance_of("slot_scale", self.slot_scale, Scale, "Binary()")
-        if self.action_features != ():
-            self._check_action_features()
+        features, choices = self.action_features, self.space.choices
+        if features == ():
+            return
+        slots = isinstance(features, tuple) and len(features) == len(choices)
+        if not (slots and all(map(_describes, features, choices))):
+            raise InputError(
+                f"action_features must be tuples, for each of {len(choices)} slots without rows or "
+                f"with a row of equally many numbers for each choice, not {features!r:.80}",
+                parameter="action_features",
+            )
+        for number in (number for rows in features for row in rows for number in row):
+            finite("each feature of an action", number)
 
     def restricted(self, choices: Choices) -> "Problem":
         """Return the problem with only these choices in each slot.
@@ -90,27 +100,13 @@ class Problem(Checked):
                 parameter="action",
             )
 
-    def _check_action_features(self) -> None:
-        features, choices = self.action_features, self.space.choices
-        if not isinstance(features, tuple) or len(features) != len(choices):
-            _refuse_features(f"a tuple with rows for each of {len(choices)} slots", features)
-        for slot, (rows, count) in enumerate(zip(features, choices, strict=True)):
-            if not isinstance(rows, tuple) or len(rows) not in (0, count):
-                _refuse_features(f"no rows or {count} for slot {slot}, one for each choice", rows)
-            for choice, row in enumerate(rows):
-                if not isinstance(row, tuple) or len(row) != len(rows[0]):
-                    _refuse_features(
-                        f"rows of {len(rows[0])} numbers, as that of choice 0, in slot {slot}, for "
-                        f"choice {choice} too",
-                        row,
-                    )
-                for number in row:
-                    finite(f"a feature of choice {choice} in slot {slot}", number)
 
-
-def _refuse_features(wanted: str, given: object) -> NoReturn:
-    raise InputError(
-        f"action_features must have {wanted}, not {given!r:.80}", parameter="action_features"
+def _describes(rows: object, count: int) -> bool:
+    """Return whether there are no rows, or ``count`` tuples of equal length."""
+    return (
+        isinstance(rows, tuple)
+        and len(rows) in (0, count)
+        and all(isinstance(row, tuple) and len(row) == len(rows[0]) for row in rows)
     )
 
 
@@ -181,30 +177,22 @@ class Feedback(NamedTuple):
                 _refuse("log_prob", f"the logarithm of a probability, 0 or less, not {highest:.6g}")
 
     def _check_shapes(self, problem: Problem) -> None:
-        shape, slots = np.shape(self.reward), problem.space.slots
-        expected = {
-            "reward": shape[:2] if len(shape) >= 2 else ("R", "n"),
-            "context": (*shape, problem.context_width),
-            "action": (*shape, slots),
-            "log_prob": shape,
-            "weight": shape,
-            "slot_reward": (*shape, slots),
-        }
-        for name, values in self._asdict().items():
+        shape, slots = np.shape(self.reward)[:2], problem.space.slots
+        last = {"context": (problem.context_width,), "action": (slots,), "slot_reward": (slots,)}
+        # The shape of the rewards, which the others must have, is compared first.
+        for name in sorted(self._fields, key=lambda name: name != "reward"):
+            values = getattr(self, name)
             if values is None and name in ("log_prob", "slot_reward"):
                 continue
             if not isinstance(values, np.ndarray):
                 _refuse(name, f"a numpy array, not {values!r:.60}")
             whole = name == "action" and not problem.space.reals
             if values.dtype.kind not in ("iu" if whole else "iuf"):
-                kind = "whole numbers" if whole else "numbers"
-                raise InputError(f"{name} must hold {kind}, not {values.dtype}", parameter=name)
-        # The shape of the rewards, which the others must have, is compared first.
-        for name in sorted(expected, key=lambda name: name != "reward"):
-            values = getattr(self, name)
-            if values is not None and values.shape != expected[name]:
+                _refuse(name, f"of {'whole numbers' if whole else 'numbers'}, not {values.dtype}")
+            expected = shape + last.get(name, ()) if len(shape) == 2 else ("R", "n")
+            if values.shape != expected:
                 raise InputError(
-                    f"{name} has shape {values.shape}, but this problem needs {expected[name]}",
+                    f"{name} has shape {values.shape}, but this problem needs {expected}",
                     parameter=name,
                 )
 

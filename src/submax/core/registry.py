@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import numpy as np
 
-from submax.core.checks import instance_of, one_of
+from submax.core.checks import JSON_TYPES, instance_of, one_of
 from submax.core.decoding import known_type
 from submax.core.errors import InputError, one_line
 
@@ -71,16 +71,8 @@ def _type_name(wanted: Any) -> str:
         return " or ".join(map(repr, options))
     if origin in (typing.Union, types.UnionType):
         return " or ".join(map(_type_name, options))
-    words = {
-        int: "a whole number",
-        float: "a number",
-        bool: "true or false",
-        str: "a text",
-        list: "a list",
-        dict: "a table",
-    }
-    kind = origin or wanted
-    return words.get(kind, f"of type {getattr(kind, '__name__', kind)}")
+    name = getattr(origin or wanted, "__name__", str(wanted))
+    return {**JSON_TYPES, "list": "a list", "dict": "a table"}.get(name, f"of type {name}")
 
 
 MOST_EXACT = 2.0**53

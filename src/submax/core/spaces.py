@@ -1,6 +1,7 @@
 """Action spaces: plain arms, choices in slots, real numbers, and mixtures of them."""
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
@@ -222,18 +223,14 @@ class Box(Space):
             Slots(self.sizes)
         low, high = self.low, self.high
         tuples = isinstance(low, tuple) and isinstance(high, tuple)
-        if not (tuples and low and len(low) == len(high)):
+        for bound in (*low, *high) if tuples else ():
+            finite("each of low and high", bound)
+        if not (tuples and low and len(low) == len(high) and all(map(operator.lt, low, high))):
             raise InputError(
-                f"low and high must be tuples, one number for each dimension, not {low} and {high}",
+                "low and high must be tuples of a number for each dimension, low below high, not "
+                f"{low} and {high}",
                 parameter="low",
             )
-        for below, above in zip(low, high, strict=True):
-            finite("each of low", below)
-            finite("each of high", above)
-            if not below < above:
-                raise InputError(
-                    f"low must be below high, not {below} and {above}", parameter="low"
-                )
         if not abs(self.log_volume) <= LARGEST_LOG_VOLUME:
             raise InputError(
                 f"the volume between low {low} and high {high} must lie between e^-500 and e^500: "
