@@ -97,13 +97,12 @@ def store_decisions() -> None:
 
 
 def give_help() -> None:
-    """Every command explains itself, and the lists of parts are printed."""
+    """Every command explains itself, and those of policies and stores need no extra."""
     for words in commands(command_line):
         run(*words, "--help")
-    for words in ("policies", "environments", "estimators", "strategies", "delays"):
-        run(words)
-    run("status", "--store", "page.db")
-    run("doctor", "page.db")
+    run("policies")
+    run("bandit", "status", "--store", "page.db")
+    run("store", "doctor", "page.db")
 
 
 def name_extras() -> None:
