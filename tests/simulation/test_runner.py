@@ -149,9 +149,9 @@ def results(folder):
     return pq.read_table(folder / "results.parquet").to_pylist()
 
 
-def _run_part(file, out, part, both_ready):
+def _run_part(file, out, arms, both_ready):
     both_ready.wait(60)
-    run_study(file, out, part=part)
+    run_study(file, out, only=[f"arms={arms}"])
 
 
 @pytest.fixture(scope="module")
@@ -177,9 +177,9 @@ def test_two_processes_share_the_work_in_one_folder(whole, tmp_path):
     file.write_text(FILE, encoding="utf-8")
     context = multiprocessing.get_context("spawn")
     both_ready, out = context.Barrier(2), tmp_path / "out"
-    other = context.Process(target=_run_part, args=(file, out, (0, 2), both_ready))
+    other = context.Process(target=_run_part, args=(file, out, 2, both_ready))
     other.start()
-    _run_part(file, out, (1, 2), both_ready)
+    _run_part(file, out, 3, both_ready)
     other.join()
     assert other.exitcode == 0
     cells = list((tmp_path / "out" / "tiny" / "cells").iterdir())
@@ -190,9 +190,7 @@ def test_two_processes_share_the_work_in_one_folder(whole, tmp_path):
     assert results(folder) == results(whole)
 
 
-def test_wrong_parts_and_experiments_are_refused(tmp_path):
-    with raises_code("invalid-input", "part"):
-        run_study(parse(FILE, "tiny"), tmp_path, part=(2, 2))
+def test_what_is_no_sweep_is_refused(tmp_path):
     with raises_code("invalid-input"):
         run_study("illustration", tmp_path)
 

@@ -258,11 +258,6 @@ def test_progress_is_called_with_every_decision(delay):
     assert np.array_equal(simulate(Bernoulli(3), Random(), **settings).actions, reported.actions)
 
 
-def test_a_bar_is_shown_on_request(capsys):
-    simulate(Bernoulli(3), Random(), observations=30, replicas=4, progress=True)
-    assert "100%" in capsys.readouterr().out
-
-
 # When rewards come back: after a batch, after a lag, or after delays that are drawn
 
 

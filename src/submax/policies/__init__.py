@@ -119,24 +119,24 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
                 f"{specification!r}, …}}"
             )
         one_of("policy", specification, named, listed_by="see `submax policies`")
-        return _built(named[specification])
-    if isinstance(specification, type):
-        name = specification.__name__
-        raise InputError(f"policy is the class {name}: give {name}(...)")
+        return POLICIES.build(_with_presets(named[specification]), PARTS)
     if not isinstance(specification, Mapping):
-        raise InputError(
-            f"a policy is a name or a table with a 'kind', not {specification!r:.80}: give one of "
-            "these, such as 'rcp-adaptive'"
-        )
+        raise no_policy(specification)
     kind = specification.get("kind")
     unknown = isinstance(kind, str) and ":" not in kind and not POLICIES.knows(kind)
     if unknown and kind in preset_tables():
         raise InputError(f"{kind!r} is the name of a policy, not a kind: give the name alone")
-    return _built(specification)
+    return POLICIES.build(_with_presets(specification), PARTS)
 
 
-def _built(table: Mapping[str, Any]) -> Policy[Any]:
-    return POLICIES.build(_with_presets(table), PARTS)
+def no_policy(given: object) -> InputError:
+    """The error about something that is neither a name nor a table nor an instance."""
+    if isinstance(given, type):
+        return InputError(f"policy is the class {given.__name__}: give {given.__name__}(...)")
+    return InputError(
+        f"policy is {given!r:.80}, but must be a name such as 'rcp-adaptive', a table with a "
+        "'kind', or a Policy"
+    )
 
 
 def _with_presets(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -170,7 +170,6 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
         )
 
     def expected_rewards(self, state: PredictiveMixtureState, context: Floats) -> Floats:
-        """Return the mean of what the policies expect, by their weights."""
         state.problem.check_context(context)
         found = np.zeros((*context.shape[:2], state.problem.space.size))
         for policy, member, share in zip(self.policies, state.members, state.shares.T, strict=True):
@@ -338,7 +337,6 @@ def _faded(before: Integers, weight: Floats) -> Floats:
 
 
 def _expected(policy: Policy[Any], member: Any, context: Floats) -> Floats:
-    """Return the expected reward of every action, ``[R, n, M]`` or ``[R, 1, M]``."""
     expected = policy.expected_rewards(member, context)
     if expected is None:
         raise InputError(
@@ -350,7 +348,6 @@ def _expected(policy: Policy[Any], member: Any, context: Floats) -> Floats:
 
 
 def _loss(predicted: Floats, reward: Floats, binary: bool) -> Floats:
-    """Return the loss of each prediction; see `PredictiveMixtureState`."""
     if not binary:
         return (reward - predicted) ** 2
     chance = np.clip(predicted, SUREST, 1 - SUREST)
@@ -365,7 +362,6 @@ def _behind(loss: Floats, weight: Floats, binary: bool) -> Floats:
 
 
 def _shares(behind: Floats) -> Floats:
-    """Return the weight of each policy, ``[R, m]``; very small ones are 0."""
     shares = np.exp(-behind)
     shares /= shares.sum(axis=1, keepdims=True)
     shares = np.where(shares < LEAST_WEIGHT, 0.0, shares)

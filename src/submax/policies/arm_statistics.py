@@ -77,7 +77,6 @@ class ArmStatistics(NamedTuple):
         )
 
     def restricted(self, choices: Choices) -> Self:
-        """Return the statistics of the joint actions of these choices alone."""
         return kept_columns(self, choices, "pulls", "rewards")._replace(history=None)
 
     def means(self) -> Floats:

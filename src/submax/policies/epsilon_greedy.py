@@ -115,7 +115,6 @@ class GradientState(NamedTuple):
     observed: Floats
 
     def restricted(self, choices: Choices) -> Self:
-        """Return the preferences of the joint actions of these choices alone."""
         return kept_columns(self, choices, "preferences")
 
 

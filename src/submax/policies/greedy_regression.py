@@ -72,7 +72,6 @@ class ActionModels(NamedTuple):
         return cls(tuple(models), (sums + overall) / (counts + 1))
 
     def restricted(self, kept: Integers) -> "ActionModels":
-        """Return the models of the actions ``kept [m]`` alone."""
         return ActionModels(tuple(self.models[action] for action in kept), self.means[kept])
 
     def predict(self, context: Floats) -> Floats:
@@ -167,7 +166,6 @@ class GreedyRegression(ComparedByKey, TabularPolicy[RegressionState]):
         return RegressionState(problem, buffer, seed, ModelCache.holding((None,) * replicas))
 
     def restricted(self, state: RegressionState, choices: Choices) -> RegressionState:
-        """Keep the models of the joint actions of these choices alone."""
         kept = state.problem.space.indices_of(choices)
         models = tuple(
             None if model is None else model.restricted(kept) for model in self._models(state)

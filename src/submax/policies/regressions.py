@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, NamedTuple, Self
@@ -42,7 +43,6 @@ class RegressionBeliefs(NamedTuple):
     roots: tuple[Floats | None, ...] = ()
 
     def restricted(self, choices: Choices) -> Self:
-        """Return the beliefs about the joint actions of these choices alone."""
         kept = self.problem.space.indices_of(choices)
         return self._replace(
             problem=self.problem.restricted(choices),
@@ -128,6 +128,35 @@ class RegressionPolicy(TabularPolicy[RegressionBeliefs]):
         return state._replace(beliefs=tuple(beliefs))
 
 
+def expected_by(
+    state: RegressionBeliefs, context: Floats, mean: Callable[[Any, Floats], Floats]
+) -> Floats:
+    """Return the expected reward of every action, ``[R, n, K]``; NaN before the first fit."""
+    state.problem.check_context(context)
+    found = np.full((*context.shape[:2], state.problem.space.size), np.nan)
+    for replica, belief in enumerate(state.beliefs):
+        if belief.draws is not None:
+            found[replica] = mean(belief, context[replica])
+    return found
+
+
+class ContextPolicy(RegressionPolicy):
+    """A regression policy whose belief is a `ContextBelief`."""
+
+    @abstractmethod
+    def settings(self, problem: Problem) -> BeliefSettings:
+        """Return how the belief learns, or raise an InputError if the problem is too large."""
+
+    def unlearned(self, problem: Problem) -> ContextBelief:
+        self.settings(problem)
+        return ContextBelief.unlearned(problem.context_width)
+
+    def learned(
+        self, belief: Any, rows: RegressionRows, problem: Problem, rng: np.random.Generator
+    ) -> Any:
+        return belief.learned(rows, self.settings(problem), rng)
+
+
 MOST_NUMBERS = 2_160_000
 """Numbers in the sums of all regressions: 17 MB. With more than 26 actions, each has fewer than 288
 features. Learning takes several times this memory, and draws take more for very many actions."""
@@ -140,7 +169,7 @@ FEWEST_FEATURES = 4
 
 
 @dataclass(frozen=True)
-class PosteriorSubMax(RegressionPolicy):
+class PosteriorSubMax(ContextPolicy):
     """Apply SubMax to posterior draws of the expected rewards, and average the policies.
 
     The reward of every action is a Bayesian linear regression, r = φ(x)·θ_a + noise. The features φ
@@ -194,15 +223,6 @@ class PosteriorSubMax(RegressionPolicy):
             actions, features, self.rows, self.draws, self.width, discount, self.kernels, described
         )
 
-    def unlearned(self, problem: Problem) -> ContextBelief:
-        self.settings(problem)
-        return ContextBelief.unlearned(problem.context_width)
-
-    def learned(
-        self, belief: Any, rows: RegressionRows, problem: Problem, rng: np.random.Generator
-    ) -> Any:
-        return belief.learned(rows, self.settings(problem), rng)
-
     def numbers(self, problem: Problem) -> int:
         return self.draws * problem.space.size
 
@@ -216,13 +236,7 @@ class PosteriorSubMax(RegressionPolicy):
         return mean_submax_of(belief.contrasts(context[None])[0], self.depth)
 
     def expected_rewards(self, state: RegressionBeliefs, context: Floats) -> Floats:
-        """Return the posterior mean of every action, ``[R, n, K]``; NaN before the first fit."""
-        state.problem.check_context(context)
-        found = np.full((*context.shape[:2], state.problem.space.size), np.nan)
-        for replica, belief in enumerate(state.beliefs):
-            if belief.draws is not None:
-                found[replica] = belief.mean(belief.feature_map.raw(context[replica]))
-        return found
+        return expected_by(state, context, lambda belief, x: belief.mean(belief.feature_map.raw(x)))
 
 
 WIDEST = 0.5
@@ -271,14 +285,8 @@ class LogisticSubMax(RegressionPolicy):
         return mean_submax_of(value, self.depth)
 
     def expected_rewards(self, state: RegressionBeliefs, context: Floats) -> Floats:
-        """Return the mean reward of every action, ``[R, n, K]``; NaN before the first fit."""
-        state.problem.check_context(context)
         low, high = state.problem.scale.known_bounds("the logistic-submax policy")
-        found = np.full((*context.shape[:2], state.problem.space.size), np.nan)
-        for replica, belief in enumerate(state.beliefs):
-            if belief.draws is not None:
-                found[replica] = low + (high - low) * belief.expected(context[replica])
-        return found
+        return low + (high - low) * expected_by(state, context, LogisticRegressions.expected)
 
 
 MOST_LINEAR_NUMBERS = 2**28
@@ -289,7 +297,7 @@ SCORE_TOLERANCE = 1e-10
 """Scores that differ by less than this share of the largest score are equal up to rounding."""
 
 
-class LinearPolicy(RegressionPolicy):
+class LinearPolicy(ContextPolicy):
     """Decide by linear regressions that share nothing but prior variances and noise.
 
     r = θ_a · (1, z) + noise, where z is the standardized context. Every action has coefficients
@@ -311,14 +319,6 @@ class LinearPolicy(RegressionPolicy):
             kernels=False,
             shared=False,
         )
-
-    def unlearned(self, problem: Problem) -> ContextBelief:
-        return ContextBelief.unlearned(problem.context_width)
-
-    def learned(
-        self, belief: Any, rows: RegressionRows, problem: Problem, rng: np.random.Generator
-    ) -> Any:
-        return belief.learned(rows, self.settings(problem), rng)
 
     def numbers(self, problem: Problem) -> int:
         # A root ``[F, F]`` takes as much memory as F posterior draws ``[F]``.
@@ -377,7 +377,6 @@ class LinUCB(LinearPolicy):
         return after._replace(roots=tuple(roots))
 
     def decide(self, state: RegressionBeliefs, replica: int, context: Floats) -> Floats:
-        """Share the probability among the highest bounds, relative to the mean reward."""
         belief, root = state.beliefs[replica], known(state.roots[replica])
         features, (size, width, _) = belief.feature_map.raw(context), root.shape
         products = (features @ root.reshape(-1, width).T).reshape(-1, size, width)
@@ -412,7 +411,6 @@ class LinearThompson(LinearPolicy):
     draws: Draws = 64
 
     def decide(self, state: RegressionBeliefs, replica: int, context: Floats) -> Floats:
-        """Return the share of draws in which each action is the best."""
         drawn = state.beliefs[replica].contrasts(context)
         rows, draws, size = drawn.shape
         cell = drawn.argmax(axis=-1) + size * np.arange(rows)[:, None]

@@ -128,7 +128,10 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_parts(self.estimator, self.strategy, self.levels)
+        instance_of("estimator", self.estimator, Estimator, "Counting()")
+        instance_of("strategy", self.strategy, Strategy, "SubMax()")
+        if self.levels is not None:
+            whole_number("levels", self.levels, at_least=2, at_most=MOST_QUANTILES)
 
     @property
     def traits(self) -> PolicyTraits:
@@ -188,7 +191,6 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
             )
 
     def expected_rewards(self, state: RewardConditionedState, context: Floats) -> Floats | None:
-        """Return E[r | a] of the belief; see ``Belief.expected_rewards``."""
         if not state.problem.space.is_listable:
             return None
         return self.belief(state, context).expected_rewards()
@@ -201,7 +203,6 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
     def restricted(
         self, state: RewardConditionedState, choices: Choices
     ) -> RewardConditionedState | None:
-        """Restrict the table of conditioned probabilities; see `restricted_belief`."""
         if not state.problem.space.is_listable:
             return None
         problem = state.problem.restricted(choices)
@@ -277,14 +278,6 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         return found
 
 
-def check_parts(estimator: object, strategy: object, levels: int | None) -> None:
-    """Raise an InputError if these cannot be parts of a policy."""
-    instance_of("estimator", estimator, Estimator, "Counting()")
-    instance_of("strategy", strategy, Strategy, "SubMax()")
-    if levels is not None:
-        whole_number("levels", levels, at_least=2, at_most=MOST_QUANTILES)
-
-
 def _one_context(problem: Problem, replicas: int) -> Floats:
     """Return one context in each replica, for questions whose answer is the same in all."""
     return np.zeros((replicas, 1, problem.context_width))
@@ -320,7 +313,6 @@ class RewardConditioned(ConditionedPolicy):
     levels: int | None = None
 
     def check_space(self, space: Space) -> None:
-        """Refuse spaces without a list of actions if the strategy needs one."""
         if self.strategy.traits.needs_listing:
             instead = "take submax, advantage, clipped or target with the CVAE, as rcp-cvae-submax"
             space.check_listable(f"the {type(self.strategy).__name__} strategy", instead)
@@ -381,7 +373,6 @@ class RewardConditioned(ConditionedPolicy):
         return found._replace(log_prob=found.log_prob[..., 0])
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
-        """Probability of every joint action: ``[R, n, M]``, or ``[R, 1, M]`` without context."""
         return self.cached_probabilities(state, context)
 
     def compute_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:

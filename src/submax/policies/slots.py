@@ -64,7 +64,6 @@ class SlotBySlot(ConditionedPolicy):
     levels: int | None = None
 
     def check_space(self, space: Space) -> None:
-        """Refuse real-valued parts, and strategies that need values of joint actions."""
         check_choices("the slot-by-slot policy", space)
         if self.strategy.traits.needs_values and space.slots > 1:
             raise InputError(
@@ -115,7 +114,6 @@ class SlotBySlot(ConditionedPolicy):
         return np.split(self.cached_probabilities(state, context), ends, axis=-1)
 
     def compute_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
-        """Return the probabilities of all choices, the slots one after the other."""
         belief = self.belief(state, context)
         table = self.table(state, belief)
         tables = [table._replace(probabilities=slot) for slot in belief.prob_of_choices()]
@@ -148,10 +146,6 @@ class PerSlotState(NamedTuple):
     slots: tuple[Any, ...]
 
 
-def _submax() -> Policy[Any]:
-    return RewardConditioned(Counting(), SubMax())
-
-
 @dataclass(frozen=True)
 class PerSlot(Policy[PerSlotState]):
     """Let one copy of ``policy`` choose in every slot: π(a | c) = Π_s π_s(a_s | c).
@@ -166,7 +160,7 @@ class PerSlot(Policy[PerSlotState]):
     (semi-bandit feedback).
     """
 
-    policy: Policy[Any] = field(default_factory=_submax)
+    policy: Policy[Any] = field(default_factory=RewardConditioned)
 
     @property
     def traits(self) -> PolicyTraits:
@@ -212,7 +206,6 @@ class PerSlot(Policy[PerSlotState]):
         return product
 
     def restricted(self, state: PerSlotState, choices: Choices) -> PerSlotState | None:
-        """Restrict every slot by itself; None if the inner policy cannot be restricted."""
         slots = [
             self.policy.restricted(inner, (slot,))
             for inner, slot in zip(state.slots, choices, strict=True)
@@ -246,7 +239,6 @@ class PerSlot(Policy[PerSlotState]):
 
 
 def _problem_of(problem: Problem, slot: int) -> Problem:
-    """The problem of one slot: its choices as arms."""
     features = (problem.action_features[slot],) if problem.action_features else ()
     scale = problem.scale if problem.slot_scale is None else problem.slot_scale
     space = Arms(problem.space.choices[slot])

@@ -13,7 +13,7 @@ from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.core.registry import Registry
 from submax.estimators import ESTIMATORS
-from submax.policies import POLICIES, make_policy
+from submax.policies import POLICIES, make_policy, no_policy
 from submax.strategies import STRATEGIES
 
 REGISTRIES: dict[type, Registry[Any]] = {
@@ -52,20 +52,12 @@ def with_values(table: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str
     """
     changed = dict(table)
     for path, value in values.items():
-        check_parameter(table, path)
         key, _, rest = path.partition(".")
+        if key not in changed or (rest and not isinstance(changed[key], Mapping)):
+            known = ", ".join(one for one in sorted(table) if one != "kind") or "none"
+            raise InputError(f"the policy has no parameter {path!r}: give one of: {known}")
         changed[key] = with_values(changed[key], {rest: value}) if rest else value
     return changed
-
-
-def check_parameter(table: Mapping[str, Any], path: str) -> None:
-    """Refuse a path that does not lead to a parameter."""
-    for key in path.split("."):
-        here = sorted(table) if isinstance(table, Mapping) else []
-        if key not in here:
-            known = ", ".join(one for one in here if one != "kind") or "none"
-            raise InputError(f"the policy has no parameter {path!r}: give one of: {known}")
-        table = table[key]
 
 
 def read_value(text: str) -> Any:
@@ -135,7 +127,6 @@ class PolicySpecification:
 
     @classmethod
     def of(cls, policy: object) -> Self:
-        """The specification of a name, of a table, or of a policy object."""
         if isinstance(policy, cls):
             return policy
         if isinstance(policy, Policy):
@@ -144,12 +135,7 @@ class PolicySpecification:
             return cls(policy)
         if isinstance(policy, Mapping):
             return cls({key: _written(value) for key, value in policy.items()})
-        if isinstance(policy, type):
-            raise InputError(f"policy is the class {policy.__name__}: give {policy.__name__}(...)")
-        raise InputError(
-            f"policy is {policy!r:.80}, but must be a name such as 'rcp-adaptive', a "
-            "table with a 'kind', or a Policy"
-        )
+        raise no_policy(policy)
 
     @property
     def is_object(self) -> bool:

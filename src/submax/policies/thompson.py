@@ -66,7 +66,6 @@ class Groups(NamedTuple):
 
     @property
     def narrowest(self) -> Floats:
-        """The smallest spread of each replica."""
         return np.minimum.reduceat(self.spread, self.first)
 
     def exponent(self) -> Callable[[Floats], Floats]:
@@ -307,7 +306,6 @@ class Thompson(ArmPolicy, TabularPolicy[ArmStatistics]):
         return largest_beta(*self._posterior(state))[:, None, :]
 
     def expected_rewards(self, state: ArmStatistics, context: Floats) -> Floats:
-        """Return the means of the posteriors, α / (α + β), in the units of the rewards."""
         a, b = self._posterior(state)
         lowest, highest = state.problem.scale.known_bounds("Thompson sampling")
         means: Floats = lowest + (highest - lowest) * a / (a + b)

@@ -67,7 +67,6 @@ class IndexState(NamedTuple):
     order: Floats
 
     def restricted(self, choices: Choices) -> Self:
-        """Return the state with the joint actions of these choices alone."""
         arms = self.arms.restricted(choices)
         return kept_columns(self, choices, "pending", "order")._replace(arms=arms)
 

@@ -300,7 +300,6 @@ def _tuple_depth(hint: Any) -> int:
 
 
 def _list_depth(value: Any) -> int:
-    """How many lists are within each other in a value."""
     return 1 + max(map(_list_depth, value), default=0) if isinstance(value, list) else 0
 
 

@@ -53,7 +53,6 @@ class Figure(matplotlib_figure.Figure):
 
 
 def figure_style() -> AbstractContextManager[None]:
-    """Settings for all figures of the library."""
     return rc_context(
         {
             "font.size": 8,
@@ -227,7 +226,6 @@ def curves(
 
 
 def axis_label(measure: str, ribbon: str = "range", replicas: int | None = None) -> str:
-    """The label of the vertical axis of a panel."""
     band = {"range": "; band: central 95 %", "ci": "; band: 95 % interval", "none": ""}[ribbon]
     return f"accumulated {measure}\n(mean{band}{f' of {replicas} replicas' if replicas else ''})"
 

@@ -7,7 +7,6 @@ import os
 import platform
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -50,7 +49,6 @@ class ResultTable(dict[str, NDArray[Any]]):
 
     @classmethod
     def read(cls, folder: Path, name: str) -> Self:
-        """Read the table ``name`` of a result folder."""
         path = table_file(folder, name)
         if not path.exists():
             raise InputError(
@@ -82,7 +80,6 @@ class ResultTable(dict[str, NDArray[Any]]):
         return {values: self._taken(np.array(chosen)) for values, chosen in rows.items()}
 
     def by_policy(self) -> dict[str, Self]:
-        """Return the rows of each policy, in order."""
         return {name: rows for (name,), rows in self.groups("policy").items()}
 
     def _taken(self, rows: Any) -> Self:
@@ -227,7 +224,6 @@ class CellStore:
         self._directory = directory
 
     def finished(self, key: str) -> bool:
-        """Whether the cell has a complete result file."""
         with suppress(OSError, msgspec.DecodeError):
             self.read(key)
             return True
@@ -244,7 +240,6 @@ class CellStore:
             file.write(msgspec.msgpack.encode(result, enc_hook=lambda array: array.tolist()))
 
     def read(self, key: str) -> Any:
-        """Return the result of a finished cell."""
         return msgspec.msgpack.decode(self._path(key).read_bytes())
 
     def _path(self, key: str) -> Path:
@@ -260,9 +255,8 @@ VERSIONED = ("numpy", "scipy", "pyarrow", "matplotlib", "jax", "equinox", "optax
 
 
 def check_directory(directory: Path, specification: Specification) -> None:
-    """Refuse a directory that cannot be written or has other contents; nothing is written."""
+    """Refuse a directory with other contents; nothing is written."""
     require_extra("plots", "writing results", "pyarrow")
-    _check_writable(directory)
     if not directory.exists() or all(path.suffix == PARTIAL for path in directory.iterdir()):
         return
     if not (directory / MANIFEST).is_file():
@@ -281,9 +275,14 @@ def check_directory(directory: Path, specification: Specification) -> None:
 def claim_directory(directory: Path, specification: Specification) -> None:
     """Create the directory with a manifest, or check that it belongs to the experiment."""
     check_directory(directory, specification)
-    directory.mkdir(parents=True, exist_ok=True)
-    if not (directory / MANIFEST).exists():
-        _write_manifest(directory, specification, started=_now(), finished=None)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if not (directory / MANIFEST).exists():
+            _write_manifest(directory, specification, started=_now(), finished=None)
+    except OSError as error:
+        raise InputError(
+            f"cannot write to {directory}: {error.strerror}; choose another --out"
+        ) from error
 
 
 def close_directory(directory: Path, specification: Specification, seconds: float) -> None:
@@ -341,21 +340,6 @@ def read_csv(path: Path) -> list[dict[str, str]]:
     """Read the rows of a CSV file, as texts."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-def _check_writable(directory: Path) -> None:
-    """Refuse a directory that cannot be written, by a test in its nearest existing parent."""
-    place = directory
-    while not place.exists():
-        place = place.parent
-    try:
-        with tempfile.TemporaryFile(dir=place):
-            return
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise InputError(
-            f"cannot write to {directory}: {reason} ({place}); choose another --out"
-        ) from error
 
 
 def _write_manifest(directory: Path, specification: Specification, **facts: Any) -> None:

@@ -256,7 +256,6 @@ def run_study(
     replicas: int | None = None,
     seed: int | None = None,
     only: Iterable[str] = (),
-    part: tuple[int, int] = (0, 1),
     finished: Finished = lambda key, result: None,
 ) -> Path:
     """Run a sweep and return the folder with its results, ``out`` / the name of the experiment.
@@ -264,12 +263,9 @@ def run_study(
     ``experiment`` is a TOML file, the name of an experiment that comes with submax, or a
     `Specification`. ``executor`` is any executor of `concurrent.futures`, whose workers have submax
     installed; without one, cells are run one after the other in this process. Cells that are
-    finished are not run again. ``only`` selects cells, such as ``["arms=100", "policy=ucb1"]``.
-    ``finished`` is called with the key and the result of each cell.
-
-    ``part`` = (i, n) runs every n-th cell from the i-th on, so n jobs share the work in one
-    folder. Each job writes the result files from all cells that are finished when it ends; a
-    further call without ``part`` writes them from all cells.
+    finished are not run again. ``only`` selects cells, such as ``["arms=100", "policy=ucb1"]``,
+    so several jobs can share the work in one folder; a last call without it writes the result
+    files from all cells. ``finished`` is called with the key and the result of each cell.
     """
     if not isinstance(experiment, Specification):
         is_file = isinstance(experiment, Path) or experiment.endswith(".toml")
@@ -280,10 +276,7 @@ def run_study(
             f"{specification.name} is not a sweep: run it with submax reproduce "
             f"{specification.name}"
         )
-    first, step = part
-    whole_number("the number of parts", step, at_least=1)
-    whole_number("part", first, at_least=0, at_most=step - 1)
-    chosen = cells(specification, only)[first::step]
+    chosen = cells(specification, only)
     directory = Path(out) / specification.name
     check_directory(directory, specification)
     dry_run(chosen)

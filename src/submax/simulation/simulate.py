@@ -4,8 +4,7 @@ import copy
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -199,22 +198,6 @@ def kept_steps(observations: int, points: int | None) -> Integers:
     return np.round(np.arange(1, points + 1) * (observations / points)).astype(np.int64)
 
 
-@contextmanager
-def progress_bar(name: str, decisions: int) -> Iterator[Progress]:
-    """Write the share of ``decisions`` over itself while the block runs, also in a notebook."""
-    done = shown = 0
-
-    def advance(taken: int) -> None:
-        nonlocal done, shown
-        done += taken
-        if 100 * done // decisions > shown:
-            shown = 100 * done // decisions
-            print(f"\r{name}: {shown}% of {decisions:,} decisions", end="", flush=True)
-
-    yield advance
-    print()
-
-
 class SimulatedWorld:
     """An environment, the hidden truth that was drawn from it, and its random streams.
 
@@ -319,7 +302,7 @@ def simulate(
     delay: Delay = BatchedRewards(1),
     seed: int | Sequence[int] = 0,
     points: int | None = 500,
-    progress: Progress | bool | None = None,
+    progress: Progress | None = None,
 ) -> Trace:
     """Run ``policy`` for ``observations`` decisions in ``replicas`` independent worlds.
 
@@ -328,8 +311,7 @@ def simulate(
     and is the same for all policies and delays. Regret is the best expected reward minus the
     expected reward of the action taken, summed over decisions. The trace keeps at most ``points``
     decisions, or all of them if ``points`` is None. While the simulation runs, ``progress`` is
-    called from time to time with the number of decisions since the last call, over all replicas;
-    True prints the share of decisions taken.
+    called from time to time with the number of decisions since the last call, over all replicas.
 
     >>> from submax.environments.arms import Bernoulli
     >>> from submax.policies.reward_conditioned import RewardConditioned
@@ -367,25 +349,19 @@ def simulate(
         for stream in np.random.SeedSequence(seed).spawn(5)
     )
     world = SimulatedWorld(environment, replicas, streams)
-    bar: AbstractContextManager[Progress | None] = (
-        progress_bar(type(policy).__name__, observations * replicas)
-        if progress is True
-        else nullcontext(progress or None)
-    )
     pending: Pending | RandomlyPending = (
         RandomlyPending(delay, delay_rng) if isinstance(delay, RandomDelay) else Pending()
     )
-    with bar as report:
-        steps = kept_steps(observations, points)
-        recording = Recording(environment, policy, replicas, steps, report)
-        try:
-            schedule = delay.schedule(observations)
-            _take_decisions(policy, world, recording, schedule, pending, policy_rng)
-        except Exception:
-            # The check explains the error if an action or reward not checked yet caused it.
-            recording.explain_error()
-            raise
-        return recording.trace()
+    steps = kept_steps(observations, points)
+    recording = Recording(environment, policy, replicas, steps, progress)
+    try:
+        schedule = delay.schedule(observations)
+        _take_decisions(policy, world, recording, schedule, pending, policy_rng)
+    except Exception:
+        # The check explains the error if an action or reward not checked yet caused it.
+        recording.explain_error()
+        raise
+    return recording.trace()
 
 
 def _take_decisions(

@@ -10,5 +10,4 @@ class ManualClock:
     now: float = 1e9
 
     def __call__(self) -> float:
-        """Seconds since the epoch."""
         return self.now

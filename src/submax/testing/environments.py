@@ -63,7 +63,6 @@ def _met(rules: Rules, seed: int, rows: int) -> tuple[np.random.Generator, Any, 
 
 
 def _means(rules: Rules, seed: int) -> None:
-    """Compare the average of many draws with the mean, action by action."""
     environment, (rng, world, context) = rules.subject, _met(rules, seed, 1)
     context = np.repeat(context, DRAWS, axis=1)
     for one in rng.permutation(_some_actions(environment.problem.space, rng))[:ACTIONS_DRAWN]:

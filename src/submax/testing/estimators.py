@@ -47,7 +47,6 @@ def check_estimator(estimator: Estimator[Any], seed: int = 0) -> None:
 
 
 def _check_belief(rules: Rules, problem: Problem, replicas: int, params: Any, seed: int) -> None:
-    """Check that probabilities and level priors are distributions, in every row."""
     before = contents(params)
     for rows in (ROWS, 0, 1):
         belief = rules.subject.belief(params, some_contexts(problem, replicas, rows, seed))
@@ -81,7 +80,6 @@ def _check_belief(rules: Rules, problem: Problem, replicas: int, params: Any, se
 
 
 def _check_draws(rules: Rules, problem: Problem, replicas: int, params: Any, seed: int) -> None:
-    """Compare samples with the probabilities, level by level and row by row."""
     belief = rules.subject.belief(params, some_contexts(problem, replicas, ROWS, seed))
     listed = _listed(belief)
     for level in range(problem.scale.levels):

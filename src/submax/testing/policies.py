@@ -84,7 +84,6 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
 def _states(
     policy: Policy[Any], problem: Problem, replicas: int, feedback: Feedback, seed: int
 ) -> Iterator[Any]:
-    """Yield a fresh state, and one after feedback."""
     rng = np.random.default_rng(seed)
     fresh = policy.init(problem, replicas, rng)
     yield fresh
@@ -92,7 +91,6 @@ def _states(
 
 
 def _check_state(rules: Rules, state: Any, context: Floats, seed: int) -> None:
-    """Check shapes, probabilities and repeatability of decisions."""
     policy, problem, shape = rules.subject, state.problem, context.shape[:2]
     before, listed = contents(state), not problem.space.reals
     # Of a tabular policy, act and log_prob follow from this table, so it is checked first.
@@ -269,7 +267,6 @@ LARGEST_ERROR = {True: 0.25, False: 1e-6}
 
 
 def _check_densities(rules: Rules, problem: Problem, seed: int) -> None:
-    """Check decisions, densities and learning on real-valued actions."""
     policy, space = rules.subject, problem.space
     assert isinstance(space, Box)
 
