@@ -64,8 +64,6 @@ from submax.evaluation.sums import mean
 from submax.schema.schema import Schema
 from submax.schema.trained_policy import TrainedPolicy
 
-DECISION, SLATE = "decision", "slate"
-"""What rewards are counted per. A slate is a ranked list; its reward is the sum over positions."""
 MOST_NAMED = 10
 """Policies that a sentence names, and that a table or page shows before the rest is folded."""
 MOST_NAMES = 5
@@ -77,7 +75,7 @@ BEST = "best"
 
 
 class Estimate(NamedTuple):
-    """The reward that a policy would have earned per decision (or slate), by one estimator.
+    """The reward that a policy would have earned per decision, by one estimator.
 
     ``threshold`` is the one that the estimator used, if it has one. ``cautions`` are sentences
     about reasons not to trust the ``value`` or its ``interval``. One estimate of each policy is
@@ -195,7 +193,7 @@ class Comparison(NamedTuple):
 
     ``level`` is that of the confidence intervals, such as 0.95. ``differences`` are those of all
     policies from the baseline. ``overview`` has the data checks and the estimates of slices. All
-    values are rewards per ``unit``: a decision, or a slate of several positions.
+    values are rewards per decision.
     """
 
     estimates: list[Estimate]
@@ -203,12 +201,6 @@ class Comparison(NamedTuple):
     level: float
     differences: Sequence[Difference]
     overview: Overview
-    unit: str = DECISION
-
-    @property
-    def units(self) -> str:
-        """What is evaluated, in words: rows of decisions, or slates."""
-        return "rows" if self.unit == DECISION else f"{self.unit}s"
 
     def policies(self) -> list[str]:
         """Return the names of the policies, the logging policy first."""
@@ -259,7 +251,7 @@ class Comparison(NamedTuple):
         computed = in_order(one for one in others if not math.isnan(one.value))
         # The best of those for which the log has enough rows; the others are counted.
         known = [one for one in computed if one.judged] or computed
-        log_earned = f"The log earned {logged} per {self.unit}"
+        log_earned = f"The log earned {logged} per decision"
         if not known:
             return f"{log_earned}; no other value could be computed."
         best, ends = known[0], {one.policy: one.joint or one.interval for one in known}
@@ -360,8 +352,6 @@ ORDER = (
 """Estimators in the order of preference. ``dr`` is first because it needs only the propensities or
 the model of rewards to be right, and both reduce its error. Estimators with parameters of their
 own come after those by name."""
-RANKING_ORDER = ("cascade-dr", "rips", "sips")
-"""The same for estimators of rankings."""
 MODEL_ONLY = "dm"
 """The estimator that is recommended only if there is no other, because nothing corrects the error
 of its model."""
@@ -373,7 +363,7 @@ SAME_PROPENSITY = 1e-9
 
 def rule_of(estimators: Sequence[str]) -> str:
     """Return the rule as a reader is told it, about the estimators that were used."""
-    preferred = [name for name in (*ORDER, *RANKING_ORDER) if name in estimators]
+    preferred = [name for name in ORDER if name in estimators]
     rule = "the recommended estimate of a policy is the one with the fewest warnings"
     if len(preferred) > 1:
         rule += f"; among equals the first of {', '.join(preferred)}"

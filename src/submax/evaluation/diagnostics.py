@@ -101,11 +101,6 @@ class Diagnostics(NamedTuple):
     effective_rewards: float
     usual: float
 
-    @classmethod
-    def of_weights(cls, weight: Floats, reward: Floats) -> "Diagnostics":
-        """Return the diagnostics of weights and of the rewards of the same rows."""
-        return WeightSums.of(weight, None, reward, np.unique(reward)).diagnostics()
-
 
 class WeightSums(Additive, frozen=True):
     """Sums over weights w, which are measured from 1.
@@ -286,7 +281,7 @@ def spread_cautions(found: Diagnostics, about: str = "weights") -> Iterator[Caut
     """Yield a caution if few rows have most of the weight."""
     is_part = about not in ("weights", "all")
     weights = f"{about.removesuffix('s')} weights" if is_part else "weights"
-    unit = about.removesuffix("s") if about in ("sessions", "slates") else "row"
+    unit = about.removesuffix("s") if about == "sessions" else "row"
     if found.effective < max(FEWEST_EFFECTIVE, LEAST_EFFECTIVE_SHARE * found.rows):
         yield Caution(
             about,

@@ -16,7 +16,6 @@ from submax.core.optional import require_extra
 from submax.core.serialization import atomic_write
 from submax.core.summary import listed, number, percentage
 from submax.evaluation.comparison import (
-    DECISION,
     MOST_NAMED,
     Comparison,
     Difference,
@@ -84,7 +83,7 @@ def text_of(
     The ``top`` policies with the highest estimates are shown; if ``every``, with all estimates. If
     ``effect`` is given, a sentence says how many rows would be needed to find such a difference.
     """
-    names, units, logged = found.ranked()[:top], found.units, found.estimates[0]
+    names, logged = found.ranked()[:top], found.estimates[0]
     shown = [
         one
         for name in names
@@ -95,14 +94,14 @@ def text_of(
     lines = [
         found.answer,
         f"{LOGGING_POLICY}: {_cell(logged, warned)}, the mean reward of {logged.diagnostics.rows} "
-        f"{units}",
+        "rows",
         _table(found, shown, warned, every),
     ]
     left_out = len(found.policies()) - 1 - len(names)
     if left_out > 0:
         lines.append(f"{left_out} more policies: --top {left_out + len(names)} prints all")
     differences = {one.policy: one for one in found.differences if one.recommended}
-    lines += [_difference(differences[name], units) for name in names if name in differences]
+    lines += [_difference(differences[name]) for name in names if name in differences]
     if left_out > 0 and any(one.level <= found.level for one in differences.values()):
         lines.append(
             "Each difference is for one policy alone; --baseline best compares all together"
@@ -110,7 +109,7 @@ def text_of(
     for one in differences.values() if effect is not None else ():
         lines.append(
             f"{one.policy} minus {one.baseline}, by {one.estimator}: about "
-            f"{_rows(one.rows_needed(effect))} evaluated {units} show a difference of "
+            f"{_rows(one.rows_needed(effect))} evaluated rows show a difference of "
             f"{effect:.4g} in 8 of 10 logs"
         )
     for place, warning in enumerate(warned, 1):
@@ -124,7 +123,7 @@ def text_of(
     return "\n".join(lines)
 
 
-def _difference(one: Difference, units: str) -> str:
+def _difference(one: Difference) -> str:
     """Return a sentence about a difference, and how many rows would make it clear."""
     ends = f"[{one.interval.low:+.4g}, {one.interval.high:+.4g}]"
     text = f"{one.policy} minus {one.baseline}, by {one.estimator}: {one.value:+.4g} {ends}"
@@ -133,7 +132,7 @@ def _difference(one: Difference, units: str) -> str:
         return text
     return (
         f"{text}; not significant: if the difference is as estimated, about {_rows(needed)} "
-        f"evaluated {units} would show it in 8 of 10 logs"
+        "evaluated rows would show it in 8 of 10 logs"
     )
 
 
@@ -157,11 +156,10 @@ def _table(
     from rich.table import Table
     from rich.text import Text
 
-    level, supported = f"{100 * found.level:g} % intervals", found.unit == DECISION
-    table = Table(title=f"Expected reward per {found.unit}, {level}")
+    table = Table(title=f"Expected reward per decision, {100 * found.level:g} % intervals")
     # Headings in two lines leave room for names.
-    headings = ["policy", "estimator", "value", f"effective\n{found.units}", "rewarded"]
-    headings += ["largest\nweight", *["without\nsupport"] * supported]
+    headings = ["policy", "estimator", "value", "effective\nrows", "rewarded"]
+    headings += ["largest\nweight", "without\nsupport"]
     for place, heading in enumerate(headings):
         side: Literal["left", "right"] = "left" if place < 2 else "right"
         overflow: Literal["fold", "ellipsis"] = "ellipsis" if place else "fold"
@@ -169,7 +167,7 @@ def _table(
     for one in estimates:
         about = one.diagnostics
         numbers = [f"{about.effective:.0f}", f"{about.effective_rewards:.1f}"]
-        numbers += [f"{about.largest:.3g}", *[f"{about.unsupported:.1%}"] * supported]
+        numbers += [f"{about.largest:.3g}", f"{about.unsupported:.1%}"]
         row = [one.policy, one.estimator, _cell(one, warned, star), *numbers]
         table.add_row(*map(Text, row))
     console = Console(file=io.StringIO(), width=WIDTH)
@@ -261,8 +259,6 @@ def rendered(found: Comparison, command: str | None) -> str:
     ]
     return environment.get_template("report.html").render(
         found=found,
-        by_decision=found.unit == DECISION,
-        units=found.units,
         overview=found.overview,
         command=command,
         version=__version__,
