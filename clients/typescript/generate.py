@@ -57,21 +57,19 @@ def _operations(description: Table) -> Iterator[Table]:
                 "method": method.upper(),
                 "word": _camel(operation["operationId"]),
                 "in_path": [one for one in parameters if one["in"] == "path"],
-                "in_query": [one for one in parameters if one["in"] == "query"],
             }
 
 
 def _method(operation: Table) -> str:
     names = [one["name"] for one in operation["in_path"]]
-    has_body, has_query = "requestBody" in operation, bool(operation["in_query"])
-    names += ["body"] * has_body + ["query = {}"] * has_query + ["options = {}"]
+    has_body = "requestBody" in operation
+    names += ["body"] * has_body + ["options = {}"]
     path = re.sub(r"{(\w+)}", r"${part(\1)}", operation["path"])
-    given = ["body" if has_body else "undefined", "options"] + ["query"] * has_query
     call = "bytes" if _is_binary(operation) else "call"
     return (
         f"  {operation['word']}({', '.join(names)}) {{\n"
         f'    return this.#transport.{call}("{operation["method"]}", `{path}`, '
-        f"{', '.join(given)});\n"
+        f"{'body' if has_body else 'undefined'}, options);\n"
         "  }\n"
     )
 
@@ -81,12 +79,6 @@ def _signature(operation: Table) -> str:
     if "requestBody" in operation:
         optional = "" if operation["requestBody"]["required"] else "?"
         given.append(f"body{optional}: {_type(_schema(operation['requestBody']))}")
-    if operation["in_query"]:
-        fields = "; ".join(
-            f"{one['name']}{'' if one.get('required') else '?'}: {_type(one['schema'])}"
-            for one in operation["in_query"]
-        )
-        given.append(f"query?: {{ {fields} }}")
     answer = "ArrayBuffer" if _is_binary(operation) else _type(_schema(_success(operation)))
     return (
         f"  /** {operation['summary']} */\n"

@@ -144,10 +144,9 @@ def http_operations() -> str:
                 found = described["paths"][one.path][one.method.lower()]
                 body = content_words(found["requestBody"]) if one.body else ""
                 answer = content_words(found["responses"][str(one.status)])
-                query = "".join(f"<br>`?{name}=`: {text}" for name, text in one.query.items())
                 scope = f"`{one.scope}`" if one.scope else "none"
-                text = cell(one.summary + query)
-                rows.append((f"`{one.method} {one.path}`", scope, body, answer, text))
+                operation = f"`{one.method} {one.path}`"
+                rows.append((operation, scope, body, answer, cell(one.summary)))
         parts += [f"## {tag}", table(("operation", "scope", "body", "answer", "effect"), rows)]
     parts.append("## Types of messages")
     for name, schema in sorted(described["components"]["schemas"].items()):

@@ -68,7 +68,8 @@ def test_after_a_change_of_taste_the_overview_says_what_is_best_now(opened, play
     assert now.name == "B"
     assert now.share_now > 0.5 > now.of.share
     assert page.sentences[0].startswith("Now: 'B'")
-    assert "'A' earned most" in page.sentences[-1]
+    assert "'A' is ahead" in page.sentences[-1]
+    assert "now shows 'B'" in page.sentences[-1]
     # A colour is that of the arm, whatever is shown first.
     assert {one.name: one.colour for one in page.arms} == {"A": 0, "B": 1, "C": 2}
     assert {line.name: line.colour for line in page.shares.lines} == {"A": 0, "B": 1, "C": 2}

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from submax.server.limits import SMALL_BODY
+from submax.server.api import OPERATIONS
 
 from .conftest import contents
 
@@ -83,9 +83,7 @@ WRONG_JSON = {
 
 @pytest.mark.parametrize("body", WRONG_JSON.values(), ids=WRONG_JSON)
 def test_a_body_that_does_not_fit_is_refused(refused, body):
-    # Bodies of single rewards are short.
-    path = REWARD if len(body) < SMALL_BODY else REWARD_MANY
-    refused(400, "POST", path, content=body, headers=JSON)
+    refused(400, "POST", REWARD, content=body, headers=JSON)
 
 
 WRONG_CREATE = {
@@ -171,13 +169,19 @@ def test_a_wrong_method_is_refused_and_the_right_ones_are_named(refused, method,
     assert refused(405, method, path).headers["allow"]
 
 
+def test_every_operation_refuses_query_parameters(refused):
+    for one in OPERATIONS:
+        if not one.hidden:
+            refused(400, one.method, f"{one.path.format(name='arms', id='none')}?limt=5")
+
+
 @pytest.mark.parametrize("kind", [None, "", "text/plain", "application/x-www-form-urlencoded"])
 def test_a_body_of_another_type_is_refused(refused, kind):
     headers = {} if kind is None else {"content-type": kind}
     refused(415, "POST", REWARD, content=b'{"id": "d2", "value": 1}', headers=headers)
 
 
-@pytest.mark.parametrize("length", ["100001", "9" * 20, "9" * 5000])
+@pytest.mark.parametrize("length", ["1000001", "9" * 20, "9" * 5000])
 def test_a_body_that_is_or_says_it_is_too_long_is_refused(refused, length):
     refused(413, "POST", REWARD, content=b" " * 1_000_001, headers=JSON)
     refused(413, "POST", REWARD, content=b"{}", headers={**JSON, "content-length": length})

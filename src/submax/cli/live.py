@@ -400,19 +400,19 @@ def export(
 ) -> Answer:
     """Write the decisions of a bandit, with their rewards, to a file.
 
-    submax evaluate, learn and tune read the file, or the store itself. --rewards and --delete need
-    the store itself, because a broken download must not lose data.
+    submax evaluate, learn and tune read the file, or the store itself. --rewards,
+    --before and --delete need the store itself, and not its server.
     """
     from submax.cli.places import StoreClient
 
     path = out or Path(f"{found.bandit}.parquet")
     if not isinstance(found, StoreClient):
-        if rewards or deletes:
+        if rewards or before or deletes:
             raise InputError(
-                "--rewards and --delete work on a store, not on a server: give a PostgreSQL "
-                "database, or a file whose server was stopped"
+                "--rewards, --before and --delete work on a store, not on a server: give a "
+                "PostgreSQL database, or a file whose server was stopped"
             )
-        size = found.export(path, before=before)
+        size = found.export(path)
         return {"path": str(path), "bytes": size}, [f"{size:,} bytes in {path}"]
     count = found.export(path, before=before, delete=deletes)
     done: Table = {"path": str(path), "decisions": count}

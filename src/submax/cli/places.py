@@ -62,7 +62,7 @@ class StoreClient(Operations):
         with _opened(place, reads=reads, creates=creates) as store:
             service = LocalService(store, trust=self._trust)
 
-            call = api.Call(service, Caller(name=COMMAND_LINE), path, {}, body)
+            call = api.Call(service, Caller(name=COMMAND_LINE), path, body)
             try:
                 return asyncio.run(operation.carry_out(call))
             finally:

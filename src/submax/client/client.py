@@ -393,18 +393,14 @@ class Client(Core, Operations):
 
     _lock, _process = Lock(), 0
 
-    def export(self, path: str | Path, *, before: str | None = None) -> int:
-        """Write the decisions of the bandit to a Parquet file; return its number of bytes.
-
-        ``before`` limits it to decisions before a date or a time.
-        """
+    def export(self, path: str | Path) -> int:
+        """Write the decisions of the bandit to a Parquet file; return its number of bytes."""
         if Path(path).suffix.lower() != ".parquet":
             raise InputError(
                 f"a server sends Parquet: give a name that ends in .parquet, not {str(path)!r}",
                 parameter="path",
             )
-        query = "" if before is None else f"?before={quote(before, safe='')}"
-        call, partial = Call("GET", f"{self._path}/export{query}", bytes), Path(f"{path}.partial")
+        call, partial = Call("GET", f"{self._path}/export", bytes), Path(f"{path}.partial")
         url = self._servers[self._current] + call.path
         try:
             with self._connected().stream(call.method, url, timeout=SLOW_SECONDS) as answer:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from submax.bandit.declaring import Who
-from submax.server.keys import BROWSER_SCOPES, SESSION_SECONDS, Key, Session
+from submax.server.keys import BROWSER_SCOPES, SESSION_SECONDS, Key
 from submax.server.limits import RateLimit, RefusedError
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ LOCAL_PATH = re.compile(r"/(?![/\\])[A-Za-z0-9/_.?=&%~,:+-]*")
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip",
              "via")  # fmt: skip
 """Headers by which proxies say for whom they send a request."""
-CORS_EXPOSED = "x-request-id, retry-after"
-"""Headers of an answer that a page may read, beside those that it may always read."""
 NO_KEY = (
     "a key is needed: send it as the header 'Authorization: Bearer KEY'; commands take it from "
     "SUBMAX_KEY or SUBMAX_KEY_FILE"
@@ -42,8 +40,6 @@ NO_KEY = (
 UNKNOWN_KEY = (
     "this key has expired, is unknown or was revoked: use another, or make one with submax keys add"
 )
-PREFLIGHT_SECONDS = 7200
-"""How long a browser remembers the answer to a preflight: at most two hours in Chromium."""
 
 
 def read_headers(scope: "Scope") -> dict[str, str]:
@@ -59,14 +55,14 @@ def read_headers(scope: "Scope") -> dict[str, str]:
 
 
 class Caller(NamedTuple):
-    """Who sent a request: a key or a session, or somebody on this machine without either.
+    """Who sent a request: somebody with a key, or somebody on this machine without one.
 
-    ``encrypted``: the request came through HTTPS, as a proxy says. ``name`` is that of a caller
-    without a key.
+    ``session`` is the token of the session if the key is that of a session. ``encrypted``: the
+    request came through HTTPS, as a proxy says. ``name`` is that of a caller without a key.
     """
 
     key: Key | None = None
-    session: Session | None = None
+    session: str = ""
     encrypted: bool = False
     name: str = "HTTP"
 
@@ -116,15 +112,16 @@ class Access:
         if not HOST.fullmatch(headers.get("host", "")):
             raise RefusedError(400, "the header Host is not valid: send the server's name")
         if needs is None:
-            session = await self._session(headers)
-            return Caller(session and session.key, session, encrypted)
+            key, session = await self._session(headers)
+            return Caller(key, session, encrypted)
         if not self._service.keys.needed:
             self._check_local(scope, headers, needs)
             return Caller(encrypted=encrypted)
         kind, _, text = headers.get("authorization", "").partition(" ")
         text = text.strip() if kind.lower() == "bearer" else ""
-        session = None if text else await self._session(headers)
-        key = self._service.keys.find(text) if text else session and session.key
+        key, session = self._service.keys.find(text), ""
+        if not text:
+            key, session = await self._session(headers)
         if key is None:
             raise RefusedError(401, UNKNOWN_KEY if text else NO_KEY)
         self._check_origin(headers, key)
@@ -134,10 +131,12 @@ class Access:
             raise RefusedError(403, f"this key lacks the scope {needs!r}{where}: use another key")
         return Caller(key, session, encrypted)
 
-    async def _session(self, headers: Mapping[str, str]) -> Session | None:
+    async def _session(self, headers: Mapping[str, str]) -> tuple[Key | None, str]:
+        """The key and the token of a session; None and an empty text without one."""
         token = _session_token(headers)
         find = self._service.sessions.find
-        return await self._service.in_thread(find, token) if token else None
+        key = await self._service.in_thread(find, token) if token else None
+        return key, "" if key is None else token
 
     def check_rate(self, caller: Caller, bandit: str, cost: float = 1.0) -> None:
         rate = None if caller.key is None else caller.key.rate
@@ -171,7 +170,7 @@ class Access:
             )
         origin = headers.get("origin")
         allowed = origin is None or _same_site(origin, host)
-        if not allowed and not (needs in BROWSER_SCOPES and self._is_declared(str(origin))):
+        if not allowed and not (needs in BROWSER_SCOPES and self.is_declared(str(origin))):
             sentence = f"without keys the server does not answer pages of other sites: {make_key}"
             raise RefusedError(403, sentence, code="origin-not-allowed")
 
@@ -185,29 +184,7 @@ class Access:
         if origin not in (key.origins or ()):
             raise _origin_refused(origin)
 
-    def cors_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """The headers by which a browser lets a page of a declared origin read an answer."""
-        origin = headers.get("origin")
-        if origin is None or not self._is_declared(origin):
-            return {}
-        return {
-            "Access-Control-Allow-Origin": origin,
-            "Access-Control-Expose-Headers": CORS_EXPOSED,
-            "Vary": "Origin",
-        }
-
-    def preflight(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """The headers that let a page of a declared origin send a decision or a reward."""
-        origin = headers.get("origin", "")
-        if not self._is_declared(origin):
-            raise _origin_refused(origin)
-        return {
-            "Access-Control-Allow-Methods": "POST",
-            "Access-Control-Allow-Headers": "authorization, content-type, x-request-id",
-            "Access-Control-Max-Age": str(PREFLIGHT_SECONDS),
-        }
-
-    def _is_declared(self, origin: str) -> bool:
+    def is_declared(self, origin: str) -> bool:
         """Whether a key is for pages of this site; without keys, whether it is on this machine."""
         if self._service.keys.needed:
             return origin in self._service.keys.origins()

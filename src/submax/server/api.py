@@ -6,7 +6,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from inspect import iscoroutinefunction
 from typing import IO, TYPE_CHECKING, Any
@@ -22,8 +22,8 @@ from submax.schema.actions import Change
 from submax.server import messages as m
 from submax.server.access import Caller, cookie_header
 from submax.server.deciding import write
-from submax.server.keys import BROWSER_SCOPES, unix_time
-from submax.server.limits import LARGEST_BODY, RETRY_SOON, SMALL_BODY, RefusedError
+from submax.server.keys import unix_time
+from submax.server.limits import RETRY_SOON, RefusedError
 from submax.server.service import Service
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ class Call:
     service: Service
     caller: Caller
     path: Mapping[str, str]
-    query: Mapping[str, str]
     body: Any
 
     @property
@@ -73,12 +72,11 @@ class Operation:
     """One method of one path.
 
     ``scope`` is the scope that a key needs, None if no key is needed. ``body`` and ``answer`` are
-    the types of request and response, and ``largest`` the most bytes of a body. ``call`` makes the
-    answer; if it is not ``async``, it may wait for the store. ``early``: it is answered before all
-    bandits are open. ``partial``: a key for some bandits may call it too; the answer then has only
-    these bandits. ``hidden``: the description leaves it out, since it is for pages of this server.
-    ``query`` says what each query parameter means, and ``cost`` for how many requests a body counts
-    in the rate limit.
+    the types of request and response. ``call`` makes the answer; if it is not ``async``, it may
+    wait for the store. ``early``: it is answered before all bandits are open. ``partial``: a key
+    for some bandits may call it too; the answer then has only these bandits. ``hidden``: the
+    description leaves it out, since it is for pages of this server. ``cost`` says for how many
+    requests a body counts in the rate limit.
     """
 
     name: str
@@ -95,14 +93,7 @@ class Operation:
     partial: bool = False
     hidden: bool = False
     media: str = JSON
-    largest: int = SMALL_BODY
-    query: Mapping[str, str] = field(default_factory=dict)
     cost: Callable[[Any], float] = lambda body: 1.0
-
-    @property
-    def for_pages(self) -> bool:
-        """Whether pages of declared sites may call it with a browser key."""
-        return self.scope in BROWSER_SCOPES
 
     async def carry_out(self, call: Call) -> Any:
         """What ``call`` returns."""
@@ -244,8 +235,8 @@ def _versions(call: Call) -> Any:
 def _export(call: Call) -> "Response":
     from starlette.responses import StreamingResponse
 
-    before, name = call.query.get("before"), call.bandit.name
-    file = call.service.export(name, None if before is None else unix_time("before", before))
+    name = call.bandit.name
+    file = call.service.export(name)
     headers = {"Content-Disposition": f'attachment; filename="{name}.parquet"'}
     return StreamingResponse(_parts(file), media_type=PARQUET, headers=headers)
 
@@ -306,13 +297,13 @@ def _sign_in(call: Call) -> "Response":
     """Give the browser a cookie instead of the key that it sent."""
     key, token = call.caller.key, ""
     if key is not None:
-        token = call.service.sessions.begin(key).token
+        token = call.service.sessions.begin(key)
     return _with_cookie(call, token)
 
 
 def _sign_out(call: Call) -> "Response":
-    if call.caller.session is not None:
-        call.service.sessions.end(call.caller.session.token)
+    if call.caller.session:
+        call.service.sessions.end(call.caller.session)
     return _with_cookie(call, "")
 
 
@@ -348,7 +339,7 @@ OPERATIONS = (
     Operation(
         "decide-many", "POST", f"{BANDIT}/decide-many", "decide",
         "Choose several actions, all or none.",
-        m.Decisions, _decide_many, m.DecideMany, DECIDING, largest=LARGEST_BODY,
+        m.Decisions, _decide_many, m.DecideMany, DECIDING,
         cost=lambda body: len(body.requests),
     ),
     Operation(
@@ -359,7 +350,7 @@ OPERATIONS = (
     Operation(
         "reward-many", "POST", f"{BANDIT}/reward-many", "reward",
         "Record several rewards; one that conflicts gets the receipt 'conflict'.",
-        m.Receipts, _reward_many, m.RewardMany, DECIDING, largest=LARGEST_BODY,
+        m.Receipts, _reward_many, m.RewardMany, DECIDING,
         cost=lambda body: len(body.rewards),
     ),
     Operation(
@@ -372,7 +363,7 @@ OPERATIONS = (
     ),
     Operation(
         "create", "POST", "/bandits", "admin", "Declare a bandit.",
-        m.BanditDetails, _create, m.Create, status=201, largest=LARGEST_BODY,
+        m.BanditDetails, _create, m.Create, status=201,
     ),
     Operation(
         "show", "GET", BANDIT, "read", "A bandit as it stands.",
@@ -382,7 +373,7 @@ OPERATIONS = (
         "set", "PATCH", "",
         "Change settings, the policy or guard rails, all or none; null stands for a default.",
         lambda call: call.service.change(call.bandit, msgspec.to_builtins(call.body), call.who),
-        m.Set, largest=LARGEST_BODY,
+        m.Set,
     ),
     Operation(
         "delete", "DELETE", BANDIT, "admin",
@@ -422,7 +413,6 @@ OPERATIONS = (
     Operation(
         "export", "GET", f"{BANDIT}/export", "read",
         "All decisions with their rewards, as a Parquet file.", bytes, _export, media=PARQUET,
-        query={"before": "Only decisions before it, a date or a time such as 2030-01-31."},
     ),
     Operation(
         "versions", "GET", f"{BANDIT}/versions", "read", "All versions.", m.Versions, _versions,

@@ -6,15 +6,14 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import Any
-from urllib.parse import parse_qsl
 
 import msgspec
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Router
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from submax.core.checks import one_of
 from submax.core.errors import (
     ConflictError,
     Error,
@@ -36,6 +35,8 @@ LOG = logging.getLogger("submax")
 NO_SPAN: AbstractContextManager[None] = nullcontext()
 ENCODER = msgspec.json.Encoder()
 MAX_ERROR_LENGTH = 500  # characters; longer ones, which may repeat a whole request, are cut
+PREFLIGHT_SECONDS = 7200
+"""How long a browser remembers which requests a page may send: two hours at most in Chromium."""
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (NotFoundError, 404),
@@ -68,6 +69,23 @@ class Routes:
         return {}, {}
 
 
+class DeclaredOrigins(CORSMiddleware):
+    """Lets browsers send requests from the pages that a key is for, and show them the answers."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        allowed = ("authorization", "content-type", "x-request-id")
+        shown = ("x-request-id", "retry-after")
+        seconds = PREFLIGHT_SECONDS
+        super().__init__(
+            app, allow_methods=["POST"], allow_headers=allowed, expose_headers=shown,
+            max_age=seconds,
+        )  # fmt: skip
+        self._access = access
+
+    def is_allowed_origin(self, origin: str) -> bool:
+        return self._access.is_declared(origin)
+
+
 class App:
     """An ASGI application that serves a service, which it starts and closes.
 
@@ -86,12 +104,11 @@ class App:
         self._description = ENCODER.encode(openapi.description(operations))
         for operation in operations:
             self._operations.add(operation.path, operation.method, self._endpoint(operation))
-            if operation.for_pages:
-                self._operations.add(operation.path, "OPTIONS", self._preflight)
         self._pages = Pages(service, self.access)
         for path, page in self._pages.routes().items():
             self._shown.add(path, "GET", _page_endpoint(page))
         self._lifespan_only = Router(lifespan=self.lifespan)
+        self._answering = DeclaredOrigins(self._answer, self.access)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -100,6 +117,9 @@ class App:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1000})
             return
+        await self._answering(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         begin = time.perf_counter()
         context = RequestContext(read_headers(scope))
         token = CURRENT.set(context)
@@ -139,18 +159,10 @@ class App:
         self, context: RequestContext, response: Response, scope: Scope, receive: Receive,
         send: Send,
     ) -> None:  # fmt: skip
-        """Send an answer with the id of the request, if anybody may want to find it.
-
-        A declared page may read the answer.
-        """
+        """Send an answer with the id of the request, if anybody may want to find it."""
         context.status = response.status_code
-        added: dict[str, str] = {}
         if context.status >= 500 or "x-request-id" in context.headers:
-            added["x-request-id"] = context.identifier
-        if context.for_pages and "origin" in context.headers:
-            added |= self.access.cors_headers(context.headers)
-        if added:
-            response.headers.update(added)
+            response.headers["x-request-id"] = context.identifier
         try:
             await response(scope, receive, send)
         except (Exception, asyncio.CancelledError):
@@ -165,27 +177,29 @@ class App:
         async def endpoint(context: RequestContext, scope: Scope, receive: Receive) -> Response:
             headers, bandit = context.headers, context.path.get("name")
             context.operation, context.bandit = operation.name, bandit or ""
-            context.for_pages = operation.for_pages
             caller = await self.access.caller(
                 scope, headers, operation.scope, bandit, partial=operation.partial
             )
             if not operation.early and not self.service.ready:
                 sentence = "the server is still opening its bandits: try again"
                 raise RefusedError(503, sentence, RETRY_SOON)
-            query = _query(operation, scope) if scope["query_string"] else {}
+            if scope["query_string"]:
+                raise InputError(
+                    "the URL has query parameters, which no operation has: remove them"
+                )
             body = None
             if decoder is not None:
                 untyped = bool(decoder.when_empty) and "content-type" not in headers
                 if not untyped:
                     _check_type(headers)
-                sent = await read_body(headers, receive, operation.largest)
+                sent = await read_body(headers, receive)
                 if untyped and sent:
                     _check_type(headers)
                 body = decoder.decode(sent or decoder.when_empty)
             if operation.scope is not None:
                 known = bandit if bandit and self.service.get(bandit) is not None else ""
                 self.access.check_rate(caller, known, operation.cost(body))
-            call = Call(self.service, caller, context.path, query, body)
+            call = Call(self.service, caller, context.path, body)
             answer = await operation.carry_out(call)
             if isinstance(answer, Response):
                 return answer
@@ -208,15 +222,6 @@ class App:
             Operation("metrics", "GET", "/metrics", "read", "Numbers for Prometheus.", bytes,
                       measured, tag=SERVER, early=True, media="text/plain"),
         ]  # fmt: skip
-
-    async def _preflight(self, context: RequestContext, scope: Scope, receive: Receive) -> Response:
-        """Tell a browser whether a page may send a request."""
-        context.operation, context.for_pages = "preflight", True
-        headers = context.headers
-        if "origin" not in headers or "access-control-request-method" not in headers:
-            sentence = "this path does not support the method: see /openapi.json"
-            raise RefusedError(405, sentence, {"Allow": "POST"})
-        return Response(status_code=204, headers=self.access.preflight(headers))
 
     # Errors as answers
 
@@ -266,23 +271,6 @@ def _page_endpoint(page: Page) -> Endpoint:
         return await page(Request(scope, receive))
 
     return endpoint
-
-
-def _query(operation: Operation, scope: Scope) -> dict[str, str]:
-    try:
-        text = scope["query_string"].decode("latin-1")
-        parameters = parse_qsl(text, keep_blank_values=True, max_num_fields=20)
-    except ValueError as error:
-        raise InputError("the URL has too many query parameters: send fewer") from error
-    query = {}
-    for name, value in parameters:
-        if not operation.query:
-            raise InputError(
-                f"unknown query parameter {name[:60]!r}: this operation has none, so leave it out"
-            )
-        one_of("query parameter", name[:60], operation.query)
-        query[name] = value
-    return query
 
 
 def _check_type(headers: Mapping[str, str]) -> None:

@@ -245,13 +245,6 @@ def time_text(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-class Session(NamedTuple):
-    """A person who is signed in with a key; ``token`` is what the browser's cookie holds."""
-
-    key: Key
-    token: str
-
-
 class Sessions:
     """Sessions in the store, by hashes of their tokens, so all processes on the store know them.
 
@@ -261,20 +254,20 @@ class Sessions:
     def __init__(self, store: Store, keys: Keys, clock: Callable[[], float] = time.time) -> None:
         self._store, self._keys, self._clock = store, keys, clock
 
-    def begin(self, key: Key) -> Session:
+    def begin(self, key: Key) -> str:
+        """Begin a session with a key; return its token, which the browser's cookie holds."""
         token, now = secrets.token_urlsafe(32), self._clock()
         row = {"hash": _hash(token), "key": key.id, "until": now + SESSION_SECONDS, "now": now}
         insert = "insert into session (hash, key, until) values (:hash, :key, :until)"
         delete = Statement("delete from session where until < :now", row)
         self._store.execute([delete, Statement(insert, row)])
-        return Session(key, token)
+        return token
 
-    def find(self, token: str) -> Session | None:
-        """The session with this token; None if it has ended."""
+    def find(self, token: str) -> Key | None:
+        """The key of the session with this token; None if it has ended."""
         sql = "select key from session where hash = :hash and until > :now"
         rows = self._store.select(sql, hash=_hash(token), now=self._clock())
-        key = self._keys.with_id(rows[0][0]) if rows else None
-        return None if key is None else Session(key, token)
+        return self._keys.with_id(rows[0][0]) if rows else None
 
     def end(self, token: str) -> None:
         ended = Statement("delete from session where hash = :hash", {"hash": _hash(token)})

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from starlette.types import Receive
 
 LARGEST_BODY = 1_000_000  # bytes: a thousand decisions with large contexts fit
-SMALL_BODY = 100_000  # bytes of what is no list of requests: a context of a thousand fields fits
 BODY_SECONDS = 10.0  # for which a body may take to arrive: a million bytes at a slow phone's speed
 MAX_CALLERS = 20_000
 """Callers whose rates are remembered; beyond them the one that called longest ago is forgotten."""
@@ -49,13 +48,13 @@ class RefusedError(Error):
         self.status, self.headers = status, {**challenge, **(headers or {})}
 
 
-async def read_body(headers: Mapping[str, str], receive: "Receive", most: int) -> bytes:
+async def read_body(headers: Mapping[str, str], receive: "Receive") -> bytes:
     """The body of a request; reading stops as soon as it is too long or too slow."""
     length, body, ends = headers.get("content-length", ""), bytearray(), False
     too_large = RefusedError(
-        413, f"the body has more than the {most} bytes that are allowed: send smaller requests"
+        413, f"the body has more than {LARGEST_BODY} bytes: send smaller requests"
     )
-    if length.isdecimal() and float(length) > most:
+    if length.isdecimal() and float(length) > LARGEST_BODY:
         raise too_large
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -66,7 +65,7 @@ async def read_body(headers: Mapping[str, str], receive: "Receive", most: int) -
                 body += message.get("body", b"")
                 # The end of a body of a known length need not be waited for.
                 ends = length == str(len(body)) or not message.get("more_body", False)
-                if len(body) > most:
+                if len(body) > LARGEST_BODY:
                     raise too_large
     except TimeoutError as error:
         raise RefusedError(
@@ -116,8 +115,6 @@ trees or iterations, and of policies of installed packages."""
 LIMITS: dict[str, float] = {
     name: limit
     for limit, names in {
-        # Shares.
-        1.0: "discount distribution dropout epsilon failure leader quantiles",
         # Repetitions, each of which takes time in every decision or update, and sizes.
         64.0: "components",
         100.0: "asked bin_edges climbs depth levels restarts sweeps",
@@ -130,13 +127,11 @@ LIMITS: dict[str, float] = {
         2e4: "rows steps",
         2.0**17: "max_enumerated_actions",
         1e7: "reservoir window",
-        # Weights and scales, which cost neither time nor memory.
-        1e6: "alpha beta confidence_scale context_length exploration kl_weight "
-        "largest_weight learning_rate length prior_variance "
-        "regularization ridge scale sharpness smoothing step strength temperature weight "
-        "weight_decay width",
-        # Numbers that are compared with counts.
-        1e9: "horizon minimum_rows",
+        # Shares, weights and scales, and numbers that are compared with counts, cost nothing.
+        1e9: "alpha beta confidence_scale context_length discount distribution dropout epsilon "
+        "exploration failure horizon kl_weight largest_weight leader learning_rate length "
+        "minimum_rows prior_variance quantiles regularization ridge scale sharpness smoothing step "
+        "strength temperature weight weight_decay width",
     }.items()
     for name in names.split()
 }

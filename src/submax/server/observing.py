@@ -52,7 +52,6 @@ class RequestContext:
         self.path: dict[str, str] = {}
         self.operation, self.bandit = "none", ""
         self.code, self.sentence, self.status = "", "", 0
-        self.for_pages = False
         self._identifier: str | None = None
 
     @property

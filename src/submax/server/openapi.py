@@ -95,16 +95,8 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
 def _parameters(operation: Operation, schema_of: dict[str, Any]) -> list[dict[str, Any]]:
     number = KeyIdentifier if operation.path.startswith("/keys") else Identifier
     types = {"name": BanditName, "id": number}
-
-    def parameter(name: str, place: str, **more: Any) -> dict[str, Any]:
-        return {"name": name, "in": place, "required": place == "path", **more}
-
     names = re.findall(r"{(\w+)}", operation.path)
-    text = {"type": "string"}
     return [
-        *(parameter(name, "path", schema=schema_of[repr(types[name])]) for name in names),
-        *(
-            parameter(name, "query", description=about, schema=text)
-            for name, about in operation.query.items()
-        ),
+        {"name": name, "in": "path", "required": True, "schema": schema_of[repr(types[name])]}
+        for name in names
     ]

@@ -180,8 +180,8 @@ class Service:
             bandit.follow()
         self._drop(name)
 
-    def export(self, name: str, before: float | None = None) -> IO[bytes]:
-        """The decisions of a bandit, or those before a Unix time, as an open Parquet file.
+    def export(self, name: str) -> IO[bytes]:
+        """The decisions of a bandit as an open Parquet file.
 
         It is written in another process, one at a time, because it takes a core and some hundred
         megabytes. The file has no name any more, so nothing is left on the disk.
@@ -192,7 +192,7 @@ class Service:
             # Its folder, which only this user can read, is deleted with all that is in it.
             with tempfile.TemporaryDirectory(prefix="submax-export-") as folder:
                 path = Path(folder) / "decisions.parquet"
-                self.exports.run(write_export, str(self.store.address), name, str(path), before)
+                self.exports.run(write_export, str(self.store.address), name, str(path))
                 return path.open("rb")
         except OSError as error:
             raise StoreError(
@@ -269,7 +269,7 @@ class WriteProbe:
         self._thread.shutdown(wait=False)
 
 
-def write_export(address: str, bandit: str, path: str, before: float | None) -> None:
+def write_export(address: str, bandit: str, path: str) -> None:
     """Write the decisions of a bandit to a file; runs in another process."""
     with closing(open_store(address, read_only=True)) as store:
-        export.export(store, bandit, path, before=before)
+        export.export(store, bandit, path)

@@ -508,7 +508,7 @@ export declare class Api {
   /** Delete all decisions and rewards of a unit, or make them anonymous. */
   erase(name: string, body: Erase, options?: CallOptions): Promise<Erased>;
   /** All decisions with their rewards, as a Parquet file. */
-  export(name: string, query?: { before?: string }, options?: CallOptions): Promise<ArrayBuffer>;
+  export(name: string, options?: CallOptions): Promise<ArrayBuffer>;
   /** All versions. */
   versions(name: string, options?: CallOptions): Promise<Versions>;
   /** Let a version decide and hold it; without one, the newest and later ones decide. */

@@ -75,8 +75,8 @@ export class Api {
     return this.#transport.call("POST", `/bandits/${part(name)}/erase`, body, options);
   }
 
-  export(name, query = {}, options = {}) {
-    return this.#transport.bytes("GET", `/bandits/${part(name)}/export`, undefined, options, query);
+  export(name, options = {}) {
+    return this.#transport.bytes("GET", `/bandits/${part(name)}/export`, undefined, options);
   }
 
   versions(name, options = {}) {

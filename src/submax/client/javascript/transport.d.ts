@@ -30,13 +30,11 @@ export declare class Transport {
     path: string,
     body?: unknown,
     options?: CallOptions,
-    query?: Record<string, unknown>,
   ): Promise<Answer>;
   bytes(
     method: string,
     path: string,
     body?: unknown,
     options?: CallOptions,
-    query?: Record<string, unknown>,
   ): Promise<ArrayBuffer>;
 }

@@ -33,20 +33,20 @@ export class Transport {
   }
 
   /** Send a request, and return its answer, which is JSON. */
-  async call(method, path, body, options = {}, query = undefined) {
-    return this.#answer(method, path, body, options, query, parsed);
+  async call(method, path, body, options = {}) {
+    return this.#answer(method, path, body, options, parsed);
   }
 
   /** Send a request, and return its answer, which is a file. */
-  async bytes(method, path, body, options = {}, query = undefined) {
-    return this.#answer(method, path, body, options, query, (response, clock) => {
+  async bytes(method, path, body, options = {}) {
+    return this.#answer(method, path, body, options, (response, clock) => {
       // A large file may take longer than an answer may.
       clearTimeout(clock);
       return response.arrayBuffer();
     });
   }
 
-  async #answer(method, path, body, { signal, keepalive = false }, query, read) {
+  async #answer(method, path, body, { signal, keepalive = false }, read) {
     // The event of a signal that was aborted before, as between two attempts, does not come again.
     signal?.throwIfAborted();
     const timer = new AbortController();
@@ -54,7 +54,7 @@ export class Transport {
     const clock = setTimeout(stop, this.#timeout);
     signal?.addEventListener("abort", stop);
     try {
-      const response = await this.#fetch.call(globalThis, this.url(path) + words(query), {
+      const response = await this.#fetch.call(globalThis, this.url(path), {
         method,
         headers: body === undefined ? this.#headers : { ...this.#headers, ...JSON_BODY },
         keepalive,
@@ -71,12 +71,6 @@ export class Transport {
       signal?.removeEventListener("abort", stop);
     }
   }
-}
-
-/** The query of an address, without what is not given. */
-function words(query = {}) {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  return given.length ? `?${new URLSearchParams(given)}` : "";
 }
 
 async function parsed(response) {

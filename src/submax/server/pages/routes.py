@@ -223,11 +223,11 @@ class Pages:
             caller, may_change, needs_key = Caller(), not needed, needed
         else:
             may_change, needs_key = caller.may_change, False
-        key, session = caller.key, caller.session
+        key = caller.key
         return Shown(
             may_change=may_change,
             may_create=may_change and (key is None or key.bandits is None),
-            signed_in=session is not None,
+            signed_in=bool(caller.session),
             name=key.name if key else "",
             needs_key=needs_key,
         )

@@ -108,15 +108,13 @@ def alerts(bandit: DurableBandit, conditions: Sequence[Condition] | None = None)
     return found
 
 
-def comparison(
-    menu: ActionSpec, tallies: Sequence[Tally], *, at_any_time: bool = True
-) -> Shown | None:
+def comparison(menu: ActionSpec, tallies: Sequence[Tally]) -> Shown | None:
     """Compare the two active arms that earn most; None if one was chosen too rarely.
 
     Every row gives x = w r for the better arm, −w r for the other and 0 for all others, with
     w = 1 / propensity. Its expected value is the difference of what the two arms earn, whatever the
     policy preferred at that time. The interval around the mean of x is valid at all times (Howard,
-    Ramdas, McAuliffe and Sekhon 2021), or for one look, for large samples.
+    Ramdas, McAuliffe and Sekhon 2021), for large samples.
     """
     total = sum(one.known for one in tallies)
     known = [
@@ -129,10 +127,7 @@ def comparison(
     (_, ahead, best), (_, behind, second) = sorted(known, key=lambda row: -row[0])[:2]
     difference = (best.weight_reward - second.weight_reward) / total
     variance = (best.weight2_reward2 + second.weight2_reward2) / total
-    width = DEVIATIONS * math.sqrt(total)
-    if at_any_time:
-        width = mixture_boundary(total, ERROR, 0.0, PLANNED_DECISIONS)
-    half = math.sqrt(variance) * width / total
+    half = math.sqrt(variance) * mixture_boundary(total, ERROR, 0.0, PLANNED_DECISIONS) / total
     return Shown(ahead=ahead, behind=behind, low=difference - half, high=difference + half)
 
 
@@ -176,7 +171,7 @@ def overview(bandit: DurableBandit, span: str | None = None, slot: str | None = 
         unit=unit,
         personalised=is_personalised(bandit),
         sentences=[
-            *_arm_sentences(bandit, arms, tallies, window),
+            *_arm_sentences(bandit, arms, window),
             *(lift_sentence(one, unit) for one in reports),
         ],
         waiting=reader.waiting(),
@@ -210,9 +205,7 @@ def _arms(bandit: DurableBandit, slot: str, tallies: dict[str, Tally]) -> list[S
     return arms
 
 
-def _arm_sentences(
-    bandit: DurableBandit, arms: Sequence[Shown], tallies: dict[str, Tally], window: int
-) -> list[str]:
+def _arm_sentences(bandit: DurableBandit, arms: Sequence[Shown], window: int) -> list[str]:
     """What the bandit does now, and which arm is ahead, as far as that can be said."""
     menu, unit = bandit.menu, unit_of(bandit)
     shown = max(arms, key=lambda one: one.share_now or 0.0, default=None)
@@ -225,29 +218,16 @@ def _arm_sentences(
     if not menu.plain:
         slots = ", ".join(one.name for one in menu.slots)
         return [f"The action has several parts ({slots}): see Arms and segments."]
-    last = f"the last {window:,} decisions"
-    earns = f" and earns {reward(shown.rate_now, unit)}" if shown.rate_now is not None else ""
-    said = [f"Now: '{shown.name}' gets {percent(shown.share_now, 0)} of {last}{earns}."]
-    recent = [tallies.get(one.name, Tally()) for one in arms]
-    now = comparison(menu, recent, at_any_time=False)
-    by_now = "" if now is None else interval(now.low, now.high, unit, difference=True)
-    if now is not None and now.low > 0:
-        lead = f"In {last} '{now.ahead}' is ahead of '{now.behind}' by {by_now}"
-        said.append(f"{lead} (95 % interval for one look).")
+    share, earned = percent(shown.share_now, 0), shown.rate_now
+    earns = "" if earned is None else f" and earns {reward(earned, unit)}"
+    now = f"Now: '{shown.name}' gets {share} of the last {window:,} decisions{earns}."
     ever = comparison(menu, bandit.read.tallies()[0])
-    if ever is not None and ever.low > 0:
-        by = interval(ever.low, ever.high, unit, difference=True)
-        said.append(
-            f"Over the whole time '{ever.ahead}' is ahead of '{ever.behind}' by {by} (95 % "
-            "interval, valid at any time)."
-            if ever.ahead == shown.name
-            else f"Over the whole time '{ever.ahead}' earned most, but this has changed: the "
-            f"bandit now shows '{shown.name}'."
-        )
-    elif now is None or now.low <= 0:
-        seems = "" if now is None else f": '{now.ahead}' seems best, by {by_now}"
-        said.append(f"No arm is clearly best yet{seems}.")
-    return said
+    if ever is None or ever.low <= 0:
+        return [now, "No arm is clearly best over the whole time."]
+    by = interval(ever.low, ever.high, unit, difference=True)
+    changed = "" if ever.ahead == shown.name else f", but the bandit now shows '{shown.name}'"
+    lead = f"Over the whole time '{ever.ahead}' is ahead of '{ever.behind}' by {by}"
+    return [now, f"{lead} (95 % interval, valid at any time){changed}."]
 
 
 # Charts
