@@ -28,7 +28,7 @@ from submax.bandit.assignment import Group
 from submax.bandit.conditions import Condition
 from submax.bandit.declaring import read_bandit
 from submax.bandit.durable import DAMAGED, STEPS
-from submax.bandit.export import DecisionTables, RewardTables
+from submax.bandit.export import DecisionTables
 from submax.bandit.guard_rails import GuardRails
 from submax.bandit.settings import (
     DECLARED_TYPES,
@@ -311,15 +311,15 @@ def error_classes() -> str:
 # Columns of logs
 
 
-def export_columns(rewards: bool) -> str:
+def export_columns() -> str:
     """The columns of an export, of a bandit with two fields of context and rewards by name."""
     context = {"country": ["fr", "de"], "age": "number"}
     declared = {"actions": ["A", "B"], "context": context, "rewards": {"click": 1}}
     with submax.open(":memory:", background=False, **declared) as bandit:
-        tables = RewardTables if rewards else DecisionTables
-        schema: pa.Schema = tables(bandit.store, read_bandit(bandit.store, bandit.name)).schema
+        declared = read_bandit(bandit.store, bandit.name)
+        schema: pa.Schema = DecisionTables(bandit.store, declared).schema
     words = {"statuses": listed(STATUSES), "groups": listed(get_args(Group))}
-    found = meanings("reward_columns" if rewards else "decision_columns", schema.names)
+    found = meanings("decision_columns", schema.names)
     rows = [
         (f"`{field.name}`", f"`{field.type}`", found[field.name].format(**words))
         for field in schema
@@ -388,8 +388,7 @@ MADE: dict[str, Callable[[], str]] = {
     "metrics": metrics,
     "error codes": error_codes,
     "error classes": error_classes,
-    "decision columns": lambda: export_columns(rewards=False),
-    "reward columns": lambda: export_columns(rewards=True),
+    "decision columns": export_columns,
     "log columns": log_columns,
     "experiment keys": experiment_keys,
     "environments": lambda: kinds(ENVIRONMENTS),

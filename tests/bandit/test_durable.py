@@ -13,16 +13,13 @@ from msgspec.structs import astuple
 from refusals import raises_code
 from waiting import wait_until
 
-from submax.bandit.decision import LiftReport
 from submax.bandit.declaring import bandit_names, delete_bandit
 from submax.bandit.doctor import examined
 from submax.bandit.durable import open_bandit
 from submax.bandit.export import export
 from submax.bandit.reading import (
-    MOST_LIFT_POINTS,
     BanditReader,
     Fold,
-    LiftHistory,
     read_progress,
 )
 from submax.bandit.store import open_store
@@ -30,11 +27,6 @@ from submax.core.errors import ConflictError, InputError, StoreError
 from submax.evaluation.log import Log
 
 WAIT, ARMS = 10.0, ["A", "B", "C"]
-LIFT = LiftReport(
-    against="holdout", action="A", estimate=0.1, low=0.0, high=0.2, exact=True, mean=0.4,
-    mean_of_group=0.3, decisions=9, decisions_of_group=1, sample_ratio=None, aa_test=False,
-    alarm=False, cautions=[],
-)  # fmt: skip
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -306,7 +298,6 @@ def test_an_export_is_read_as_a_log(opened, clock, tmp_path):
         log = Log.read(tmp_path / name)
         assert len(log.reward) == 50
         assert log.reward.sum() == 25
-    assert bandit.export_rewards(tmp_path / "rewards.parquet") == 25
     with raises_code("invalid-input"):
         bandit.export(tmp_path / "missing" / "log.parquet")
 
@@ -460,7 +451,7 @@ def test_versions_are_fitted_published_held_and_rolled_back(opened, clock, where
     bandit.refit()
     assert (bandit.version, bandit.held) == (2, True)
     assert bandit.publish() == 4
-    assert (bandit.version, bandit.held, len(bandit.published_at())) == (4, False, 5)
+    assert (bandit.version, bandit.held) == (4, False)
     assert bandit.notices() == []
     assert bandit.believed_actions(bandit.find_decision("d500"))[0].reward is not None
     # Learning goes on where it stopped, also after a restart, and with another wait.
@@ -489,40 +480,6 @@ def test_the_background_learns_and_follows_by_itself(where):
         wait_until(lambda: bandit.version > 0)
         wait_until(lambda: read_progress(bandit.store, 1) is not None)
         assert bandit.failures == {}
-
-
-@pytest.mark.parametrize("where", ["sqlite"], indirect=True)
-def test_the_history_of_lift_does_not_depend_on_when_it_is_read(opened, clock):
-    rails = {"holdout": 0.3, "baseline": "A"}
-    bandit, rng = opened(guard_rails=rails), np.random.default_rng(0)
-    unread = BanditReader.of(bandit.store, "page")
-    for number in range(120):
-        made = bandit.decide_many([{}] * 20)
-        bandit.reward_many([{"id": one.id, "value": float(rng.random() < 0.4)} for one in made])
-        clock.now += 60.0
-        if number % 7 == 0:
-            bandit.summarize()
-    history = bandit.read.lift_history()
-    assert history == unread.lift_history()
-    assert len(history) > 100
-    assert [one.at for one in history] == sorted(one.at for one in history)
-    # The last point is the lift without the decisions of the last minute.
-    (report,) = bandit.lift()
-    assert abs(history[-1].estimate - report.estimate) < 0.05
-    assert history[-1].high - history[-1].low < history[0].high - history[0].low
-    bandit.set(guard_rails={"holdout": 0.2})
-    assert bandit.read.lift_history() == []
-
-
-def test_the_history_of_lift_is_thinned():
-    history = LiftHistory()
-    for minute in range(2000):
-        history.interval = 60 * minute // history.seconds
-        history.record([LIFT], 1)
-    assert len(history.points) <= MOST_LIFT_POINTS
-    times = np.array([one.at for one in history.points])
-    assert set(np.diff(times)) <= {0.0, float(history.seconds)}
-    assert times[-1] >= 60 * 2000 - history.seconds
 
 
 @pytest.mark.parametrize("where", ["sqlite"], indirect=True)

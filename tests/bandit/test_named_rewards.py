@@ -163,17 +163,9 @@ def test_an_export_has_a_column_for_each_name(clock, tmp_path):
     third = bandit.decide()
     bandit.reward(third.id, 1, name="click")
     bandit.export(tmp_path / "log.parquet")
-    bandit.export_rewards(tmp_path / "rewards.parquet")
     rows = pq.read_table(tmp_path / "log.parquet").to_pylist()
     found = [(row["reward"], row["reward_click"], row["reward_purchase"]) for row in rows]
     assert found == [(20.0, None, 1.0), (1.0, 1.0, 0.0), (1.0, 1.0, None)]
-    rewards = pq.read_table(tmp_path / "rewards.parquet").to_pylist()
-    assert [(row["key"], row["name"], row["value"]) for row in rewards] == [
-        ("purchase", "purchase", 1.0),
-        ("reward", "click", 1.0),
-        ("reward", "purchase", 0.0),
-        ("click", "click", 1.0),
-    ]
 
 
 def test_they_survive_a_restart(clock, tmp_path):

@@ -46,12 +46,11 @@ def files(folder):
 
 
 def test_export_writes_decisions_with_their_rewards(file, tmp_path, done, refused):
-    out, rewards = tmp_path / "out.parquet", tmp_path / "rewards.parquet"
-    done("export", "--out", out, "--rewards", rewards)
+    out = tmp_path / "out.parquet"
+    done("export", "--out", out)
     rows = pq.read_table(out).to_pylist()
     assert [row["id"] for row in rows] == [*(f"d{number}" for number in range(20)), "last"]
     assert [row["reward"] for row in rows[:20]] == [0.0, 1.0] * 10
-    assert [row["value"] for row in pq.read_table(rewards).to_pylist()] == [0.0, 1.0] * 10
     assert "'none'" in refused("export", "--out", tmp_path / "none" / "out.parquet").replace(
         str(tmp_path / "none"), "none"
     )

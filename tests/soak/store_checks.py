@@ -11,6 +11,7 @@ from journal import ACKNOWLEDGED, KEYS, NEVER
 from msgspec import structs
 
 from submax.bandit.durable import DAMAGED, open_bandit
+from submax.bandit.row_texts import read_key
 from submax.bandit.store import open_store
 from submax.bandit.tables import Statement
 from submax.cli import main
@@ -26,13 +27,12 @@ def submax_command(*words):
 
 def check_nothing_lost(place, name, journal, folder):
     """An export has everything that was acknowledged, once, and nothing that was never sent."""
-    decisions, rewards = folder / "decisions.parquet", folder / "rewards.parquet"
-    words = ("--out", decisions, "--rewards", rewards)
-    submax_command("export", name, "--store", place, *words)
-    _check_decisions(decisions, journal)
-    _check_rewards(rewards, journal)
-    decisions.unlink()
-    rewards.unlink()
+    file = folder / "decisions.parquet"
+    submax_command("export", name, "--store", place, "--out", file)
+    _check_decisions(file, journal)
+    file.unlink()
+    with open_store(place, read_only=True) as store:
+        _check_rewards(store, journal)
 
 
 def _check_decisions(file, journal):
@@ -61,13 +61,14 @@ def _check_learned(batch, numbers, journal):
     assert (matches.any(axis=1) | (reward == 0.0)).all()
 
 
-def _check_rewards(file, journal):
+def _check_rewards(store, journal):
     seen = np.zeros((journal.count, len(KEYS)), np.uint8)
-    for batch in pq.ParquetFile(file).iter_batches(columns=["id", "key", "value"]):
-        numbers = _numbers(batch)
-        key = pc.index_in(batch["key"], pa.array(KEYS)).to_numpy(zero_copy_only=False)
-        np.add.at(seen, (numbers, key), 1)
-        assert (batch["value"].to_numpy() == journal.value[numbers, key]).all()
+    of_decisions = "select id, key, value from reward join decision on decision = decision.n"
+    for rows in store.stream(of_decisions, "select id, key, value from early_reward"):
+        for identifier, key, value in rows:
+            place = int(identifier), KEYS.index(read_key(key))
+            seen[place] += 1
+            assert value == journal.value[place]
     _check_counts(seen, journal.rewarded[: journal.count])
 
 

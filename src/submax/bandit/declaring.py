@@ -592,11 +592,6 @@ def audit_statement(
     )  # fmt: skip
 
 
-def write_audit(store: Store, subject: str, who: Who, action: str, detail: str = "") -> None:
-    """Record a change; durable on return."""
-    store.execute([audit_statement(store, subject, who, action, detail)])
-
-
 def audit_lines(store: Store, count: int = 1000, subject: str | None = None) -> list[AuditLine]:
     """The last changes, newest first, of one bandit or of all."""
     which = "" if subject is None else "where subject = :subject "

@@ -477,10 +477,6 @@ class DurableBandit(BanditFace):
         """All versions, oldest first."""
         return declaring.versions(self.store, self._declared.n)
 
-    def published_at(self) -> list[float]:
-        """The times at which a version began to decide, oldest first."""
-        return [at for at, _ in declaring.publications(self.store, self._declared.n)]
-
     def publish(self, version: int | None = None, *, who: Who = PYTHON) -> int:
         """Let a version decide, and hold it: newer versions are fitted but do not decide.
 
@@ -614,10 +610,6 @@ class DurableBandit(BanditFace):
         are deleted after the file was written and read again.
         """
         return export.export(self.store, self.name, path, before=before, delete=delete)
-
-    def export_rewards(self, path: str | Path) -> int:
-        """Write every reward as it came to a Parquet or CSV file; return their number."""
-        return export.export_rewards(self.store, self.name, path)
 
     def erase(self, unit: str, *, anonymous: bool = False, who: Who = PYTHON) -> int:
         """Delete all decisions and rewards of a unit, or make them anonymous; return how many.

@@ -74,8 +74,6 @@ FEWEST_REWARDS = 30
 """Rewards of an arm, and of all others, below which nothing is said about delays."""
 RARE = 0.001
 """The chance of a wrong sentence about any arm at one look, if arms are alike."""
-MOST_LIFT_POINTS = 400
-"""Points of the chart of lift, of holdout and control together."""
 MARGIN_SECONDS = 60.0
 """A row may become visible so long after the time that it has."""
 Key = tuple[str, int, str, str, str]
@@ -84,52 +82,11 @@ Key = tuple[str, int, str, str, str]
 # Sums of what has happened
 
 
-class LiftPoint(NamedTuple):
-    """The lift over a group as it was known at a time, with its interval.
-
-    ``since`` is the revision of the bandit by which groups were drawn then.
-    """
-
-    at: float
-    against: str
-    since: int
-    estimate: float
-    low: float | None
-    high: float | None
-
-
-class LiftHistory(msgspec.Struct):
-    """The lift at the end of every interval of ``seconds``, which double when there are too many.
-
-    ``interval`` is the number of the interval of the newest decision.
-    """
-
-    seconds: int = 60
-    interval: int | None = None
-    points: list[LiftPoint] = []
-
-    def record(self, reports: Sequence[LiftReport], since: int) -> None:
-        """Add the lift at the end of the interval of the newest decision."""
-        if self.interval is None:
-            return
-        at = float((self.interval + 1) * self.seconds)
-        self.points += [
-            LiftPoint(at, one.against, since, one.estimate, one.low, one.high)
-            for one in reports
-            if one.estimate is not None
-        ]
-        if len(self.points) > MOST_LIFT_POINTS:
-            self.seconds *= 2
-            self.points = [one for one in self.points if one.at % self.seconds == 0]
-            self.interval //= 2
-
-
 class ProgressState(msgspec.Struct):
     """What cannot be summed: lift, which depends on the order, and the smallest propensity."""
 
     comparisons: dict[str, GroupComparison]
     smallest: float | None = None
-    history: LiftHistory = msgspec.field(default_factory=LiftHistory)
 
 
 class Progress(NamedTuple):
@@ -268,25 +225,7 @@ class Fold:
             ExperimentAssignment(revision, name, held or 0.0, controlled or 0.0)
             for revision, name, held, controlled in zip(since, group, holdout, control, strict=True)
         ]
-        matures, reward = matured.matures[which], matured.reward[which]
-        # The lift is recorded between intervals, so it does not depend on how rows are read.
-        history, first = self.state.history, 0
-        while first < len(which):
-            interval = int(matures[first] // history.seconds)
-            if interval != history.interval:
-                history.record(self._reports(), self._declared.groups_since)
-                interval = int(matures[first] // history.seconds)
-                history.interval = interval
-            last = int(np.searchsorted(matures, (interval + 1) * history.seconds))
-            part = slice(first, last)
-            compare(self.state.comparisons, groups[part], reward[part], units[part])
-            first = last
-
-    def _reports(self) -> list[LiftReport]:
-        rails = self.settings.guard_rails
-        if not rails.holdout and not rails.control_share:
-            return []
-        return lift_reports(self.settings, self.state.comparisons, self._declared.groups_since)
+        compare(self.state.comparisons, groups, matured.reward[which], units)
 
 
 def is_known(matured: Matured) -> Booleans:
@@ -658,11 +597,6 @@ class BanditReader:
         """How much more a decision of the bandit earns than one of the holdout and the control."""
         comparisons = self._tail().state.comparisons
         return lift_reports(self.settings, comparisons, self.declared.groups_since)
-
-    def lift_history(self) -> list[LiftPoint]:
-        """The lift as it was known over time since the groups last changed, oldest first."""
-        points = self._tail().state.history.points
-        return [one for one in points if one.since == self.declared.groups_since]
 
     def delay_histogram(self) -> list[tuple[float, float, int]]:
         """How many rewards took how long: the shortest and longest delay of a bin, and a count."""

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
@@ -259,7 +259,7 @@ class Store:
         self._commits.check_process()
         return self._database.select(sql, values)
 
-    def stream(self, *queries: str, **values: Any) -> Iterator[list[tuple[Any, ...]]]:
+    def stream(self, *queries: str, **values: Any) -> Generator[list[tuple[Any, ...]], None, None]:
         """The rows of queries as of this moment, in lists; memory does not grow with the rows."""
         self._commits.check_process()
         with self._database.snapshot() as rows:

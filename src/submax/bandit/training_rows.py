@@ -462,21 +462,6 @@ def logarithms(numbers: Floats) -> Floats:
     return np.array([*map(math.log, different.tolist())])[place]
 
 
-def whole_decisions(batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
-    """The same rows of ALL_COLUMNS, cut so that those of a decision are together."""
-    rest: list[Any] = []
-    for batch in batches:
-        rows = rest + batch
-        cut = len(rows)
-        while cut and rows[cut - 1][0] == batch[-1][0]:
-            cut -= 1
-        if cut:
-            yield rows[:cut]
-        rest = rows[cut:]
-    if rest:
-        yield rest
-
-
 def in_parts(columns: Iterable[Columns], rows: int) -> Iterator[Columns]:
     """The same rows in parts of exactly ``rows`` rows; the last part may have fewer.
 

@@ -391,37 +391,30 @@ def reward(found: "Found", identifier: str, value: str, **part: str | None) -> A
 
 @command_on(bandit, of="[NAME]")
 @option("--out", "A .parquet or .csv file; NAME.parquet.", type=PATH, metavar="FILE")
-@option("--rewards", "Also write every reward, as it arrived.", type=PATH, metavar="FILE")
 @option("--before", "Only decisions before it, such as 2030-01-31.", metavar="DATE")
 @option("--delete deletes", "Delete the decisions from the store once the file is verified.",
         is_flag=True)  # fmt: skip
-def export(
-    found: "Found", out: Path | None, rewards: Path | None, before: str | None, deletes: bool
-) -> Answer:
+def export(found: "Found", out: Path | None, before: str | None, deletes: bool) -> Answer:
     """Write the decisions of a bandit, with their rewards, to a file.
 
-    submax evaluate, learn and tune read the file, or the store itself. --rewards,
-    --before and --delete need the store itself, and not its server.
+    submax evaluate, learn and tune read the file, or the store itself. --before and --delete need
+    the store itself, and not its server.
     """
     from submax.cli.places import StoreClient
 
     path = out or Path(f"{found.bandit}.parquet")
     if not isinstance(found, StoreClient):
-        if rewards or before or deletes:
+        if before or deletes:
             raise InputError(
-                "--rewards, --before and --delete work on a store, not on a server: give a "
-                "PostgreSQL database, or a file whose server was stopped"
+                "--before and --delete work on a store, not on a server: give a PostgreSQL "
+                "database, or a file whose server was stopped"
             )
         size = found.export(path)
         return {"path": str(path), "bytes": size}, [f"{size:,} bytes in {path}"]
     count = found.export(path, before=before, delete=deletes)
-    done: Table = {"path": str(path), "decisions": count}
     ending = ", deleted from the store" if deletes else ""
     lines = [f"{counted(count, 'decision')} in {path}{ending}"]
-    if rewards is not None:
-        done |= {"rewards_path": str(rewards), "rewards": found.export_rewards(rewards)}
-        lines.append(f"{counted(done['rewards'], 'reward')} in {rewards}")
-    return done, lines
+    return {"path": str(path), "decisions": count}, lines
 
 
 @command_on(bandit)

@@ -76,10 +76,6 @@ class StoreClient(Operations):
                 store, str(self._bandit), path, before=until, delete=delete, who=COMMAND_LINE
             )
 
-    def export_rewards(self, path: Path) -> int:
-        with _opened(self._store, reads=True) as store:
-            return export.export_rewards(store, str(self._bandit), path)
-
     def __enter__(self) -> Self:
         return self
 
