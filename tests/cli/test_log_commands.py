@@ -300,8 +300,8 @@ def test_a_learned_policy_scores_a_file_without_actions_and_rewards(folder, done
     done("learn", "log.csv", "--policy", "linear-thompson")
     log, learned = Log.read("log.csv"), TrainedPolicy.read("policy.safetensors")
     age = log.context[:5, 0]
-    rows = [f"v{place};{str(one).replace('.', ',')}" for place, one in enumerate(age)]
-    Path("visits.csv").write_text("\n".join(["id;age", *rows]))
+    rows = [f"v{place};u{place % 2};{str(one).replace('.', ',')}" for place, one in enumerate(age)]
+    Path("visits.csv").write_text("\n".join(["id;user;age", *rows]))
     text = ("--separator", ";", "--decimal", ",")
     done("score", "visits.csv", "--policy", "policy.safetensors", *text)
     with Path("scores.csv").open(newline="") as file:
@@ -311,6 +311,7 @@ def test_a_learned_policy_scores_a_file_without_actions_and_rewards(folder, done
     found = [[float(row[f"prob_{name}"]) for name in names] for row in scored]
     np.testing.assert_allclose(found, expected)
     assert [row["id"] for row in scored] == [f"v{place}" for place in range(5)]
+    assert [row["user"] for row in scored] == ["u0", "u1", "u0", "u1", "u0"]
     assert [row["action"] for row in scored] == [names[one] for one in expected.argmax(axis=1)]
     assert "reward" in refused(
         "score", "visits.csv", "--policy", "policy.safetensors", "--column", "reward=age"

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from submax.core.arrays import Booleans
+from submax.core.arrays import Integers
 from submax.core.checks import did_you_mean, one_of
 from submax.core.errors import InputError
 from submax.core.summary import counted, listed
@@ -58,16 +58,17 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, 
             f"the log has {times} columns called {twice!r}: give each column a different name",
             parameter=twice,
         )
-    if "status" not in given and set(columns) >= EXPORTED:
-        given = {**given, "status": "status"}
-    usual: dict[str, Any] = {"action": "action" if "action" in columns else _after(ACTION, columns)}
+    usual: dict[str, Any] = {
+        role: next((name for name in names if name in columns), None)
+        for role, names in USUAL.items()
+    }
+    usual["action"] = "action" if "action" in columns else _after(ACTION, columns)
     usual["context"] = _after(CONTEXT, columns)
-    for role, names in USUAL.items():
-        usual[role] = next((name for name in names if name in columns), None)
-    if not given.get("action", ""):
-        given = {role: one for role, one in given.items() if role != "action"}
-    found = {role: _named(role, columns, given.get(role, usual.get(role))) for role in ROLES}
-    several = not isinstance(given.get("reward"), str | None)
+    if set(columns) >= EXPORTED:
+        usual["status"] = "status"
+    wanted = {**usual, **given}
+    found = {role: columns_of_role(role, columns, wanted.get(role)) for role in ROLES}
+    several = not isinstance(wanted["reward"], str | None)
     found["outcomes"] = found["reward"] if several else {}
     if found["successes"]:
         if not found["count"] or given.get("reward") is not None:
@@ -103,30 +104,20 @@ def _after(prefix: str, columns: Sequence[str]) -> Columns:
     return {name[len(prefix) :]: name for name in columns if name.startswith(prefix)}
 
 
-def context_columns(columns: Sequence[str], given: Mapping[str, Any]) -> Columns:
-    """Return the column of each field of the context, by the name of the field."""
-    return _named("context", columns, given.get("context", _after(CONTEXT, columns)))
-
-
-def _named(role: str, columns: Sequence[str], wanted: Any) -> Columns:
+def columns_of_role(role: str, columns: Sequence[str], wanted: Any) -> Columns:
     """Return columns by name, from a column, a list of columns and patterns, a table, or None."""
     if wanted in (None, ""):
         return {}
+    single = role in USUAL and role != "reward"
     if isinstance(wanted, str) and (role in USUAL or role == "action"):
         wanted = {ARMS if role == "action" else role: wanted}
-    elif role in USUAL and role != "reward":
+    elif isinstance(wanted, (str, list, tuple)) and not single:
+        names = [wanted] if isinstance(wanted, str) else wanted
+        wanted = {name: name for one in names for name in _matching(role, columns, str(one))}
+    elif single or not isinstance(wanted, Mapping):
+        others = "" if single else ", a list of columns, or a table from names to columns"
         raise InputError(
-            f"the column of the {role} is {wanted!r}, and must be the name of one column",
-            parameter=role,
-        )
-    if isinstance(wanted, str):
-        wanted = [wanted]
-    if isinstance(wanted, (list, tuple)):
-        wanted = {name: name for one in wanted for name in _matching(role, columns, str(one))}
-    if not isinstance(wanted, Mapping):
-        raise InputError(
-            f"the columns of the {role} are {wanted!r}, and must be a list of columns or a table "
-            "from names to columns",
+            f"the column of the {role} is {wanted!r}: give the name of one column{others}",
             parameter=role,
         )
     for name in wanted.values():
@@ -187,16 +178,14 @@ MOST_NOT_NUMERIC = 0.1
 """A text column holds numbers, with some mistakes, if at most this share is not numeric."""
 
 
-class Rows(NamedTuple):
-    """A batch of rows: the number of its ``first`` one, its ``columns`` by name, and bad rows.
+class Problem(NamedTuple):
+    """A number of ``rows`` that are bad because of a column; the ``first`` one has the value."""
 
-    Those that are not ``counted`` are left out of the log anyway.
-    """
-
+    column: str
+    reason: str
+    rows: int
     first: int
-    columns: dict[str, NDArray[Any]]
-    bad: Booleans
-    counted: Booleans
+    value: Any
 
 
 class CheckedColumns:
@@ -204,28 +193,27 @@ class CheckedColumns:
 
     Its methods take a column of the source and return the name of a value in SQL: a number, a time,
     a text that is a name, the code of a name, or an id. ``counted`` is an SQL condition: only rows
-    that fulfil it can be bad, because others are left out of the log anyway. A problem is the
-    number of its rows, and the first of them, counted from 1.
+    that fulfil it can be bad, because others are left out of the log anyway. Once all values are
+    known, ``facts`` finds the bad rows, and ``batches`` reads the others. Rows count from 1.
     """
 
     def __init__(self, source: Source, counted: str = "true") -> None:
-        self.source, self.counted = source, counted
-        self.rows_read = self.bad_rows = 0
-        self._values: list[str] = []
-        self._checks: dict[tuple[str, str], str] = {}
-        self._problems: dict[tuple[str, str], tuple[int, int]] = {}
-        self._enums = 0
+        self.source, self._counted = source, counted
+        self.rows = self.good = self._bad = 0
+        self._values: dict[str, str] = {}
+        self._checks: dict[tuple[str, str], list[str]] = {}
+        self._named: dict[str, str] = {}
+        self._problems: list[Problem] = []
+        self.names: dict[str, list[str]] = {}
+        self._enums = self._unlisted = 0
 
     def value(self, sql: str) -> str:
         """Return the name of a value, which other values and conditions can use."""
-        if sql not in self._values:
-            self._values.append(sql)
-        return f"x{self._values.index(sql)}"
+        return self._values.setdefault(sql, f"x{len(self._values)}")
 
     def check(self, column: str, reason: str, condition: str) -> None:
         """Count the rows as bad that fulfil an SQL condition."""
-        before = self._checks.get((column, reason))
-        self._checks[column, reason] = f"({before}) or ({condition})" if before else condition
+        self._checks.setdefault((column, reason), []).append(f"({condition})")
 
     def _kind(self, column: str) -> tuple[str, str]:
         """Return a column in SQL and its type: all nested types are one, and so are texts."""
@@ -287,10 +275,14 @@ class CheckedColumns:
         return self.value(f"nullif({cell}, '')")
 
     def name(self, column: str, missing: str) -> str:
-        """Return the names of actions or categories in a column, as text."""
+        """Return the names of actions or categories in a column, as text.
+
+        Those that occur are the ``names`` after ``facts``.
+        """
         found = self.text(column)
         nested = self._kind(column)[1] == "nested"
         self.check(column, NO_NAME if nested else missing, f"{found} is null")
+        self._named[column] = found
         return found
 
     def identifier(self, column: str) -> str:
@@ -307,15 +299,18 @@ class CheckedColumns:
         connection.execute(f"create type {kind} as enum (select name from names)")
         return self.value(f"coalesce(cast(enum_code(try_cast({text} as {kind})) as bigint), -1)")
 
-    def names(self, column: str, text: str, found: Iterable[str] | None) -> list[str]:
-        """Return the names that were found in good rows, sorted; rows with impossible ones are bad.
+    def known(self, column: str, missing: str, names: Sequence[str], unknown: str) -> str:
+        """Return the codes of the names in a column, each of which must be among these names."""
+        text = self.text(column)
+        self.check(column, missing, f"{text} is null")
+        code = self.code(text, names)
+        self.check(column, unknown, f"{text} is not null and {code} = {UNKNOWN}")
+        return code
 
-        They are ``found`` by ``facts``, as ``distinct(text, "good")``.
-        """
-        wrong = {one for one in found or () if not is_name(one)}
-        if wrong:
-            self.check(column, NO_NAME, f"{text} in ({', '.join(map(quoted, wrong))})")
-        return sorted(set(found or ()) - wrong, key=rank)
+    def distinct(self, text: str) -> list[str]:
+        """Return the different texts that a value has in any row."""
+        query = f"select distinct {text} as one from ({self._query()}) where one is not null"
+        return [one for (one,) in self.source.rows(query)]
 
     def numeric(self, columns: Sequence[str]) -> set[str]:
         """Return the columns that hold numbers, except for a few mistakes in columns of text."""
@@ -335,82 +330,99 @@ class CheckedColumns:
         return found | {one for one, is_one in zip(texts, are_numbers, strict=True) if is_one}
 
     def _query(self) -> str:
-        values = [f"{sql} as x{place}" for place, sql in enumerate(self._values)]
+        """Return the query of all values x0, x1, …, the checks b0, b1, …, and what is good."""
+        values = [f"{sql} as {name}" for sql, name in self._values.items()]
         checks = [
-            f"coalesce(({self.counted}) and ({sql}), false) as b{place}"
-            for place, sql in enumerate(self._checks.values())
+            f"coalesce(({self._counted}) and ({' or '.join(conditions)}), false) as b{place}"
+            for place, conditions in enumerate(self._checks.values())
         ]
-        return f"select *, {', '.join([*values, *checks])} from {self.source.table}"
+        bad = " or ".join(f"b{place}" for place in range(len(checks))) or "false"
+        every = f"select {', '.join(['*', *values, *checks])} from {self.source.table}"
+        return f"select *, {bad} as bad, ({self._counted}) and not ({bad}) as good from ({every})"
 
-    @property
-    def _any(self) -> str:
-        return " or ".join(f"b{place}" for place in range(len(self._checks))) or "false"
+    def facts(self, wanted: Mapping[str, str], where: str = "good") -> dict[str, Any]:
+        """Return aggregates over all rows by name, and note the problems.
 
-    def facts(self, wanted: Mapping[str, str]) -> dict[str, Any]:
-        """Return aggregates over all rows by name; ``good`` are the rows without a problem."""
-        if not wanted:
-            return {}
-        rows = f"(select *, ({self.counted}) and not ({self._any}) as good from ({self._query()}))"
-        ((*found,),) = self.source.rows(f"select {', '.join(wanted.values())} from {rows}")
-        return dict(zip(wanted, found, strict=True))
+        In an aggregate, ``good`` are the rows without a problem. ``names`` are those of rows that
+        fulfil a condition.
+        """
+        marks = [f"b{place}" for place in range(len(self._checks))]
+        counts = [f"count(*) filter ({mark})" for mark in ("good", "bad", *marks)]
+        named = [distinct(text, where) for text in self._named.values()]
+        query = ", ".join(["count(*)", *counts, *named, *wanted.values()])
+        ((self.rows, self.good, self._bad, *found),) = self.source.rows(
+            f"select {query} from ({self._query()})"
+        )
+        names = [set(one or ()) for one in found[len(marks) : len(marks) + len(named)]]
+        impossible = [{one for one in several if not is_name(one)} for several in names]
+        if any(impossible):
+            for (column, text), wrong in zip(self._named.items(), impossible, strict=True):
+                self.check(
+                    column, NO_NAME, f"{text} in ({', '.join(map(quoted, wrong)) or 'null'})"
+                )
+            return self.facts(wanted, where)
+        self.names = {
+            column: sorted(several, key=rank)
+            for column, several in zip(self._named, names, strict=True)
+        }
+        places = [place for place in range(len(marks)) if found[place]]
+        self._unlisted, places = len(places[MOST_PROBLEMS:]), places[:MOST_PROBLEMS]
+        if places:
+            keys = [list(self._checks)[place] for place in places]
+            firsts = [
+                f"min(row) filter (b{place}), arg_min_null({self.source.cell(column)}, row) "
+                f"filter (b{place})"
+                for place, (column, _) in zip(places, keys, strict=True)
+            ]
+            rows = f"(select *, row_number() over () as row from ({self._query()}))"
+            (first,) = self.source.rows(f"select {', '.join(firsts)} from {rows}")
+            self._problems = [
+                Problem(*key, found[place], *first[2 * one : 2 * one + 2])
+                for one, (place, key) in enumerate(zip(places, keys, strict=True))
+            ]
+        return dict(zip(wanted, found[len(marks) + len(named) :], strict=True))
 
-    def batches(self, wanted: Mapping[str, str]) -> Iterator[Rows]:
-        """Yield the wanted values of all rows by name, and note the problems of bad rows."""
-        names, checks = list(wanted), list(self._checks)
-        columns = [*wanted.values(), self.counted, self._any]
-        columns += [f"b{place}" for place in range(len(checks))]
-        for batch in self.source.batches(f"select {', '.join(columns)} from ({self._query()})"):
-            if not batch.num_rows:
-                continue
-            arrays = [one.to_numpy(zero_copy_only=False) for one in batch.columns]
-            are_counted, bad, *by_check = arrays[len(names) :]
-            columns_by_name = dict(zip(names, arrays, strict=False))
-            rows = Rows(self.rows_read + 1, columns_by_name, bad.copy(), are_counted)
-            if bad.any():
-                for (column, reason), of_check in zip(checks, by_check, strict=True):
-                    self.note(rows, column, reason, of_check)
-            self.rows_read += batch.num_rows
-            yield rows
-            # The caller may have marked more rows as bad.
-            self.bad_rows += int(np.count_nonzero(rows.bad))
+    def batches(
+        self, wanted: Mapping[str, str]
+    ) -> Iterator[tuple[Integers, dict[str, NDArray[Any]]]]:
+        """Yield the numbers of good rows, and the wanted values of these rows by name."""
+        first = 1
+        query = ", ".join([*wanted.values(), "good"])
+        for batch in self.source.batches(f"select {query} from ({self._query()})"):
+            good = batch.column(len(wanted))
+            rows = first + np.flatnonzero(good.to_numpy(zero_copy_only=False))
+            first += batch.num_rows
+            if len(rows):
+                columns = (batch if len(rows) == len(good) else batch.filter(good)).columns
+                arrays = (one.to_numpy(zero_copy_only=False) for one in columns)
+                yield rows, dict(zip(wanted, arrays, strict=False))
 
     # Problems
 
-    def note(self, rows: Rows, column: str, reason: str, bad: Booleans) -> None:
-        """Mark rows of a batch as bad because of a column."""
-        bad = bad & rows.counted
-        first = rows.first + int(np.argmax(bad))
-        self.count(column, reason, int(np.count_nonzero(bad)), first)
-        rows.bad[:] |= bad
-
-    def count(self, column: str, reason: str, rows: int, first: int) -> None:
-        """Count rows with a problem, of which the first one is given."""
-        if rows:
-            before, known = self._problems.get((column, reason), (0, first))
-            self._problems[column, reason] = before + rows, known
+    def add_problem(self, column: str, reason: str, rows: int, first: int) -> None:
+        """Add a problem of rows that SQL took for good ones."""
+        cell, table = self.source.cell(column), self.source.table
+        ((value,),) = self.source.rows(f"select {cell} from {table} limit 1 offset {first - 1}")
+        self._problems.append(Problem(column, reason, rows, first, value))
+        self._bad += rows
 
     @property
     def bad(self) -> int:
         """The number of rows with a problem, and of those with too few or too many values."""
-        return self.bad_rows + sum(map(len, self.source.rejected.values()))
-
-    def _value(self, column: str, row: int) -> str:
-        source = self.source
-        query = f"select {source.cell(column)} from {source.table} limit 1 offset {row - 1}"
-        ((value,),) = source.rows(query)
-        return "the value" if value is None else short_repr(value)
+        return self._bad + sum(map(len, self.source.rejected.values()))
 
     def sentences(self) -> list[str]:
         """Return a sentence for each problem, at most ``MOST_PROBLEMS``."""
         found = [
-            f"column {column!r}, {self.source.row(first)}: {self._value(column, first)} {reason} "
-            f"({counted(rows, 'row')})"
-            for (column, reason), (rows, first) in list(self._problems.items())[:MOST_PROBLEMS]
+            f"column {one.column!r}, {self.source.row(one.first)}: "
+            f"{'the value' if one.value is None else short_repr(one.value)} {one.reason} "
+            f"({counted(one.rows, 'row')})"
+            for one in self._problems
         ]
         for file, numbers in self.source.rejected.items():
             lines = f"another number of values than the header ({counted(len(numbers), 'line')})"
             found.append(f"{self.source.in_file(file, numbers[0])} has {lines}")
-        more = len(self._problems) + len(self.source.rejected) - MOST_PROBLEMS
+        more = len(found) + self._unlisted - MOST_PROBLEMS
         return [*found[:MOST_PROBLEMS], *[f"... and {more} other problems"] * (more > 0)]
 
     def refuse(self, parameter: str | None = None) -> None:
@@ -421,23 +433,23 @@ class CheckedColumns:
         """
         if not self.bad:
             return
-        every = self.rows_read + self.bad - self.bad_rows
+        every = self.rows + self.bad - self._bad
         skip = ", or leave them out with --skip-bad-rows (skip_bad_rows=True)"
         advice = [f"Correct these rows{skip if self.bad < every and parameter is None else ''}."]
-        for (column, reason), (_, first) in list(self._problems.items())[:MOST_PROBLEMS]:
-            value = self._value(column, first).strip("'\" ")
+        for one in self._problems:
+            value = "" if one.value is None else str(one.value).strip()
             known = [hint for pattern, hint in HINTS.items() if re.fullmatch(pattern, value)]
             if parameter is None:
-                known += [one for part, one in ADVICE.items() if part in reason]
-            advice += [one.format(column) for one in known]
+                known += [text for part, text in ADVICE.items() if part in one.reason]
+            advice += [text.format(one.column) for text in known]
         found = [f"{self.bad} of {every} rows of {self.source.name} cannot be used:"]
         lines = ["\n  ".join([*found, *self.sentences()]), *dict.fromkeys(advice)]
         raise InputError("\n".join(lines), parameter=parameter)
 
 
-def distinct(text: str, condition: str) -> str:
-    """Return the aggregate of the different texts in rows that fulfil a condition."""
-    return f"list(distinct {text}) filter (({condition}) and {text} is not null)"
+def distinct(value: str, condition: str) -> str:
+    """Return the aggregate of the different values in rows that fulfil a condition."""
+    return f"list(distinct {value}) filter (({condition}) and {value} is not null)"
 
 
 def is_name(text: str) -> bool:

@@ -20,7 +20,7 @@ from submax.core.problem import Problem
 from submax.core.summary import Summary, counted, listed, number, percentage
 from submax.evaluation.disk import ColumnFile, TemporaryFolder, new_column, pieces, release, taken
 from submax.evaluation.propensities import with_estimated_propensities
-from submax.evaluation.reading import arrays_table, eligible_mask, read_log
+from submax.evaluation.reading import eligible_mask, read_log
 from submax.evaluation.sources import TextFormat
 from submax.evaluation.sums import mean, total, variance
 from submax.schema.actions import ChoiceIndices
@@ -481,7 +481,20 @@ class Log:
         The fields of the context are called x0, x1 and so on, the slots slot0, slot1 and so on.
         ``options`` are those of ``read``.
         """
-        return cls.read(arrays_table(action, reward, propensity, context), **options)
+        given = {"action": action, "reward": reward, "propensity": propensity, "context": context}
+        table: dict[str, Any] = {}
+        for role, values in given.items():
+            if values is not None:
+                try:
+                    array = np.asarray(values)
+                except ValueError as error:
+                    raise InputError(f"{role} must be an array: {error}", parameter=role) from error
+                prefix = {"action": "action_slot", "context": "context_x"}.get(role)
+                if prefix is not None and array.ndim == 2:
+                    table |= {f"{prefix}{i}": column.copy() for i, column in enumerate(array.T)}
+                else:
+                    table[role] = array
+        return cls.read(table, **options)
 
     def to_pandas(self) -> Any:
         """Return a data frame with columns that ``Log.read`` finds by their names."""

@@ -5,11 +5,13 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Integers
 from submax.core.checks import one_of
@@ -17,14 +19,11 @@ from submax.core.errors import InputError
 from submax.core.problem import PROBABILITY_TOLERANCE
 from submax.core.summary import listed
 from submax.evaluation.columns import (
-    ACTION,
-    CONTEXT,
     NO_DEFAULT,
     REPEATED,
     UNKNOWN,
     CheckedColumns,
     Columns,
-    Rows,
     distinct,
     find_columns,
     is_name,
@@ -70,40 +69,6 @@ def read_declaration(path: Path) -> dict[str, Any]:
     return table
 
 
-def arrays_table(
-    action: ArrayLike, reward: ArrayLike, propensity: ArrayLike | None, context: ArrayLike | None
-) -> Table:
-    """Return the columns ``action``, ``reward``, ``propensity``, ``context_x0`` and so on."""
-    actions = _array("action", action, (1, 2))
-    table = {f"{ACTION}slot{slot}": column for slot, column in enumerate(actions.T)}
-    table = {"action": actions} if actions.ndim == 1 else table
-    table["reward"] = _array("reward", reward, (1,))
-    if propensity is not None:
-        table["propensity"] = _array("propensity", propensity, (1,))
-    if context is not None:
-        columns = _array("context", context, (2,)).T
-        table |= {f"{CONTEXT}x{field}": column for field, column in enumerate(columns)}
-    for name, column in table.items():
-        if len(column) != len(table["reward"]):
-            raise InputError(
-                f"{name} has {len(column)} rows and reward has {len(table['reward'])}: give arrays "
-                "of the same length",
-                parameter=name,
-            )
-    return {name: np.ascontiguousarray(column) for name, column in table.items()}
-
-
-def _array(name: str, values: ArrayLike, dimensions: tuple[int, ...]) -> NDArray[Any]:
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise InputError(f"{name} must be an array: {error}", parameter=name) from error
-    if array.ndim not in dimensions:
-        wanted = " or ".join("[N]" if count == 1 else f"[N, {name}s]" for count in dimensions)
-        raise InputError(f"{name} must have the shape {wanted}, not {array.shape}", parameter=name)
-    return array
-
-
 def _check_same(what: str, declared: Sequence[str], found: Mapping[str, str]) -> None:
     """Refuse declared slots or fields without a column, and columns that are not declared."""
     if set(declared) != set(found):
@@ -128,7 +93,6 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
     if isinstance(given, Mapping):
         return given
     source = open_source(given)
-    columns = CheckedColumns(source)
     keys = ["action"] if "action" in source.columns else ["slot", "choice"]
     features = [name for name in source.columns if name not in keys]
     if not features or not set(keys) <= set(source.columns):
@@ -138,12 +102,15 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
             "'slot' and 'choice', and a column for each feature",
             parameter="action_features",
         )
+    columns = CheckedColumns(source)
     numeric = columns.numeric(features)
     wanted = {name: columns.text(name) for name in [*keys, *features]}
     wanted |= {name: columns.number(name, required=False) for name in features if name in numeric}
+    columns.facts({})
+    columns.refuse("action_features")
     found: dict[str, dict[str, Any]] = {}
-    for rows in columns.batches(wanted):
-        for place, cells in enumerate(zip(*rows.columns.values(), strict=True)):
+    for rows, table in columns.batches(wanted):
+        for row, *cells in zip(rows, *table.values(), strict=True):
             # Missing numbers are NaN, and missing texts None.
             known: dict[str, Any] = {
                 name: float(cell) if name in numeric else cell
@@ -153,12 +120,11 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
             slot, choice = (ARMS, *(known.pop(key, None) for key in keys))[-2:]
             if slot is None or choice is None or choice in found.get(slot, {}):
                 raise InputError(
-                    f"row {rows.first + place} of the action features has the name {choice!r}, "
+                    f"row {row} of the action features has the name {choice!r}, "
                     "which is empty or repeated: correct or remove the row",
                     parameter="action_features",
                 )
             found.setdefault(slot, {})[choice] = known
-    columns.refuse("action_features")
     if not found:
         raise InputError(
             f"the table of action features in {source.name} has no rows: add a row for each action",
@@ -193,7 +159,7 @@ def eligible_names(text: str) -> list[list[str]] | None:
     ([['A', 'B']], [['A'], ['wide', 'narrow']])
     """
     if not text.startswith("["):
-        return [text.split("|")]
+        return [[intern(name) for name in text.split("|")]]
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -202,7 +168,8 @@ def eligible_names(text: str) -> list[list[str]] | None:
     if not value or any(isinstance(one, (list, dict)) or one is None for one in chain(*nested)):
         return None
     return [
-        [str(int(one) if isinstance(one, float) and one.is_integer() else one) for one in slot]
+        # With very many sets, copies of equal names would fill the memory.
+        [intern(str(int(x) if isinstance(x, float) and x.is_integer() else x)) for x in slot]
         for slot in nested
     ]
 
@@ -217,79 +184,52 @@ class ActionColumns:
     def __init__(
         self, sql: CheckedColumns, columns: Columns, eligible: str | None, menu: ActionSpec | None
     ) -> None:
-        self._sql, self._columns, self._eligible, self.menu = sql, columns, eligible, menu
+        self._sql, self._columns, self.menu = sql, columns, menu
         self._declared = menu is not None
-        self.slots: dict[str, list[str]] = {slot: [] for slot in columns}
         self.ranges = () if menu is None else menu.ranges
+        self.slots: dict[str, list[str]] = {slot: [] for slot in columns}
         if menu is not None:
             self.slots = {slot.name: slot.names for slot in menu.slots}
             _check_same("slot", [*self.slots, *(one.name for one in self.ranges)], columns)
-        missing = "is missing: an action is needed"
-        self._texts = {slot: sql.name(columns[slot], missing) for slot in self.slots}
-        self._cell = None if eligible is None else sql.text(eligible, nested=True)
-        self.eligible_sets: tuple[ChoiceIndices, ...] = ()
         self.wanted: dict[str, str] = {}
-        if menu is not None:
-            self._add_codes()
-
-    def _add_codes(self) -> None:
-        sql = self._sql
-        for slot, text in self._texts.items():
-            code = self.wanted[f"action {slot}"] = sql.code(text, self.slots[slot])
+        missing, unknown = "is missing: an action is needed", "is not one of the declared actions"
+        for slot, names in self.slots.items():
             if self._declared:
-                unknown = f"{text} is not null and {code} = {UNKNOWN}"
-                sql.check(self._columns[slot], "is not one of the declared actions", unknown)
+                self.wanted[f"action {slot}"] = sql.known(columns[slot], missing, names, unknown)
+            else:
+                sql.name(columns[slot], missing)
         for interval in self.ranges:
-            column = self._columns[interval.name]
-            value = self.wanted[f"action {interval.name}"] = sql.number(column)
+            value = self.wanted[f"action {interval.name}"] = sql.number(columns[interval.name])
             outside = f"{value} < {interval.low!r} or {value} > {interval.high!r}"
-            sql.check(column, f"is not from {interval.low:g} to {interval.high:g}", outside)
+            reason = f"is not from {interval.low:g} to {interval.high:g}"
+            sql.check(columns[interval.name], reason, outside)
+        self._sets: list[list[list[str]] | None] = []
+        if eligible is not None:
+            self._add_eligible(eligible)
 
-    def facts(self, where: str) -> dict[str, str]:
-        """Return the aggregates that ``finish`` needs: the names, and the cells, that occur."""
-        found, named = {}, where
-        if self._cell is not None:
-            # The cells of rows whose action is not in them name no action of the log.
-            for text in self._texts.values():
-                named += f" and (contains({self._cell}, {text}) or contains({self._cell}, '\\'))"
-            found = {"cells": distinct(self._cell, "true"), "named": distinct(self._cell, named)}
-            where = f"{where} and ({self._cell} is null or {named})"
-        if not self._declared:
-            texts = self._texts.items()
-            found |= {f"action {slot}": distinct(text, where) for slot, text in texts}
-        return found
+    def _text(self, slot: str) -> str:
+        return self._sql.text(self._columns[slot])
 
-    def finish(self, facts: Mapping[str, Any]) -> None:
-        """Take the names and sets that occur; after this the codes of actions are ``wanted``."""
-        good, cells = set(facts.get("named") or ()), dict[str, list[list[str]] | None]()
-        # One text for equal names: with very many sets, copies would fill the memory.
-        known, nothing = dict[str, str](), [list[str]()] * len(self.slots)
-        for cell in facts.get("cells") or ():
-            parsed = self._parsed(cell)
-            cells[cell] = parsed and [[known.setdefault(x, x) for x in names] for names in parsed]
-        if not self._declared:
-            for place, (slot, text) in enumerate(self._texts.items()):
-                column, found = self._columns[slot], set(facts[f"action {slot}"] or ())
-                found |= {x for cell in good for x in (cells[cell] or nothing)[place]}
-                self.slots[slot] = self._sql.names(column, text, found)
-                if len(self.slots[slot]) > MOST_CHOICES:
-                    raise InputError(
-                        f"column {column!r} has more than {MOST_CHOICES} different actions, the "
-                        "most that a slot may have: if they are real numbers, declare an interval, "
-                        f"{self._as_interval(column)}",
-                        parameter=column,
-                    )
-            self._add_codes()
-            if all(self.slots.values()):
-                self.menu = ActionSpec.of(self.slots.get(ARMS, self.slots))
-        if self.menu is not None:
-            everything = self.menu.revived.active if self._declared else self.menu.active
-            self._number_sets(cells, everything)
+    def _add_eligible(self, column: str) -> None:
+        sql = self._sql
+        cell = sql.text(column, nested=True)
+        cells = sql.distinct(cell)
+        self._sets = [self._parsed(one) for one in cells]
+        code = self.wanted["eligible set"] = sql.code(cell, cells)
+        sets = {f"e{i}": [one and one[i] for one in self._sets] for i in range(len(self.slots))}
+        table = {"place": np.arange(len(cells)), **sets}
+        types = {name: pa.list_(pa.string()) for name in sets}
+        columns = {name: pa.array(one, types.get(name)) for name, one in table.items()}
+        sql.source.connection.register("eligible", pa.table(columns))
+        for name, slot in zip(sets, self.slots, strict=True):
+            names = f"(select list({name} order by place) from eligible)[{code} + 1]"
+            reason = "is not a list of known actions"
+            sql.check(column, reason, f"{code} <> {UNKNOWN} and {names} is null")
+            reason = "does not contain the action that was taken"
+            sql.check(column, reason, f"not list_contains({names}, {self._text(slot)})")
 
     def _parsed(self, cell: str) -> list[list[str]] | None:
         """Return the names of a cell for each slot, if they can be those of actions."""
-        if not self.slots:
-            return [] if cell == "[]" else None
         names = eligible_names(cell)
         if names is None or len(names) != len(self.slots):
             return None
@@ -299,43 +239,56 @@ class ActionColumns:
                 return None
         return names
 
-    def _number_sets(self, cells: Mapping[str, Any], everything: ChoiceIndices) -> None:
-        """Number the sets that occur, sorted, from 1."""
-        places = [{name: i for i, name in enumerate(names)} for names in self.slots.values()]
-        found: dict[str, ChoiceIndices] = {}
-        for cell, names in cells.items():
-            # Names that only bad rows have are no actions.
-            pairs = list(zip(places, names or (), strict=False))
-            if names is not None and all(set(several) <= place.keys() for place, several in pairs):
-                found[cell] = tuple(
-                    tuple(sorted({place[one] for one in several})) for place, several in pairs
+    def facts(self, where: str) -> dict[str, str]:
+        """Return the aggregates that ``finish`` needs: the sets that occur."""
+        found = {}
+        if self._sets:
+            found["sets"] = distinct(self.wanted["eligible set"], where)
+        return found
+
+    def finish(self, facts: Mapping[str, Any]) -> None:
+        """Take the names and sets that occur; after this the codes of actions are ``wanted``."""
+        sets = {code: self._sets[code] or [] for code in facts.get("sets") or () if code >= 0}
+        for place, slot in enumerate(() if self._declared else self.slots):
+            several = chain(*(one[place] for one in sets.values()))
+            names = {*self._sql.names[self._columns[slot]], *several}
+            self.slots[slot] = sorted(names, key=rank)
+            if len(names) > MOST_CHOICES:
+                column = self._columns[slot]
+                raise InputError(
+                    f"column {column!r} has more than {MOST_CHOICES} different actions, the "
+                    "most that a slot may have: if they are real numbers, declare an interval, "
+                    f"{self._as_interval(column)}",
+                    parameter=column,
                 )
+            self.wanted[f"action {slot}"] = self._sql.code(self._text(slot), self.slots[slot])
+        if not self._declared and all(self.slots.values()):
+            self.menu = ActionSpec.of(self.slots.get(ARMS, self.slots))
+        if self.menu is None:
+            return
+        places = [{name: i for i, name in enumerate(names)} for names in self.slots.values()]
+        found: dict[int, ChoiceIndices] = {
+            code: tuple(
+                tuple(sorted({place[name] for name in names}))
+                for place, names in zip(places, slots, strict=True)
+            )
+            for code, slots in sets.items()
+        }
+        everything = self.menu.revived.active if self._declared else self.menu.active
         self.eligible_sets = tuple(dict.fromkeys([everything, *sorted(set(found.values()))]))
         number = {one: place for place, one in enumerate(self.eligible_sets)}
-        numbers = [number[found[cell]] if cell in found else UNREADABLE for cell in cells]
-        self._sets = np.array([*numbers, EVERYTHING], dtype=np.int32)
-        self._masks = [
-            eligible_mask(self.eligible_sets, slot, len(names))
-            for slot, names in enumerate(self.slots.values())
-        ]
-        if self._cell is not None:
-            self.wanted["eligible set"] = self._sql.code(self._cell, list(cells))
+        # An empty cell has the code -1, and stands for all choices.
+        self._numbers = np.zeros(len(self._sets) + 1, dtype=np.int32)
+        self._numbers[list(found)] = [number[one] for one in found.values()]
 
-    def read(self, rows: Rows) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    def read(self, columns: Mapping[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[np.int32]]:
         """Return the actions ``[n, S]`` and the number of each row's set of eligible choices."""
-        columns = [rows.columns[name] for name in self.wanted if name != "eligible set"]
-        action = np.stack(columns, axis=1).astype(np.float64 if self.ranges else np.int32)
-        if self._eligible is None or "eligible set" not in rows.columns:
-            return action, np.zeros(len(action), dtype=np.int32)
-        found = self._sets[rows.columns["eligible set"]]
-        self._sql.note(rows, self._eligible, "is not a list of known actions", found == UNREADABLE)
-        outside = np.zeros(len(action), dtype=bool)
-        for mask, chosen in zip(self._masks, action.T, strict=False):
-            chosen = chosen.astype(np.int64)
-            outside |= (chosen != UNKNOWN) & ~mask[found, chosen]
-        reason = "does not contain the action that was taken"
-        self._sql.note(rows, self._eligible, reason, outside & (found != UNREADABLE))
-        return action, found
+        names = [*self.slots, *(one.name for one in self.ranges)]
+        action = np.stack([columns[f"action {name}"] for name in names], axis=1).astype(
+            np.float64 if self.ranges else np.int32
+        )
+        code = columns.get("eligible set", np.full(len(action), UNKNOWN))
+        return action, self._numbers[code]
 
     def _as_interval(self, column: str) -> str:
         """Return the argument that declares a column as real numbers."""
@@ -401,55 +354,44 @@ class ContextColumns:
         numeric = sql.numeric([columns[name] for name, one in self.fields.items() if one is None])
         self._texts: dict[str, str] = {}
         self._filled: dict[str, str] = {}
-        self.wanted = {f"context {name}": "null" for name in self.fields}
+        self.wanted: dict[str, str] = {}
         for name, field in self.fields.items():
-            if isinstance(field, Category):
-                self._category(name, field)
-            elif field is not None or columns[name] in numeric:
-                self._number(name, field or Number())
+            column, missing = columns[name], f"is missing, and {NO_DEFAULT}"
+            if field is None and column not in numeric:
+                self._texts[name] = sql.name(column, missing)
+            elif isinstance(field, Category) and field.default is None:
+                unknown = f"is not one of the categories {listed(field.values)}"
+                self._add(name, sql.known(column, missing, field.values, unknown))
+            elif isinstance(field, Category):
+                code = sql.code(sql.text(column), field.values)
+                default = field.values.index(str(field.default))
+                self._add(name, code, f"{code} = {UNKNOWN}", default)
             else:
-                self._texts[name] = sql.name(columns[name], f"is missing, and {NO_DEFAULT}")
+                field = self.fields[name] = field or Number()
+                value = sql.number(column, required=field.default is None)
+                beyond = f"abs({value}) > {LARGEST!r}"
+                reason = f"is not from {-LARGEST:g} to {LARGEST:g}, as a number of the context must"
+                sql.check(column, f"{reason} be", beyond)
+                self._add(name, value, f"{sql.source.cell(column)} is null", field.default)
 
-    def _number(self, name: str, field: Number) -> None:
-        sql, column = self._sql, self._columns[name]
-        value = sql.number(column, required=field.default is None)
-        beyond = f"abs({value}) > {LARGEST!r}"
-        reason = f"is not from {-LARGEST:g} to {LARGEST:g}, as a number of the context must be"
-        sql.check(column, reason, beyond)
-        value = sql.value(f"case when {beyond} then 0 else {value} end")
-        self._add(name, value, f"{sql.source.cell(column)} is null", field.default)
-        self.fields[name] = field
-
-    def _category(self, name: str, field: Category) -> None:
-        sql, column = self._sql, self._columns[name]
-        if field.default is None:
-            text = sql.name(column, f"is missing, and {NO_DEFAULT}")
-            code = sql.code(text, field.values)
-            reason = f"is not one of the categories {listed(field.values)}"
-            sql.check(column, reason, f"{text} is not null and {code} = {UNKNOWN}")
-            self._add(name, code, "false", None)
-        else:
-            code = sql.code(sql.text(column), field.values)
-            self._add(name, code, f"{code} = {UNKNOWN}", field.values.index(str(field.default)))
-
-    def _add(self, name: str, value: str, missing: str, default: Any) -> None:
+    def _add(self, name: str, value: str, missing: str = "false", default: Any = None) -> None:
         if default is not None:
             self._filled[name] = missing
             value = self._sql.value(f"case when {missing} then {default!r} else {value} end")
         self.wanted[f"context {name}"] = value
 
     def facts(self, where: str) -> dict[str, str]:
-        """Return the aggregates that ``finish`` and ``notes`` need: categories, and defaults."""
-        found = {f"context {name}": distinct(text, where) for name, text in self._texts.items()}
-        for name, missing in self._filled.items():
-            found[f"filled {name}"] = f"count(*) filter ({where} and {missing})"
-        return found
+        """Return the aggregates that ``notes`` need: how many values are defaults."""
+        return {
+            f"filled {name}": f"count(*) filter ({where} and {missing})"
+            for name, missing in self._filled.items()
+        }
 
-    def finish(self, facts: Mapping[str, Any]) -> None:
+    def finish(self) -> None:
         """Take the values that occur as categories, sorted."""
         for name, text in self._texts.items():
             column = self._columns[name]
-            values = self._sql.names(column, text, facts[f"context {name}"])
+            values = self._sql.names[column]
             if len(values) > MOST_UNDECLARED:
                 raise InputError(
                     f"column {column!r} has more than {MOST_UNDECLARED} different values, too many "
@@ -460,12 +402,11 @@ class ContextColumns:
             self.fields[name] = Category(tuple(values)) if values else None
             self.wanted[f"context {name}"] = self._sql.code(text, values)
 
-    def read(self, rows: Rows) -> NDArray[np.float32]:
+    def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
         """Return the contexts of the rows, ``[n, F]``."""
-        context = np.empty((len(rows.bad), len(self.fields)), dtype=np.float32)
-        for place, name in enumerate(self.fields):
-            context[:, place] = rows.columns[f"context {name}"]
-        return context
+        fields = [columns[f"context {name}"].astype(np.float32) for name in self.fields]
+        rows = len(next(iter(columns.values())))
+        return np.stack(fields, axis=1) if fields else np.empty((rows, 0), dtype=np.float32)
 
     @property
     def schema(self) -> ContextSchema:
@@ -533,14 +474,14 @@ def read_log(
     context = ContextColumns(sql, roles["context"], fields)
     found = declared_columns(sql, roles, rewards, actions)
     where = f"good and {found['count'][0]} > 0" if roles["count"] else "good"
-    wanted = {"rows": "count(*)", **actions.facts(where), **context.facts(where)}
+    wanted = {**actions.facts(where), **context.facts(where)}
     if status is not None:
         no_status = f"coalesce({opened.cell(status)}, 'without a status')"
         wanted["status"] = f"histogram({no_status}) filter (not ({is_learned}))"
-    facts = sql.facts(wanted)
+    facts = sql.facts(wanted, where)
     actions.finish(facts)
-    context.finish(facts)
-    table = collected(sql, actions, context, found, facts["rows"], folder)
+    context.finish()
+    table = collected(sql, actions, context, found, folder)
     if "id" in table:
         _remove_repeats(table, roles["id"]["id"], sql, folder)
     if not skip_bad_rows:
@@ -636,25 +577,22 @@ def declared_columns(
         "time": ("time", sql.time),
         **{name: (name, sql.identifier) for name in IDS},
     }
-    found: dict[str, list[str]] = {}
-    for role, (field, make) in makers.items():
-        columns = list(roles[role].values())
-        if role == "slot_propensity":
-            # All slots need a propensity of their own.
-            names = [roles[role].get(slot) for slot in actions.slots]
-            columns = [name for name in names if name is not None] if None not in names else []
-        if role == "reward":
-            columns = columns[:1]
-        if role == "reward" and roles["successes"]:
-            found["reward"] = [sql.value("0.0")]
-        elif columns:
-            found[field] = [make(column) for column in columns]
-    if "successes" in found:
+    columns = {role: list(roles[role].values()) for role in makers}
+    columns["reward"] = [] if roles["successes"] else columns["reward"][:1]
+    if len(columns["slot_propensity"]) < len(actions.slots):
+        # All slots need a propensity of their own.
+        columns["slot_propensity"] = []
+    found = {
+        field: [make(column) for column in columns[role]]
+        for role, (field, make) in makers.items()
+        if columns[role]
+    }
+    if roles["successes"]:
+        found["reward"] = [sql.value("0.0")]
         above = f"{found['successes'][0]} > {found['count'][0]}"
         reason = "is above the number of decisions of its row"
         sql.check(roles["successes"]["successes"], reason, above)
-    found.setdefault("propensity", [sql.value("cast(null as double)")])
-    return found
+    return {"propensity": [sql.value("cast(null as double)")], **found}
 
 
 def off_scale(rewards: Mapping[str, Any], value: str) -> tuple[str, str]:
@@ -676,34 +614,31 @@ def collected(
     actions: ActionColumns,
     context: ContextColumns,
     columns: Mapping[str, list[str]],
-    count: int,
     folder: TemporaryFolder | None,
 ) -> Table:
-    """Return the columns of the good ones of ``count`` rows, without those left out by status."""
+    """Return the columns of the good rows, without those left out by status."""
     table, filled = dict[str, NDArray[Any]](), 0
     flat = {one: one for values in columns.values() for one in values}
-    for rows in sql.batches({**actions.wanted, **context.wanted, **flat}):
-        found: Table = {}
-        found["action"], found["eligible_set"] = actions.read(rows)
-        found["context"] = context.read(rows)
-        for name, values in columns.items():
-            arrays = [rows.columns[one] for one in values]
+    for rows, values in sql.batches({**actions.wanted, **context.wanted, **flat}):
+        found: Table = {"context": context.read(values)}
+        found["action"], found["eligible_set"] = actions.read(values)
+        for name, names in columns.items():
+            arrays = [values[one] for one in names]
             if name in IDS:
-                found[name] = arrays[0].astype(np.uint64).view(np.int64)
+                found[name] = arrays[0].view(np.int64)
             else:
                 one = np.stack(arrays, axis=1) if name in TABLES else arrays[0]
                 found[name] = one.astype(np.float64)
         if "id" in found or "time" in found:
-            found["row"] = np.arange(rows.first, rows.first + len(rows.bad), dtype=np.int32)
-        good = rows.counted & ~rows.bad
-        end = filled + int(np.count_nonzero(good))
+            found["row"] = rows.astype(np.int32)
+        end = filled + len(rows)
         for name, one in found.items():
             if name not in table:
-                table[name] = new_column(folder, one.dtype, (count, *one.shape[1:]))
-            table[name][filled:end] = one[good]
+                table[name] = new_column(folder, one.dtype, (sql.good, *one.shape[1:]))
+            table[name][filled:end] = one
         filled = end
         release(table.values())
-    return {name: column[:filled] for name, column in table.items()} or {"reward": np.zeros(0)}
+    return table or {"reward": np.zeros(0)}
 
 
 def _remove_repeats(
@@ -718,8 +653,8 @@ def _remove_repeats(
     repeated[kept] = False
     first, count = int(np.argmax(repeated)), len(identifier) - len(kept)
     before = int(row[np.argmax(identifier == identifier[first])])
-    sql.count(column, f"{REPEATED}{sql.source.row(before)}", count, int(row[first]))
-    sql.bad_rows += count
+    reason = f"{REPEATED}{sql.source.row(before)}"
+    sql.add_problem(column, reason, count, int(row[first]))
     _take(columns, np.sort(kept), folder)
 
 

@@ -10,14 +10,14 @@ from pyarrow import csv
 from submax.core.arrays import Floats
 from submax.core.checks import one_of
 from submax.core.errors import InputError
-from submax.evaluation.columns import CheckedColumns, context_columns
+from submax.evaluation.columns import CONTEXT, CheckedColumns, columns_of_role
 from submax.evaluation.policies import action_names
 from submax.evaluation.reading import ContextColumns, eligible_names
 from submax.evaluation.sources import PLAIN, TextFormat, open_source
 from submax.schema.trained_policy import TrainedPolicy
 
-ROLES = ("context", "id", "eligible")
-"""Roles that a column of a file to be scored can have."""
+ROLES = ("context", "id", "user", "eligible")
+"""Roles that a column of a file to be scored can have; those of id and user are kept."""
 
 
 def scores(
@@ -26,7 +26,7 @@ def scores(
     columns: Mapping[str, Any] | None = None,
     text: TextFormat = PLAIN,
 ) -> Iterator[Any]:
-    """Yield a batch of pyarrow for each batch of rows: id, action, and ``prob_A`` of each action.
+    """Yield a batch of pyarrow for each batch of rows: id, user, action, ``prob_A`` of each action.
 
     ``source`` and ``columns`` are as in ``Log.read``; actions and rewards are not needed. Rows with
     an impossible value raise an error that names them. Memory does not grow with the rows.
@@ -34,33 +34,33 @@ def scores(
     given = dict(columns or {})
     for role in given:
         one_of("column role", role, ROLES)
-    names, opened = action_names(learned.schema, "scoring"), open_source(source, text)
-    fields = learned.schema.context.names
-    if "context" not in given and not any(one.startswith("context_") for one in opened.columns):
-        given["context"] = list(fields)
-    found = context_columns(opened.columns, given)
-    found = {name: column for name, column in found.items() if name in fields}
+    opened = open_source(source, text)
+    names, fields = action_names(learned.schema, "scoring"), learned.schema.context.names
+    prefixed = {name: f"{CONTEXT}{name}" for name in fields if f"{CONTEXT}{name}" in opened.columns}
+    context = columns_of_role(
+        "context", opened.columns, given.pop("context", prefixed or list(fields))
+    )
     sql = CheckedColumns(opened)
+    found = {name: column for name, column in context.items() if name in fields}
     reader = ContextColumns(sql, found, learned.schema.context)
-    wanted = {**reader.wanted}
-    for role in ("id", "eligible"):
-        name = given.get(role, role if role in opened.columns else None)
+    kept = {role: given.get(role, role if role in opened.columns else None) for role in ROLES[1:]}
+    for role, name in kept.items():
         if name:
             one_of(f"column for the {role}", name, opened.columns)
-            wanted[role] = sql.text(name, nested=True)
-    for rows in sql.batches(wanted):
-        if not rows.bad.any():
-            context = learned.schema.context.encode_rows(reader.read(rows))
-            cells = rows.columns.get("eligible", np.full(len(rows.bad), None))
-            probability: Floats = np.empty((len(rows.bad), len(names)))
-            for cell in dict.fromkeys(cells):
-                same = np.array([one == cell for one in cells])
-                probability[same] = learned.probabilities(context[same], _choices(cell, names))
-            table = {"id": rows.columns["id"]} if "id" in rows.columns else {}
-            table["action"] = pa.array(names).take(pa.array(probability.argmax(axis=1)))
-            table |= {f"prob_{one}": probability[:, place] for place, one in enumerate(names)}
-            yield pa.RecordBatch.from_pydict(table)
+            reader.wanted[role] = sql.text(name, nested=True)
+    sql.facts({})
     sql.refuse("source")
+    for rows, values in sql.batches(reader.wanted):
+        encoded = learned.schema.context.encode_rows(reader.read(values))
+        cells = values.pop("eligible", np.full(len(rows), None))
+        probability: Floats = np.empty((len(rows), len(names)))
+        for cell in dict.fromkeys(cells):
+            same = np.array([one == cell for one in cells])
+            probability[same] = learned.probabilities(encoded[same], _choices(cell, names))
+        table: dict[str, Any] = {role: values[role] for role in ("id", "user") if role in values}
+        table["action"] = pa.array(names).take(pa.array(probability.argmax(axis=1)))
+        table |= {f"prob_{one}": probability[:, place] for place, one in enumerate(names)}
+        yield pa.RecordBatch.from_pydict(table)
 
 
 def _choices(cell: str | None, names: list[str]) -> tuple[tuple[int, ...]] | None:

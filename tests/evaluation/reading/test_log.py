@@ -104,9 +104,9 @@ def test_arrays_are_the_same_log_as_a_table():
 @pytest.mark.parametrize(
     ("given", "parameter"),
     [
-        ([[0, 1], [1]], "action"),
+        ([[0, 1], [1]], None),
         ([[[0], [0, 1]], [1, 0]], "action"),
-        ([[0], [[1]]], "reward"),
+        ([[0], [[1]]], None),
         ([[0], ["x"]], None),
         ([[], []], None),
     ],
