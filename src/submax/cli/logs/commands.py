@@ -286,7 +286,8 @@ def score(log: Path | str, **options: Any) -> None:
 
     LOG needs only the columns of the context, and those of id, user and eligible if there are any:
     no action and no reward. The file has the id, the user, the most likely action, and the
-    probability of each action A as prob_A, which submax evaluate reads by --policy 'columns=prob_*'.
+    probability of each action A as prob_A, which submax evaluate reads by --policy
+    'columns=prob_*'.
     """
     from submax.cli.logs.running import run_score
 
