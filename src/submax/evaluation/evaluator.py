@@ -7,11 +7,10 @@ from them.
 """
 
 import pickle
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -221,22 +220,18 @@ class Batch:
 
     def about(self, target: Target | None) -> Evidence:
         """Return the evidence about a policy, or about the one that wrote the log (None)."""
-        log, fitted = self.log, self.fitted
-        if target is None:
-            found = self._about_logging_policy()
-        else:
-            if isinstance(target, TrainedPolicy):
-                check_same_schema(target, log)
-            elif not fitted.lists:
-                raise InputError(
-                    f"this log has {fitted.space.size} joint actions or real-valued ones; a "
-                    f"policy given by all its probabilities can have up to {MOST_LISTED} joint "
-                    "actions: evaluate a policy by name"
-                )
-            found = Evidence.joined([self._of_part(target, rows) for rows in self._parts()])
-            if log.session is not None:
-                sessions = trajectory_weights(found.weight, log.session)
-                found = found._replace(sessions=sessions)
+        log = self.log
+        if isinstance(target, TrainedPolicy):
+            check_same_schema(target, log)
+        elif target is not None and not self.fitted.lists:
+            raise InputError(
+                f"this log has {self.fitted.space.size} joint actions or real-valued ones; a "
+                f"policy given by all its probabilities can have up to {MOST_LISTED} joint "
+                "actions: evaluate a policy by name"
+            )
+        found = Evidence.joined([self._of_part(target, rows) for rows in self._parts()])
+        if target is not None and log.session is not None:
+            found = found._replace(sessions=trajectory_weights(found.weight, log.session))
         return found._replace(
             counts=log.count, sampling_weight=log.sampling_weight, covariates=log.covariates
         )
@@ -312,66 +307,59 @@ class Batch:
         self._known[rows.start] = models, predicted
         return models, predicted
 
-    def _encoded(self, rows: slice) -> NDArray[np.float32]:
-        return self.log.schema.context.encode_rows(self.log.context[rows])
-
-    def _about_logging_policy(self) -> Evidence:
-        log, ones = self.log, np.ones(len(self.log))
-        predicted = [self._models(rows, self._encoded(rows))[1] for rows in self._parts()]
-        q = np.concatenate(predicted)
-        slots = None if self._slot_propensity is None else np.ones(log.action.shape)
-        return Evidence(log.reward, ones, log.propensity, q, q, slots, self.fitted.bounds)
-
-    def _of_part(self, target: Target, rows: slice) -> Evidence:
+    def _of_part(self, target: Target | None, rows: slice) -> Evidence:
         """Return the evidence of a part of the rows."""
-        encoded, action = self._encoded(rows), self.log.action[rows]
+        log, fitted, action = self.log, self.fitted, self.log.action[rows]
+        encoded = log.schema.context.encode_rows(log.context[rows])
         models, predicted = self._models(rows, encoded)
+        propensity, slots = log.propensity[rows], self._slot_propensity
+        known = Evidence(
+            reward=log.reward[rows],
+            weight=np.ones(len(action)),
+            probability=propensity,
+            predicted=predicted,
+            expected=predicted,
+            slot_weight=None if slots is None else np.ones(action.shape),
+            bounds=fitted.bounds,
+        )
+        if target is None:
+            return known
         expected, group_weight = np.empty(len(action)), None
-        if self.fitted.lists:
+        if fitted.lists:
             table = self._table(target, rows, encoded)
-            index = self.fitted.space.index(action.astype(np.int64))
-            probability = table[np.arange(len(index)), index]
-            slots = tables_of_slots(table, self.fitted.space.choices)
+            index = fitted.space.index(action.astype(np.int64))
+            each = np.arange(len(index))
+            probability, of_slots = table[each, index], tables_of_slots(table, fitted.space.choices)
             for model, mine, features in models:
-                of_fold = [one[mine] for one in slots]
+                of_fold = [one[mine] for one in of_slots]
                 expected[mine] = model.expected(features, table[mine], of_fold)
-            each = np.arange(len(action))
-            of_slots = np.stack(
-                [
-                    one[each, taken.astype(np.int64)]
-                    for one, taken in zip(slots, action.T, strict=True)
-                ],
-                axis=1,
-            )
-            unsupported = unsupported_share(slots, self.fitted.untaken)
-            if self.fitted.groups is not None and self._group_propensity is not None:
-                of_group = self.fitted.groups.probability(table, index)
+            taken = zip(of_slots, action.T.astype(np.int64), strict=True)
+            slot_probability = np.stack([one[each, chosen] for one, chosen in taken], axis=1)
+            unsupported = unsupported_share(of_slots, fitted.untaken)
+            if fitted.groups is not None and self._group_propensity is not None:
+                of_group = fitted.groups.probability(table, index)
                 group_weight = of_group / self._group_propensity[rows]
         elif isinstance(target, TrainedPolicy):
             probability, drawn = self._drawn(target, encoded, action)
-            powers = polynomial_features(self.log, drawn)
+            powers = polynomial_features(log, drawn)
             of_draws = np.empty(len(drawn))
             for model, mine, features in models:
-                each = (mine[:, None] * DRAWS + np.arange(DRAWS)).ravel()
+                place = (mine[:, None] * DRAWS + np.arange(DRAWS)).ravel()
                 repeated = np.repeat(features, DRAWS, axis=0)
-                of_draws[each] = model.predict(repeated, drawn[each], powers[each])
+                of_draws[place] = model.predict(repeated, drawn[place], powers[place])
             expected = of_draws.reshape(-1, DRAWS).mean(axis=1)
-            count = len(self.fitted.untaken)
+            count = len(fitted.untaken)
             choices = drawn.reshape(len(action), DRAWS, -1)[:, :, :count].astype(np.int64)
-            of_slots = (choices == action[:, None, :count]).mean(axis=1)
+            slot_probability = (choices == action[:, None, :count]).mean(axis=1)
             never = np.zeros(choices.shape[:2], dtype=bool)
-            for slot, untaken in enumerate(self.fitted.untaken):
+            for slot, untaken in enumerate(fitted.untaken):
                 never |= untaken[choices[..., slot]]
             unsupported = never.mean(axis=1)
-        known = self._slot_propensity
-        return Evidence(
-            reward=self.log.reward[rows],
-            weight=probability / self.log.propensity[rows],
+        return known._replace(
+            weight=probability / propensity,
             probability=probability,
-            predicted=predicted,
             expected=expected,
-            slot_weight=None if known is None else of_slots / known[rows],
-            bounds=self.fitted.bounds,
+            slot_weight=None if slots is None else slot_probability / slots[rows],
             group_weight=group_weight,
             unsupported=unsupported,
         )
@@ -561,19 +549,18 @@ class Evaluator:
             name: tuned_plan(tuning.about(one), tuning.log, one is None, setup, self.log.decisions)
             for name, one in targets.items()
         }
-        disk, rows = self.log.disk, len(self.log)
+        disk, rows, total = self.log.disk, len(self.log), None
         jobs = 1 if disk is None or rows < FEWEST_PARALLEL else disk.jobs
-        if jobs > 1:
-            _check_sendable(targets)
-        work = self, targets, plans, setup
-        tasks = [
-            (first, min(first + TASK_ROWS, rows), *work) for first in range(0, rows, TASK_ROWS)
-        ]
-        total: BatchSums | None = None
-        with executed(jobs) as run:
-            for done, found in enumerate(run(sums_of_rows, tasks)):
+        begins = range(0, rows, TASK_ROWS)
+        ends = [min(first + TASK_ROWS, rows) for first in begins]
+        work = partial(sums_of_rows, evaluator=self, targets=targets, plans=plans, setup=setup)
+        with local_executor(jobs) if jobs > 1 else nullcontext() as executor:
+            if executor is not None:
+                _check_sendable(targets)
+            run: Callable[..., Iterator[BatchSums]] = map if executor is None else executor.map
+            for done, found in enumerate(run(work, begins, ends)):
                 if self._progress is not None:
-                    self._progress("part", done, len(tasks))
+                    self._progress("part", done, len(begins))
                 total = found if total is None else total + found
         assert total is not None
         return total
@@ -612,24 +599,3 @@ def _check_sendable(targets: Mapping[str, Any]) -> None:
                 f"the policy {name!r} cannot be sent to other processes "
                 f"({one_line(error)}): define it in a file, or give jobs=1"
             ) from error
-
-
-Run = Callable[[Callable[..., Any], list[tuple[Any, ...]]], Iterator[Any]]
-"""Calls a function for each tuple of arguments, and yields the results in their order."""
-
-
-@contextmanager
-def executed(jobs: int) -> Iterator[Run]:
-    """Yield a function that runs tasks: here, or in other processes."""
-    if jobs == 1:
-        yield lambda function, tasks: (function(*task) for task in tasks)
-        return
-    with local_executor(jobs) as executor:
-
-        def run(function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> Iterator[Any]:
-            # A result that was yielded is not kept, so memory does not grow with the tasks.
-            futures = deque(executor.submit(function, *task) for task in tasks)
-            while futures:
-                yield futures.popleft().result()
-
-        yield run
