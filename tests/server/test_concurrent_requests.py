@@ -92,36 +92,3 @@ def test_a_store_that_does_not_answer_is_given_up(decide, trouble, monkeypatch):
     (failed,) = decide("bad")
     assert (failed.status_code, failed.json()["code"]) == (503, "store-unavailable")
     wait_until(lambda: decide("d1")[0].status_code == 200)
-
-
-def test_decisions_that_come_during_a_write_are_drawn_together(decide, http, store, monkeypatch):
-    """And not one by one, which would cost most of what a decision costs each time."""
-    bandit, drawn, held = http.app.service.find("page"), [], []
-    prepare, write = bandit.prepare_together, store.write_decisions
-
-    def prepared(requests):
-        drawn.append(len(requests))
-        return prepare(requests)
-
-    def written(name, rows):
-        if any(row.id == "first" for row in rows):
-            held.append(Future())
-            return held[0]
-        return write(name, rows)
-
-    monkeypatch.setattr(deciding, "GATHER_SECONDS", 60.0)
-    # However slow this machine is, twenty decisions are one batch.
-    monkeypatch.setattr(deciding, "LOOP_SECONDS", 60.0)
-    decide("known")
-    monkeypatch.setattr(bandit, "prepare_together", prepared)
-    monkeypatch.setattr(store, "write_decisions", written)
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(decide, "first")
-        wait_until(lambda: held)
-        others = ThreadPoolExecutor(1).submit(decide, *[f"d{number}" for number in range(20)])
-        waiting = http.app.service.deciding(bandit)._gathered
-        wait_until(lambda: len(waiting) == 20)
-        held[0].set_exception(StoreError("the disk is full"))
-        assert first.result()[0].status_code == 503
-    assert [one.status_code for one in others.result()] == [200] * 20
-    assert drawn == [1, 20]

@@ -52,12 +52,12 @@ class Waiting:
     def busy(self):
         return self.begun.is_set()
 
-    def run(self, function, address, bandit, path, before):
+    def run(self, function, address, bandit, path):
         self.begun.set()
         assert self.go.wait(60)
         if self.error is not None:
             raise self.error
-        function(address, bandit, path, before)
+        function(address, bandit, path)
         self.modes.append(Path(path).stat().st_mode & 0o077)
 
     def close(self):

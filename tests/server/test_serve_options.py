@@ -1,34 +1,12 @@
 """Every option of the server is also an environment variable."""
 
 import inspect
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from submax.cli import main
 from submax.server import run
-
-WRONG = {
-    "PORT": ["abc", "65536"],
-    "RATE": ["0", "nan"],
-    "LEARNED": ["nowhere.submax"],
-    "TRUST": ["perhaps"],
-    "TELEMETRY": ["perhaps"],
-    "LOG_FORMAT": ["xml"],
-    "LOG_LEVEL": ["loud"],
-}
-RIGHT = {
-    "STORE": ("store", "a.db", "a.db"),
-    "HOST": ("host", "0.0.0.0", "0.0.0.0"),
-    "PORT": ("port", "0", 0),
-    "RATE": ("rate", "1e3", 1000.0),
-    "LEARNED": ("learned", __file__, Path(__file__)),
-    "TRUST": ("trust", "yes", True),
-    "LOG_FORMAT": ("log_format", "JSON", "json"),
-    "LOG_LEVEL": ("log_level", "debug", "debug"),
-    "TELEMETRY": ("telemetry", "on", True),
-}
 
 
 @pytest.fixture
@@ -51,24 +29,18 @@ def test_defaults_hold_if_nothing_is_given(options):
     assert found == {name: one.default for name, one in defaults.items()} | {"store": "a.db"}
 
 
-@pytest.mark.parametrize("variable", RIGHT)
-def test_a_variable_sets_an_option_and_the_command_line_wins(options, variable):
-    name, text, value = RIGHT[variable]
-    variables = {"SUBMAX_STORE": "b.db", f"SUBMAX_{variable}": text}
-    assert options(**variables)[name] == value
-    if variable in WRONG:
-        variables[f"SUBMAX_{variable}"] = WRONG[variable][0]
-        word = f"--{name.replace('_', '-')}"
-        words = [word] if value is True else [word, text]
-        assert options(*words, **variables)[name] == value
+def test_a_variable_sets_an_option_and_the_command_line_wins(options):
+    variables = {"SUBMAX_STORE": "b.db", "SUBMAX_LOG_FORMAT": "JSON", "SUBMAX_TRUST": "yes"}
+    found = options(**variables, SUBMAX_PORT="0")
+    assert (found["store"], found["log_format"], found["trust"]) == ("b.db", "json", True)
+    assert options("a.db", "--port", "1", **variables, SUBMAX_PORT="0")["port"] == 1
 
 
-@pytest.mark.parametrize(("name", "text"), [(name, one) for name in WRONG for one in WRONG[name]])
-def test_a_wrong_variable_is_refused_and_named(name, text, tmp_path):
-    file = tmp_path / "a.db"
-    result = CliRunner().invoke(main, ["serve", str(file)], env={f"SUBMAX_{name}": text})
+def test_a_wrong_variable_is_refused_and_named(tmp_path):
+    file, wrong = tmp_path / "a.db", {"SUBMAX_PORT": "65536"}
+    result = CliRunner().invoke(main, ["serve", str(file)], env=wrong)
     assert result.exit_code == 2
-    assert name.lower()[:4] in result.stderr.lower()
+    assert "--port" in result.stderr
     assert not file.exists()
 
 

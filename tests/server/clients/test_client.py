@@ -13,7 +13,6 @@ from submax.core.errors import ConflictError, ForbiddenError, InputError, NotFou
 
 from .conftest import DECISION
 
-RECEIPT = {"id": "d1", "status": "accepted"}
 BUSY = {"error": "try again"}
 
 
@@ -163,25 +162,3 @@ def test_clients_need_neither_numpy_nor_the_server():
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout == "set()\n"
-
-
-def test_every_operation_has_its_own_address(stub, client):
-    key, line = {"id": "0123456789ab"}, {"operation": "set", "subject": "page"}
-    answers = {
-        "": {"name": "page"},
-        "/reward-many": {"receipts": [RECEIPT]},
-        "/activate": RECEIPT,
-        "/erase": {"decisions": 2},
-        "/bandits": {"bandits": ["page"]},
-        "/keys": {"keys": [key], "id": "0123456789ab", "key": "submax.text"},
-        "/audit": {"changes": [line]},
-    }
-    stub.answers = [(200, lambda path, body: (200, answers[path.removeprefix("/bandits/page")]))]
-    assert client.show() == client.set(policy="random") == {"name": "page"}
-    assert client.reward_many([{"id": "d1", "value": 1.0}])[0].status == "accepted"
-    assert client.activate("d1").id == "d1"
-    assert client.erase("visitor-17") == 2
-    assert client.bandits() == ["page"]
-    assert client.keys() == [key]
-    assert client.add_key(["read"])["key"] == "submax.text"
-    assert client.audit() == [line]
