@@ -42,7 +42,6 @@ def evidence_of():
             predicted=rng.normal(1.0, 1.0, rows),
             expected=rng.normal(1.0, 1.0, rows),
             slot_weight=rng.gamma(1.0, 1.0, (rows, SLOTS)),
-            group_weight=rng.gamma(1.0, 1.0, rows),
             sessions=trajectory_weights(weight, np.arange(rows) // SESSION_ROWS),
         )
 

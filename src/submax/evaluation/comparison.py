@@ -58,8 +58,8 @@ from submax.evaluation.policies import (
     of_some_rows,
     unseen_rows,
 )
-from submax.evaluation.propensities import group_index, random_rows
-from submax.evaluation.reward_models import BAYESIAN, MOST_LISTED
+from submax.evaluation.propensities import random_rows
+from submax.evaluation.reward_models import BAYESIAN
 from submax.evaluation.sums import mean
 from submax.schema.schema import Schema
 from submax.schema.trained_policy import TrainedPolicy
@@ -347,7 +347,7 @@ unless its weights, which are products over a session, are spread so widely that
 warnings than the others."""
 ORDER = (
     *("dr", "dr-shrinkage", "snips", "switch-dr", SESSIONS),
-    *("pseudo-inverse", "clipped", "ips", "replay", "mips"),
+    *("pseudo-inverse", "clipped", "ips", "replay"),
 )
 """Estimators in the order of preference. ``dr`` is first because it needs only the propensities or
 the model of rewards to be right, and both reduce its error. Estimators with parameters of their
@@ -398,7 +398,6 @@ def missing_needs(schema: Schema, has_sessions: bool) -> set[str]:
     """Return what of the ``NEEDS`` of estimators a log does not have."""
     has = {
         "slots": len(schema.menu.slots) > 1 and not schema.menu.ranges,
-        "groups": group_index(schema) is not None,
         "sessions": has_sessions,
     }
     return {name for name in NEEDS if not has[name]}
@@ -434,11 +433,9 @@ def chosen_estimators(
 def applicable_estimators(log: Log) -> dict[str, OffPolicyEstimator]:
     """Return all estimators that apply to the log."""
     missing = missing_needs(log.schema, log.session is not None)
-    if sum(len(slot.choices) for slot in log.schema.menu.slots) > MOST_LISTED:
-        missing.add("groups")
     if float(np.ptp(log.propensity)) >= SAME_PROPENSITY:
         missing.add("replay")
-    names = (*USUAL, "pseudo-inverse", "mips", "per-decision", "trajectory", "replay")
+    names = (*USUAL, "pseudo-inverse", "per-decision", "trajectory", "replay")
     made = {name: make_off_policy(name) for name in names}
     return {name: one for name, one in made.items() if missing.isdisjoint(one.relies_on)}
 
@@ -734,12 +731,7 @@ LEARNED_FROM_ALL = Caution(
 
 
 def model_cautions(rows: Evaluator) -> Iterator[Caution]:
-    """Yield cautions about the propensities of groups and of slots."""
-    if rows.groups is not None and rows.groups.model is not None:
-        yield Caution(
-            "groups",
-            "the propensities of groups of actions are estimated",
-        )
+    """Yield cautions about the propensities of slots."""
     slots = rows.slots.of(rows.sample.log)
     if slots is None:
         return

@@ -167,7 +167,7 @@ class PolicySums(Additive, frozen=True):
     ``moments`` are those of the importance weights w minus 1 and of w (r − q̂), with the reward r
     and the predicted reward q̂. ``lost`` is Σ w (c − 1), where c is the factor by which an
     estimated propensity was raised to its floor. ``weights`` are w times the sampling weight, whose
-    sum is ``kept``; ``parts`` are the weights of slots, of groups and of sessions, by name.
+    sum is ``kept``; ``parts`` are the weights of slots and of sessions, by name.
     """
 
     moments: Moments
@@ -194,8 +194,6 @@ class PolicySums(Additive, frozen=True):
         if about.slot_weight is not None:
             added = 1 - about.slot_weight.shape[1] + about.slot_weight.sum(axis=1)
             parts["slots"] = WeightSums.of(added, count)
-        if about.group_weight is not None:
-            parts["groups"] = WeightSums.of(about.group_weight, count)
         if about.sessions is not None and log is not None and log.session is not None:
             # Rows of one session have nearly the same weight: sessions count, not rows.
             through = np.bincount(log.session, about.sessions[:, 1])
@@ -250,11 +248,6 @@ class PolicySums(Additive, frozen=True):
                 "propensities",
                 f"{log.raised} estimated propensities were raised to a floor, which leaves out "
                 f"{self.lost / count:.2%} of the decisions of the policy",
-            )
-        if "groups" in self.parts:
-            yield Caution(
-                "groups",
-                "mips assumes, without a test, that actions with the same features earn the same",
             )
         if "sessions" in self.parts:
             yield Caution(

@@ -30,9 +30,8 @@ class Evidence(NamedTuple):
     ``probability`` is π(a | x). ``predicted`` is q̂(x, a), the prediction of a reward model that was
     fitted to other rows, and ``expected`` is Σ_a' π(a' | x) q̂(x, a'). In a log of several slots
     ``slot_weight [n, S]`` is π_s(a_s | x) / p_s, the weight of each slot's choice by itself.
-    ``bounds`` are the lowest and the highest possible reward, if they are known. If actions
-    have features, ``group_weight`` is π(e | x) / p(e | x) of the group e of the row's action.
-    ``counts`` is the number of equal decisions that each row stands for; None if it is one. In a
+    ``bounds`` are the lowest and the highest possible reward, if they are known. ``counts`` is the
+    number of equal decisions that each row stands for; None if it is one. In a
     log of sessions ``sessions [n, 3]`` are the products of weights before each step, through it,
     and over the whole session. ``unsupported`` is the probability, in the context of each row, that
     π takes a choice which none of the evaluated rows took. ``sampling_weight`` is how many rows a
@@ -47,7 +46,6 @@ class Evidence(NamedTuple):
     expected: Floats
     slot_weight: Floats | None = None
     bounds: tuple[float, float] | None = None
-    group_weight: Floats | None = None
     counts: Floats | None = None
     sessions: Floats | None = None
     unsupported: Floats | None = None
@@ -90,7 +88,6 @@ class Evidence(NamedTuple):
 
 NEEDS = {
     "slots": "a log of several slots without real-valued parts",
-    "groups": "plain actions of which some have the same features (action_features)",
     "sessions": "a log with sessions (--column session=NAME)",
 }
 """What a log must have if an estimator relies on something that not every log has."""
@@ -100,8 +97,8 @@ class OffPolicyEstimator(ABC):
     """Estimates from the evidence about a policy what the policy would have earned.
 
     ``short`` is the name of the estimator in tables. It ``relies_on`` the `weights` of whole
-    actions, the logged `propensities`, the `model` of the rewards alone, the weights of `slots`, of
-    `groups` of actions or of `sessions`, on `single decisions` that do not change what comes later,
+    actions, the logged `propensities`, the `model` of the rewards alone, the weights of `slots` or
+    of `sessions`, on `single decisions` that do not change what comes later,
     or on a log that allows `replay`; a caution about one of these is attached to its estimates. The
     terms of a row depend on rows of other sessions only through ``tuned``, so sums add up.
     """
@@ -432,26 +429,6 @@ class SwitchDoublyRobust(ThresholdEstimator):
 
 
 @dataclass(frozen=True)
-class MarginalizedInversePropensity(OffPolicyEstimator):
-    """V = (1/n) Σ_i π(e_i | x_i) / p(e_i | x_i) r_i, where e is the group of an action.
-
-    π(e | x) is the sum of the probabilities of all actions of the group. Actions with the same
-    features are a group. If there are many actions and few groups, the weights are much smaller
-    than those of single actions. Unbiased if the reward depends on the action only through its
-    group, and if the logging policy could take every group that π takes.
-
-    Reference: Saito and Joachims (2022), Off-policy evaluation for large action spaces via
-    embeddings.
-    """
-
-    short: ClassVar[str] = "mips"
-    relies_on: ClassVar[tuple[str, ...]] = ("groups", "propensities", "single decisions")
-
-    def terms(self, evidence: Evidence) -> Terms:
-        return weighted(evidence, self.required(evidence.group_weight))
-
-
-@dataclass(frozen=True)
 class PseudoInverse(OffPolicyEstimator):
     """V = (1/n) Σ_i (1 − S + Σ_s π_s(a_is | x_i) / p_is) r_i over S slots.
 
@@ -519,7 +496,7 @@ OFF_POLICY: Registry[OffPolicyEstimator] = Registry(
         kind.short: f"{__name__}:{kind.__name__}"
         for kind in (
             *(ClippedInversePropensity, DirectMethod, DoublyRobust, InversePropensity),
-            *(MarginalizedInversePropensity, PerDecision, PseudoInverse, Replay, SelfNormalized),
+            *(PerDecision, PseudoInverse, Replay, SelfNormalized),
             *(SelfNormalizedDoublyRobust, ShrunkDoublyRobust, SwitchDoublyRobust, Trajectory),
         )
     },

@@ -37,7 +37,6 @@ from submax.evaluation.policies import (
     check_same_schema,
 )
 from submax.evaluation.propensities import (
-    ActionGroups,
     PropensityModel,
     SlotPropensities,
     random_rows,
@@ -213,8 +212,6 @@ class Batch:
         self.fitted, self.log, self.numbers, self.units = fitted, log, numbers, units
         self._fold = folds_of(log)
         self._slot_propensity = fitted.slots.of(log)
-        groups = fitted.groups
-        self._group_propensity = None if groups is None else groups.propensity(log)
         self._rng = np.random.default_rng([fitted.seed, int(numbers[0])])
         self._known: dict[int, tuple[list[tuple[Any, Integers, Floats]], Floats]] = {}
 
@@ -324,7 +321,7 @@ class Batch:
         )
         if target is None:
             return known
-        expected, group_weight = np.empty(len(action)), None
+        expected = np.empty(len(action))
         if fitted.lists:
             table = self._table(target, rows, encoded)
             index = fitted.space.index(action.astype(np.int64))
@@ -336,9 +333,6 @@ class Batch:
             taken = zip(of_slots, action.T.astype(np.int64), strict=True)
             slot_probability = np.stack([one[each, chosen] for one, chosen in taken], axis=1)
             unsupported = unsupported_share(of_slots, fitted.untaken)
-            if fitted.groups is not None and self._group_propensity is not None:
-                of_group = fitted.groups.probability(table, index)
-                group_weight = of_group / self._group_propensity[rows]
         elif isinstance(target, TrainedPolicy):
             probability, drawn = self._drawn(target, encoded, action)
             powers = polynomial_features(log, drawn)
@@ -360,7 +354,6 @@ class Batch:
             probability=probability,
             expected=expected,
             slot_weight=None if slots is None else slot_probability / slots[rows],
-            group_weight=group_weight,
             unsupported=unsupported,
         )
 
@@ -475,7 +468,6 @@ class Evaluator:
         sample, of_caller, units = self._prepared(sample, place)
         self.model_name, self.models = reward_models(sample, reward_model, seed)
         self.slots = SlotPropensities(sample, seed)
-        self.groups = ActionGroups.of(sample, seed)
         self.bounds, self.untaken = self._scanned(sample)
         self.sample = Batch(self, sample, of_caller, units)
 

@@ -12,7 +12,6 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
 from submax.evaluation.sums import total
 from submax.schema.rows import Standardization
-from submax.schema.schema import Schema
 
 if TYPE_CHECKING:
     from submax.evaluation.log import Log
@@ -267,69 +266,3 @@ def _eligible_sizes(log: "Log") -> Floats:
     """Return the number of eligible choices of each slot in each row, ``[N, S]``."""
     sizes: Floats = log.eligible_sizes()[log.eligible_set]
     return sizes
-
-
-def group_index(schema: Schema) -> Integers | None:
-    """Return the group of every action: actions with the same categories form a group.
-
-    If no feature is a category, all features must be equal. None if actions have no features, if
-    every action is a group of its own or if all are one group.
-    """
-    menu = schema.menu
-    if len(menu.slots) != 1 or menu.ranges:
-        return None
-    described = [dict(choice.features or {}) for choice in menu.slots[0].choices]
-    named = any(isinstance(value, str) for one in described for value in one.values())
-    keys = [
-        tuple(sorted((k, str(v)) for k, v in one.items() if not named or isinstance(v, str)))
-        for one in described
-    ]
-    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-    return np.array([places[key] for key in keys]) if 1 < len(places) < len(keys) else None
-
-
-class ActionGroups(NamedTuple):
-    """Groups of actions with the same features: the group of every action, ``group_of [M]``.
-
-    Propensities of groups are known if the log was uniform; otherwise a log has only that of the
-    action that was taken, and a ``model`` estimates them, at least as a ``floor``.
-    """
-
-    group_of: Integers
-    model: ChoiceModel | None = None
-    floor: float = 0.0
-
-    @classmethod
-    def of(cls, log: "Log", seed: int) -> "ActionGroups | None":
-        """Return the groups of the actions of a log; None if there are none."""
-        group_of = group_index(log.schema)
-        if group_of is None:
-            return None
-        found = cls(group_of)
-        group, counts = found._of_rows(log)
-        sizes = counts.sum(axis=1)[log.eligible_set]
-        if np.allclose(log.propensity * sizes, 1.0, rtol=0, atol=UNIFORM_TOLERANCE):
-            return found
-        row = random_rows(len(log), MOST_ROWS, seed)
-        floor = float(1 / np.sqrt(log.decisions) / counts.shape[1])
-        return cls(group_of, ChoiceModel.fitted(log, group, counts > 0, row), floor)
-
-    def propensity(self, log: "Log") -> Floats:
-        """Return the propensity of the group of each row's action, ``[n]``."""
-        group, counts = self._of_rows(log)
-        if self.model is not None:
-            return np.maximum(self.model.of_rows(log, group, counts > 0), self.floor)
-        known: Floats = counts[log.eligible_set, group] / counts.sum(axis=1)[log.eligible_set]
-        return known
-
-    def probability(self, table: Floats, action: Integers) -> Floats:
-        """Return the probability of the group of each row's action under a policy, ``[n]``."""
-        same = self.group_of[action][:, None] == self.group_of
-        found: Floats = np.where(same, table, 0.0).sum(axis=1)
-        return found
-
-    def _of_rows(self, log: "Log") -> tuple[Integers, Integers]:
-        """Return the group of each row's action, and how many actions of each are in each set."""
-        eligible, groups = log.eligible_choices(0), range(int(self.group_of.max()) + 1)
-        counts = np.stack([eligible[:, self.group_of == one].sum(axis=1) for one in groups], axis=1)
-        return self.group_of[log.action[:, 0].astype(np.int64)], counts

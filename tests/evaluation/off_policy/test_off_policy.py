@@ -42,7 +42,7 @@ BY_ROW_AND_THRESHOLD = {
 
 
 def test_every_estimator_is_recomputed_here():
-    others = {"snips", "sndr", "replay", "mips", "per-decision", "trajectory"}
+    others = {"snips", "sndr", "replay", "per-decision", "trajectory"}
     assert {*BY_ROW, *BY_ROW_AND_THRESHOLD, *others} == set(OFF_POLICY.names())
 
 
@@ -73,8 +73,6 @@ def test_ratios_are_their_formulas_row_by_row(seed, evidence_of):
     by_probability = ratio_over_rows(evidence, lambda w, p: p)
     assert value("snips", evidence) == pytest.approx(by_weight, abs=1e-10)
     assert value("replay", evidence) == pytest.approx(by_probability, abs=1e-10)
-    by_group = sum(evidence.group_weight * evidence.reward) / len(evidence.reward)
-    assert value("mips", evidence) == pytest.approx(by_group, abs=1e-10)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -91,13 +89,12 @@ def test_sessions_are_weighted_by_the_products_of_their_rows(seed, evidence_of):
     assert value("trajectory", evidence) == pytest.approx(sums[2] / sums[3], rel=1e-9)
 
 
-def test_slots_and_groups_are_needed_by_estimators_that_use_them(evidence_of):
+def test_slots_are_needed_by_estimators_that_use_them(evidence_of):
     evidence = evidence_of(0)
     one_slot = evidence._replace(slot_weight=evidence.weight[:, None])
     assert value("pseudo-inverse", one_slot) == pytest.approx(value("ips", one_slot), abs=1e-10)
-    for name, field in (("pseudo-inverse", "slot_weight"), ("mips", "group_weight")):
-        with raises_code("invalid-input"):
-            value(name, evidence._replace(**{field: None}))
+    with raises_code("invalid-input"):
+        value("pseudo-inverse", evidence._replace(slot_weight=None))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -94,7 +94,7 @@ EVALUATE_OPTIONS = (
     option(
         "--estimator", "estimators", multiple=True, metavar="NAME",
         help="Off-policy estimator: ips, snips, clipped, dm, dr, sndr, switch-dr, dr-shrinkage, "
-        "replay, pseudo-inverse, mips, per-decision or trajectory, or a table in JSON with its "
+        "replay, pseudo-inverse, per-decision or trajectory, or a table in JSON with its "
         "parameters; all usual ones that apply to the log if absent. Can be repeated.",
     ),
     option(
