@@ -7,9 +7,7 @@ from refusals import raises_code
 from submax.core.problem import Problem
 from submax.core.rewards import Continuous, Discrete
 from submax.core.spaces import Arms, Slots
-from submax.estimators import ESTIMATORS
 from submax.estimators.counting import Counting
-from submax.estimators.network import CVAE
 from submax.models.memory import NEGLIGIBLE, Buffer, Memory
 from submax.models.training_settings import (
     CUT_OFF,
@@ -113,20 +111,6 @@ def test_level_shares_are_shares_of_the_weight(seed):
     assert np.array_equal(share[2], np.full(3, 1 / 3))
 
 
-def test_contexts_keep_the_precision_they_were_given_in(seed):
-    problem = PROBLEM
-    exact = some_feedback(problem, 2, 5, seed)
-    short = exact._replace(context=exact.context.astype(np.float32))
-    for given in (exact, short):
-        buffer = Buffer.empty(problem, 2).add(given, Memory(), None)
-        assert buffer.context.dtype == given.context.dtype
-        np.testing.assert_array_equal(buffer.context, given.context)
-    both = Buffer.empty(problem, 2).add(short, Memory(), None).add(exact, Memory(), None)
-    assert both.context.dtype == np.float64
-    np.testing.assert_array_equal(both.context[:, :5], short.context)
-    np.testing.assert_array_equal(both.context[:, 5:], exact.context)
-
-
 def test_a_light_new_row_stays_beside_a_heavy_old_one():
     feedback = numbered(1, 2, 0)._replace(weight=np.array([[1e6, 1.0]]))
     buffer = remembered(pieces_of(feedback, (1, 2)), Memory(discount=0.9), 0)
@@ -200,10 +184,6 @@ def test_counting_counts_the_rows_that_are_kept(memory, seed):
 @pytest.mark.parametrize(
     ("parameter", "settings"),
     [
-        ("window", {"window": 0}),
-        ("window", {"window": 1.5}),
-        ("reservoir", {"reservoir": -1}),
-        ("reservoir", {"reservoir": True}),
         ("discount", {"discount": 0.0}),
         ("discount", {"discount": 1.1}),
         ("discount", {"discount": float("nan")}),
@@ -233,35 +213,20 @@ LIMIT = 10 * MAX_HELD_OUT_ROWS
 """From so many rows on, no more are held out."""
 
 
-@pytest.mark.parametrize("rows", [0, 1, 63, 64, 65, 99, 100, LIMIT - 1, LIMIT, LIMIT + 78])
+@pytest.mark.parametrize("rows", [0, 63, 64, 65, 99, 1000, LIMIT - 1, LIMIT + 78, 5 * LIMIT])
 def test_every_row_is_trained_on_or_held_out_and_not_both(rows):
     trained_on, held = parted(rows)
     assert sorted([*trained_on, *held]) == list(range(rows))
-
-
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        (MIN_ROWS_TO_HOLD_OUT - 1, 0),
-        (MIN_ROWS_TO_HOLD_OUT, 6),
-        (1000, 100),
-        (LIMIT, MAX_HELD_OUT_ROWS),
-        (5 * LIMIT, MAX_HELD_OUT_ROWS),
-    ],
-)
-def test_a_tenth_is_held_out_within_limits(rows, expected):
-    assert len(parted(rows)[1]) == expected
+    # A tenth within limits, and then the latest rows.
+    expected = 0 if rows < MIN_ROWS_TO_HOLD_OUT else min(rows // 10, MAX_HELD_OUT_ROWS)
+    assert len(held) == expected
+    assert np.all(held >= rows - 10 * (expected + 1))
 
 
 def test_a_row_that_was_trained_on_is_never_held_out_later():
     sizes = [MIN_ROWS_TO_HOLD_OUT, 70, 71, 500, LIMIT, LIMIT + 9, LIMIT + 10, 2 * LIMIT]
     for before, after in itertools.pairwise(sizes):
         assert not set(parted(before)[0]) & set(parted(after)[1])
-
-
-def test_beyond_the_limit_the_latest_rows_are_held_out():
-    held = parted(2 * LIMIT)[1]
-    assert held.min() >= LIMIT
 
 
 SLOTTED = Problem(Slots((2, 3)), context_width=2)
@@ -380,49 +345,6 @@ def test_deviations_up_to_the_largest_stay(seed):
 # Training
 
 
-@pytest.mark.parametrize(
-    ("parameter", "values"),
-    [
-        ("steps", [0, 1.0, True, None, "5"]),
-        ("batch", [0, -1, 1.0, True, None, "5"]),
-        ("learning_rate", [0.0, -0.1, float("nan"), True, None]),
-        ("weight_decay", [-0.1, float("inf"), True, None]),
-    ],
-)
-def test_bad_settings_of_a_training_are_refused(parameter, values):
-    for value in values:
-        with raises_code("invalid-input", parameter):
-            Training(**{parameter: value})
-
-
 def test_fitted_steps_go_on_by_themselves():
     with raises_code("invalid-input"):
         Training(continued=True)
-
-
-def built(training):
-    return ESTIMATORS.build({"kind": "cvae", "hidden": 4, "training": training}, {})
-
-
-def test_it_is_read_from_a_table_within_a_table():
-    table = {"steps": 7, "learning_rate": 1, "continued": True}
-    expected = Training(steps=7, learning_rate=1.0, continued=True)
-    assert built(table) == CVAE(hidden=4, training=expected)
-    assert isinstance(built(table).training.learning_rate, float)
-    assert built({}) == built({"steps": "fitted"}) == CVAE(hidden=4)
-
-
-@pytest.mark.parametrize(
-    ("table", "parameter"),
-    [
-        ({"stepps": 3}, None),
-        ({"steps": 1.5}, "steps"),
-        ({"steps": 0}, "steps"),
-        ({"continued": 1}, "continued"),
-        (300, "training"),
-    ],
-    ids=str,
-)
-def test_a_bad_table_is_refused(table, parameter):
-    with raises_code("invalid-input", parameter):
-        built(table)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from refusals import raises_code
 from scipy.optimize import brentq
 
-from submax.core.numerics import decreasing_root, draw, draw_grouped, log_prob_of, tally
+from submax.core.numerics import decreasing_root, draw, draw_grouped, tally
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 SIZES = (1, 2, 5, 8, 9, 100)
@@ -58,17 +58,6 @@ def test_the_largest_uniform_number_stays_within_rows_that_sum_below_one():
     assert draw(probabilities, 1, FixedUniform(1 - 2**-53)).item() == 9
 
 
-def test_log_prob_of_looks_up_shared_rows_and_own_rows():
-    shared = np.array([[[0.0, 0.25, 0.75]], [[0.5, 0.5, 0.0]]])
-    index = np.array([[1, 2, 0], [2, 1, 0]])
-    expected = np.array([[0.25, 0.75, 0.0], [0.0, 0.5, 0.5]])
-    assert np.allclose(np.exp(log_prob_of(shared, index)), expected)
-    own = np.repeat(shared, 3, axis=1)
-    own[0, 2] = [1.0, 0.0, 0.0]
-    expected[0, 2] = 1.0
-    assert np.allclose(np.exp(log_prob_of(own, index)), expected)
-
-
 ALLOWED = 6.5
 """Standard errors: exceeded once in ten thousand million comparisons."""
 
@@ -110,17 +99,6 @@ def test_an_index_gets_its_share_of_the_lots_rounded_either_way(weights, count, 
     assert np.count_nonzero(met) <= lots
 
 
-@pytest.mark.parametrize("count", [37, 100, 900, 5000])
-def test_lots_differ_in_length_by_one_at_most(count, seed):
-    # More indices than lots, so that every lot is an index of its own.
-    size = 4 * lots_of(count)
-    drawn = draw_grouped(np.full((3, 1, size), 1 / size), count, np.random.default_rng(seed))
-    for row in drawn:
-        lengths = np.unique(row, return_counts=True)[1]
-        assert len(lengths) == lots_of(count)
-        assert set(lengths) <= {count // len(lengths), -(-count // len(lengths))}
-
-
 @pytest.mark.parametrize("count", [10, 200])
 def test_neighbours_are_as_often_the_same_as_places_far_apart(count, seed):
     rng = np.random.default_rng((seed, count))
@@ -154,25 +132,6 @@ def test_rows_that_do_not_sum_to_one_are_refused(row, seed):
 
 
 # Roots of decreasing functions, and sums by index
-
-
-def bent(root, bend):
-    """Falls through 0 at ``root``, steeply or nearly flat, with slopes of its own."""
-
-    def function(place):
-        away = place - root
-        return -np.sinh(bend * away) - away, -bend * np.cosh(bend * away) - 1
-
-    return function
-
-
-@pytest.mark.parametrize("bend", [0.01, 1.0, 3.0])
-def test_it_finds_the_place_from_anywhere(bend, seed):
-    rng = np.random.default_rng(seed)
-    root, start = rng.uniform(-9, 9, size=(2, 200))
-    bound = np.full(200, 10.0)
-    found = decreasing_root(bent(root, bend), start, -bound, bound, 1e-4)
-    np.testing.assert_allclose(found, root, atol=1e-6)
 
 
 def test_it_agrees_with_brent(seed):

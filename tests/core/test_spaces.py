@@ -24,31 +24,16 @@ def test_numbering_follows_the_product_of_the_choices(sizes):
     assert space.slots == len(sizes)
 
 
-@pytest.mark.parametrize(
-    ("space", "inside", "outside"),
-    [
-        (Arms(4), [[0], [3]], [[4], [-1], [0, 0]]),
-        (Slots((2, 3)), [[1, 2], [0, 0]], [[2, 0], [0, 3], [-1, 0], [0]]),
-    ],
-    ids=repr,
-)
-def test_contains_knows_the_borders(space, inside, outside):
-    assert space.contains(np.array(inside))
-    for stranger in outside:
-        assert not space.contains(np.array([stranger]))
-
-
-@pytest.mark.parametrize("count", [0, -1, 1.5, True, "3", None])
+@pytest.mark.parametrize("count", [0, True, "3"])
 def test_anything_but_a_whole_number_of_choices_is_refused(count):
     with raises_code("invalid-input", "arms"):
         Arms(count)
-    with raises_code("invalid-input"):
-        Slots((2, count))
-
-
-def test_no_slots_are_refused():
-    with raises_code("invalid-input", "sizes"):
-        Slots(())
+    for sizes in ((2, count), ()):
+        with raises_code("invalid-input"):
+            Slots(sizes)
+        if sizes:
+            with raises_code("invalid-input"):
+                Box((0.0,), (1.0,), sizes)
 
 
 def test_a_space_that_is_too_large_to_be_listed_says_so():
@@ -111,6 +96,8 @@ def test_what_was_unscaled_is_inside_however_it_rounds():
 @pytest.mark.parametrize(
     ("space", "stranger"),
     [
+        *((Arms(4), stranger) for stranger in ((4,), (-1,), (0, 0))),
+        *((Slots((2, 3)), stranger) for stranger in ((2, 0), (0, 3), (-1, 0), (0,))),
         (BOX, (0.0, -0.9)),
         (BOX, (-0.1, -2.0)),
         (BOX, (np.nan, -2.0)),
@@ -126,7 +113,8 @@ def test_what_was_unscaled_is_inside_however_it_rounds():
     ids=str,
 )
 def test_strangers_are_not_contained(space, stranger):
-    ends = [(*(0 for _ in space.choices), *space.low), (*(1 for _ in space.choices), *space.high)]
+    low, high = getattr(space, "low", ()), getattr(space, "high", ())
+    ends = [(*(0 for _ in space.choices), *low), (*(1 for _ in space.choices), *high)]
     assert space.contains(np.array(ends))
     assert not space.contains(np.array([stranger]))
     if len(stranger) == space.slots:
@@ -164,9 +152,3 @@ def test_bad_bounds_are_refused(low, high, parameter):
         Box(low, high)
     with raises_code("invalid-input", parameter):
         Box(low, high, (2,))
-
-
-@pytest.mark.parametrize("sizes", [[2], (0,)])
-def test_bad_choices_are_refused(sizes):
-    with raises_code("invalid-input"):
-        Box((0.0,), (1.0,), sizes)

@@ -10,10 +10,9 @@ from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-import submax
 from submax.bandit.store import open_store
 from submax.core.errors import counted_fallbacks
-from submax.core.problem import Feedback, Problem
+from submax.core.problem import Problem
 from submax.core.rewards import Discrete
 from submax.core.spaces import Arms
 from submax.estimators.classifier import Classifier
@@ -29,7 +28,6 @@ from submax.schema.trained_policy import TrainedPolicy
 from submax.server.service import Service
 from submax.simulation.experiment import cells, parse
 from submax.simulation.runner import run_cell
-from submax.strategies.weighted import SubMax
 from submax.testing import check_policy
 from submax.testing.problems import (
     PROBLEMS,
@@ -161,18 +159,6 @@ def test_a_logistic_regression_is_the_one_recomputed_by_hand(seed):
             np.testing.assert_allclose(found[replica, :, place], expected, atol=1e-5)
 
 
-def test_an_action_never_seen_has_the_probability_of_the_smoothing(seed):
-    problem = Problem(Arms(5), context_width=2)
-    feedback = some_feedback(problem, 1, 50, seed)
-    feedback = feedback._replace(action=feedback.action % 3)
-    estimator = Classifier(LogisticRegression(), smoothing=0.2)
-    params = fitted(estimator, problem, [feedback], seed)
-    found = listed(estimator, params, some_contexts(problem, 1, 4, seed))
-    count = np.array([(feedback.reward == level).sum() for level in (0.0, 1.0)])
-    expected = np.broadcast_to((0.2 / (count + 5 * 0.2))[:, None], (4, 2, 2))
-    np.testing.assert_allclose(found[0, :, :, 3:], expected)
-
-
 def test_until_it_can_be_fitted_it_counts(seed):
     problem = Problem(Arms(3), context_width=1)
     feedback = some_feedback(problem, 1, 20, seed)
@@ -203,20 +189,6 @@ def test_a_row_without_probabilities_is_counted_and_said(seed):
     with counted_fallbacks() as fallbacks:
         listed(estimator, params, context)
     assert fallbacks == [1]
-
-
-def test_a_linear_classifier_learns_which_action_is_right_in_which_context(seed):
-    """Without products of reward and context it could not."""
-    problem = Problem(Arms(2), context_width=1)
-    rng = np.random.default_rng(seed)
-    context = rng.choice([-1.0, 1.0], size=(1, 400, 1))
-    action = rng.integers(2, size=(1, 400, 1))
-    reward = (action[..., 0] == (context[..., 0] > 0)).astype(float)
-    feedback = Feedback(context, action, reward, np.full((1, 400), np.log(0.5)), np.ones((1, 400)))
-    asked = np.array([[[-1.0], [1.0]]])
-    policy = RewardConditioned(Classifier(LogisticRegression()), SubMax())
-    state = policy.update(policy.init(problem, 1, rng), feedback, rng)
-    assert np.all(policy.probabilities(state, asked)[0, [0, 1], [0, 1]] > 0.95)
 
 
 def test_it_is_named_in_tables():
@@ -276,28 +248,3 @@ def test_the_experiment_of_the_guide_runs():
     found = {cell.policy_name: cell for cell in cells(parse(text, "boosting").changed(**small))}
     assert set(found) == {"random", "boosting"}
     assert np.isfinite(run_cell(found["boosting"])["finals"]["regret"]).all()
-
-
-def test_a_bandit_decides_by_it_among_eligible_actions(tmp_path):
-    clock = submax.testing.ManualClock()
-    bandit = submax.open(
-        tmp_path / "page.db",
-        actions=["A", "B", "C"],
-        context={"age": float},
-        policy=POLICY,
-        reward_wait=10.0,
-        background=False,
-        clock=clock,
-    )
-    for number in range(42):
-        # Each action as often as the others, so that nothing here depends on chance.
-        decision = bandit.decide({"age": number % 7}, eligible=["ABC"[number % 3]])
-        bandit.reward(decision.id, float(decision.action == "B"))
-        clock.now += 1.0
-    clock.now += 20.0
-    bandit.refit()
-    free = [bandit.decide({"age": 3.0}) for _ in range(20)]
-    assert {decision.action for decision in free} == {"B"}
-    bound = [bandit.decide({"age": 3.0}, eligible=["A", "C"]) for _ in range(20)]
-    assert {decision.action for decision in bound} <= {"A", "C"}
-    bandit.close()

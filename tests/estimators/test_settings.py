@@ -12,27 +12,6 @@ from submax.estimators.counting import Counting
 from submax.estimators.network import CVAE, Softmax
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.strategies.weighted import Optimized
-from submax.testing.problems import some_feedback
-
-BAD = [
-    (Classifier, "smoothing", [0]),
-    (Classifier, "minimum_rows", [0]),
-    (Softmax, "hidden", [0]),
-    (Softmax, "injection", ["modulatoin", ""]),
-    (CVAE, "hidden", [0]),
-    (CVAE, "latent", [0]),
-    (CVAE, "draws", [0]),
-    (CVAE, "injection", ["gates"]),
-]
-
-
-@pytest.mark.parametrize(("kind", "parameter", "values"), BAD)
-def test_bad_settings_are_refused(kind, parameter, values):
-    needed = {"classifier": "sklearn.naive_bayes.GaussianNB"} if kind is Classifier else {}
-    for value in values:
-        with raises_code("invalid-input", parameter):
-            kind(**needed, **{parameter: value})
-
 
 LARGE, BOX, MIXED = Slots((2000, 2000)), Box((0.0,), (1.0,)), Box((-2.0,), (6.0,), (2,))
 CLASSIFIER = Classifier("sklearn.naive_bayes.GaussianNB")
@@ -54,22 +33,6 @@ CLASSIFIER = Classifier("sklearn.naive_bayes.GaussianNB")
 def test_problems_that_it_is_not_made_for_are_refused(estimator, problem, seed):
     with raises_code("invalid-input"):
         estimator.init(problem, 1, np.random.default_rng(seed))
-
-
-@pytest.mark.parametrize("estimator", [Counting(), CLASSIFIER, Softmax(), CVAE()], ids=repr)
-def test_bad_feedback_is_refused(estimator, seed):
-    problem, rng = Problem(Slots((2, 3)), context_width=1), np.random.default_rng(seed)
-    good = some_feedback(problem, 2, 4, seed)
-    fresh = estimator.init(problem, 2, rng)
-    for parameter, bad in (
-        ("context", np.full((2, 4, 1), np.nan)),
-        ("context", np.zeros((2, 4, 2))),
-        ("action", np.full((2, 4, 2), 3)),
-        ("action", good.action[..., :1]),
-        ("weight", np.full((2, 4), np.nan)),
-    ):
-        with raises_code("invalid-input", parameter):
-            estimator.fit(fresh, good._replace(**{parameter: bad}), rng)
 
 
 @pytest.mark.parametrize("estimator", [Softmax(), CVAE()], ids=repr)

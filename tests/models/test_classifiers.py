@@ -181,8 +181,3 @@ def test_probabilities_in_single_precision_sum_to_one(seed):
     features, action = some_rows(seed, actions=2)
     found = fitted(Plain(np.float32(0.1)), features, action).probabilities(features, 2)
     np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-15)
-
-
-def test_one_action_needs_no_classifier(seed):
-    features, _ = some_rows(seed)
-    assert fitted(LogisticRegression(), features, np.full(40, 2)) is None

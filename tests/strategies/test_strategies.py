@@ -22,32 +22,37 @@ from submax.strategies.weighted import bounds
 from submax.testing.strategies import random_table
 
 
-def test_it_is_the_row_of_the_highest_level(small_table):
-    assert np.allclose(Optimistic().probabilities(small_table), [0.2, 0.4, 0.4])
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        (Optimistic(), [0.2, 0.4, 0.4]),
+        # (−0.4, 0.1, 0.3) clipped and divided by 0.4
+        (SubMax(), [0.0, 0.25, 0.75]),
+        # 2 p₁ − p₀ = (−0.2, 0.5, 0.7)
+        (Clipped(2.0), [0.0, 5 / 12, 7 / 12]),
+        # (p₀ + p₁) / 2
+        (Clipped(0.5), [0.4, 0.35, 0.25]),
+        (Clipped(0.0), [0.6, 0.3, 0.1]),
+        # 0.25 p₀ + 0.75 p₁
+        (Target((0.25, 0.75)), [0.3, 0.375, 0.325]),
+    ],
+    ids=repr,
+)
+def test_by_hand(small_table, strategy, expected):
+    np.testing.assert_allclose(strategy.probabilities(small_table), expected, atol=1e-12)
 
 
-def test_levels_between_do_not_count():
-    rows = np.array([[1.0, 0.0], [0.5, 0.5], [0.3, 0.7]])
+def test_of_three_levels_optimistic_takes_the_last_and_target_all():
+    rows = np.array([[1.0, 0.0], [0.5, 0.5], [0.2, 0.8]])
     table = Table(rows, np.array([0.0, 1.0, 2.0]), np.array([0.5, 0.0, 0.5]), np.zeros(3))
-    assert np.allclose(Optimistic().probabilities(table), [0.3, 0.7])
-
-
-def test_submax_by_hand(small_table):
-    # (−0.4, 0.1, 0.3) clipped and divided by 0.4
-    assert np.allclose(SubMax().probabilities(small_table), [0.0, 0.25, 0.75])
+    assert np.allclose(Optimistic().probabilities(table), [0.2, 0.8])
+    table = table._replace(prior=np.full(3, 1 / 3))
+    assert np.allclose(Target((0.2, 0.3, 0.5)).probabilities(table), [0.45, 0.55])
 
 
 def test_it_is_uniform_where_both_rows_agree(small_table):
     same = small_table._replace(probabilities=np.array([[0.6, 0.3, 0.1]] * 2))
     assert np.allclose(SubMax().probabilities(same), 1 / 3)
-
-
-def test_clipped_by_hand(small_table):
-    # 2 p₁ − p₀ = (−0.2, 0.5, 0.7)
-    assert np.allclose(Clipped(2.0).probabilities(small_table), [0.0, 5 / 12, 7 / 12])
-    # (p₀ + p₁) / 2
-    assert np.allclose(Clipped(0.5).probabilities(small_table), [0.4, 0.35, 0.25])
-    assert np.allclose(Clipped(0.0).probabilities(small_table), [0.6, 0.3, 0.1])
 
 
 @given(data=st.data())
@@ -59,15 +64,6 @@ def test_at_the_highest_bound_it_is_optimized_and_clips_nothing(tables, data):
         Clipped(highest).probabilities(table), Optimized().probabilities(table), atol=1e-9
     )
     assert np.min((1 - highest) * low + highest * high) > -1e-12
-
-
-def test_target_by_hand(small_table):
-    # 0.25 p₀ + 0.75 p₁
-    found = Target((0.25, 0.75)).probabilities(small_table)
-    assert np.allclose(found, [0.3, 0.375, 0.325])
-    rows = np.array([[1.0, 0.0], [0.5, 0.5], [0.2, 0.8]])
-    table = Table(rows, np.array([0.0, 1.0, 2.0]), np.full(3, 1 / 3), np.zeros(3))
-    assert np.allclose(Target((0.2, 0.3, 0.5)).probabilities(table), [0.45, 0.55])
 
 
 @pytest.mark.parametrize(

@@ -135,13 +135,6 @@ def test_actions_that_are_all_the_same_are_uniform(value, evidence, decisions, a
     np.testing.assert_allclose(found, 1 / actions, atol=1e-12)
 
 
-def test_with_no_evidence_at_all_it_is_uniform():
-    table = table_of([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
-    nothing = SampleSizes(np.zeros(2), np.array(0.0), np.array(0.0))
-    found = Tracking().probabilities(table._replace(sample_sizes=nothing))
-    np.testing.assert_allclose(found, 1 / 3)
-
-
 def test_an_action_without_evidence_is_one_of_the_lowest_value():
     mass = [[5.0, 0.0, 400.0], [5.0, 0.0, 1.0]]
     found = Tracking().probabilities(table_of(mass, decisions=50))
@@ -162,9 +155,11 @@ def test_with_counts_beyond_rounding_the_best_action_is_all(count):
     np.testing.assert_allclose(found, [0, 1, 0], atol=1e-6)
 
 
-def test_levels_that_are_all_the_same_tell_nothing():
+def test_levels_that_are_all_the_same_and_no_evidence_tell_nothing():
     table = table_of([[5.0, 5.0], [1.0, 1.0]], (2.0, 2.0))
-    np.testing.assert_allclose(Tracking().probabilities(table), 0.5)
+    nothing = SampleSizes(np.zeros(2), np.array(0.0), np.array(0.0))
+    for one in (table, table._replace(levels=np.array([0.0, 1.0]), sample_sizes=nothing)):
+        np.testing.assert_allclose(Tracking().probabilities(one), 0.5)
 
 
 def test_without_sample_sizes_it_says_what_is_missing():

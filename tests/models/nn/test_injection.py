@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from submax.models.networks.choices import INJECTION_FORMS
 from submax.models.nn.reward_injection import Injection, Trunk
 
 INPUTS, OUTPUTS, BIN_EDGES, REPLICAS = 3, 4, 3, 2
@@ -70,17 +69,6 @@ def test_a_layer_is_its_formula(form, seed):
         for reward in REWARDS:
             expected = FORMULAS[form](one, x, reward)
             np.testing.assert_allclose(one(x, reward), expected, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("form", INJECTION_FORMS)
-def test_a_trunk_is_one_layer_upon_the_other(form, seed):
-    trunk = Trunk.drawn(INPUTS, OUTPUTS, BIN_EDGES, form, np.random.default_rng(seed))
-    x = np.random.default_rng((seed, 3)).normal(size=INPUTS).astype(np.float32)
-    for reward in REWARDS:
-        first = FORMULAS[trunk.first.form](trunk.first, x, reward)
-        expected = FORMULAS[trunk.second.form](trunk.second, first, reward)
-        found = trunk(x, reward)
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("inputs", [0, INPUTS])

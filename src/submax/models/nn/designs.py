@@ -25,11 +25,9 @@ from submax.models.nn.reward_injection import Dense, Network, Trunk
 
 
 def features(action: jax.Array, sizes: tuple[int, ...]) -> jax.Array:
-    """Return an action as inputs of a network: ``[S] -> [C + d]``.
+    """Return the one-hot choices of all slots, then the real-valued parts: ``[S] -> [C + d]``.
 
-    The inputs are the one-hot choices of all slots, then the d real-valued parts. A real-valued
-    part lies between 0 and 1 in ``action``, and between −1 and 1 in the result. ``sizes`` are the
-    numbers of choices of the slots.
+    A real-valued part lies between 0 and 1 in ``action``, and between −1 and 1 in the result.
     """
     choices = one_hot(action, sizes)
     return jnp.concatenate([choices, 2 * action[len(sizes) :] - 1])
@@ -42,11 +40,10 @@ def one_hot(action: jax.Array, sizes: tuple[int, ...]) -> jax.Array:
 
 
 def log_prob(logits: jax.Array, chosen: jax.Array, sizes: tuple[int, ...]) -> jax.Array:
-    """Return the log-probability of the choices of all slots together, a scalar.
+    """Return Σ_slots log softmax(``logits`` of the slot) at the slot's choice.
 
-    It is the sum over slots of log softmax(``logits`` of the slot) at the slot's choice. ``logits
-    [C]`` and the one-hot choices ``chosen [C]`` have one slot after the other. An accelerator
-    computes all slots together, which takes a fraction of the operations.
+    ``logits [C]`` and the one-hot choices ``chosen [C]`` have one slot after the other. An
+    accelerator computes all slots together, which takes a fraction of the operations.
     """
     if len(sizes) > 1 and jax.default_backend() != "cpu":
         return log_prob_together(logits, chosen, sizes)
@@ -59,10 +56,7 @@ def log_prob(logits: jax.Array, chosen: jax.Array, sizes: tuple[int, ...]) -> ja
 
 
 def log_prob_together(logits: jax.Array, chosen: jax.Array, sizes: tuple[int, ...]) -> jax.Array:
-    """Return `log_prob` by one operation for all slots, each of which masks the other ones.
-
-    The sum of exponentials has more terms than by slot, and most of them are 0.
-    """
+    """Return `log_prob` by one operation for all slots, each of which masks the other ones."""
     count = sum(sizes)
     slot_of = np.repeat(np.arange(len(sizes)), sizes)
     in_slot = slot_of == np.arange(len(sizes))[:, None]
@@ -71,16 +65,15 @@ def log_prob_together(logits: jax.Array, chosen: jax.Array, sizes: tuple[int, ..
 
 
 def contiguous(arrays: Iterable[ArrayLike]) -> Iterator[NDArray[np.float32]]:
-    """Yield arrays of float32 in the order in which numpy reads them."""
+    """Yield the arrays as numpy reads them fastest."""
     return (np.ascontiguousarray(array, dtype=np.float32) for array in arrays)
 
 
 def slot_network(network: Network, levels: NDArray[np.float32], latent: ArrayLike) -> SlotNetwork:
-    """Return the network at fixed reward levels and latent draws.
+    """Return the network, with inputs (z ⊕ c), at encoded ``levels [R, L, E]`` and draws of z.
 
-    Each injection becomes a plain layer per level, and the latent draws become part of the first
-    bias. ``levels [R, L, E]`` are the encoded rewards. The trunk's input is (z ⊕ c), and ``latent
-    [R, L or 1, Z, J]`` are the draws of z.
+    Each injection becomes a plain layer per level, and the draws ``latent [R, L or 1, Z, J]``
+    become part of the first bias.
     """
     draws = np.asarray(latent, dtype=np.float32)
     from_latent, from_context, bias, *rest = network.folded(levels, [draws.shape[-1]])
@@ -130,10 +123,9 @@ class Example(NamedTuple):
 
 
 class Design(ABC, Generic[Model]):
-    """The architecture of a network, and its loss.
+    """The architecture of a network, and its loss: a frozen dataclass, compiled only once.
 
-    A design is a frozen dataclass, so equal designs are compiled only once. A model is an
-    Equinox module whose leaves are all trainable parameters.
+    A model is an Equinox module whose leaves are all trainable parameters.
     """
 
     sizes: tuple[int, ...]
@@ -147,11 +139,7 @@ class Design(ABC, Generic[Model]):
 
     @abstractmethod
     def drawn(self, rng: np.random.Generator) -> Model:
-        """Return a model with random initial parameters.
-
-        They are drawn by numpy: to compile a program that draws them takes as long as to compile
-        one that trains.
-        """
+        """Return a model with random parameters, drawn by numpy, which compiles nothing."""
 
     @abstractmethod
     def losses(self, model: Model, batch: Example, key: jax.Array) -> jax.Array:
@@ -161,12 +149,11 @@ class Design(ABC, Generic[Model]):
     def held_out_losses(
         self, model: Model, batch: Example, share: jax.Array, key: jax.Array
     ) -> jax.Array:
-        """Return T losses of each held-out example: ``[B, T]``.
+        """Return T losses of each held-out example, ``[B, T]``; the lowest mean should decrease.
 
-        Training goes on as long as the lowest of the T means decreases. ``share [E]`` is the mean
-        of the encoded rewards: how often each reward occurs. The likelihood of the actions alone
-        would favour a network that imitates the logging policy, and the likelihood of the rewards
-        alone one that does not model it at all.
+        ``share [E]`` is how often each reward occurs. The likelihood of the actions alone would
+        favour a network that imitates the logging policy, and the likelihood of the rewards alone
+        one that does not model it at all.
         """
 
     @property
@@ -232,7 +219,7 @@ class SoftmaxDesign(Design[Network]):
     def exported(
         self, model: Network, levels: NDArray[np.float32], latent: ArrayLike
     ) -> SlotNetwork:
-        """Return the network in numpy at levels ``[R, L, E]``; the latent variable has width 0."""
+        """Return the network in numpy; the latent variable has width 0."""
         return slot_network(model, levels, latent)
 
 
@@ -269,10 +256,7 @@ class CVAEModel(eqx.Module):
     decoder: Network
 
     def decoded(self, latent: jax.Array, context: jax.Array, reward: jax.Array) -> jax.Array:
-        """Return the outputs ``[O]`` for a latent ``[J]``, context ``[D]`` and reward ``[E]``.
-
-        They are the logits of all choices, then the parameters of a mixture density of numbers.
-        """
+        """Return the logits of all choices, then the parameters of a mixture density: ``[O]``."""
         return self.decoder(jnp.concatenate([latent, context]), reward)
 
 
@@ -320,10 +304,10 @@ class CVAEDesign(Design[CVAEModel]):
     def held_out_losses(
         self, model: CVAEModel, batch: Example, share: jax.Array, key: jax.Array
     ) -> jax.Array:
-        """Return minus the evidence bound plus the loss of predicting the reward from the action.
+        """Return minus the evidence bound plus the loss of predicting the reward.
 
-        The second loss uses p(a | c, r) = (1/Z) Σ_z p(a | c, r, z), with the same draws z ~ N(0, 1)
-        for every reward.
+        The latter uses p(a | c, r) = (1/Z) Σ_z p(a | c, r, z), with the same draws z ~ N(0, 1) for
+        every reward.
         """
         latent = jax.random.normal(key, (HELD_OUT_DRAWS, self.latent))
 
@@ -355,15 +339,12 @@ class CVAEDesign(Design[CVAEModel]):
     def exported(
         self, model: CVAEModel, levels: NDArray[np.float32], latent: ArrayLike
     ) -> SlotNetwork:
-        """Return the decoder in numpy, at levels ``[R, L, E]`` and draws ``[R, L or 1, Z, J]``."""
+        """Return the decoder in numpy."""
         return slot_network(model.decoder, levels, latent)
 
 
 def _bounded(log_deviation: jax.Array) -> jax.Array:
-    """Bound ln σ from above by letting it grow only logarithmically beyond a limit.
-
-    ln σ is linear in the features. Without the bound, σ² would overflow for a context a hundred
-    deviations from the mean, and make the loss of the whole minibatch infinite.
-    """
+    # Without the bound, σ² would overflow for a context a hundred deviations from the mean, and
+    # make the loss of the whole minibatch infinite.
     excess = jnp.maximum(log_deviation - LARGEST_LINEAR_LOG_DEVIATION, 0.0)
     return jnp.minimum(log_deviation, LARGEST_LINEAR_LOG_DEVIATION) + jnp.log1p(excess)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,15 +20,12 @@ from submax.models.networks.choices import Parameters
 from submax.models.nn.designs import Design, Example
 from submax.models.nn.reward_injection import Injection
 from submax.models.training_settings import (
-    MAX_HELD_OUT_ROWS,
     MIN_ROWS_TO_HOLD_OUT,
     HeldOut,
     Minibatches,
     Training,
     most_steps,
 )
-
-Compiled = TypeVar("Compiled")
 
 CPU_LEVEL = 1
 """How much XLA optimizes a program for the CPU, from 0 to 3. Above 1, half of the compile time goes
@@ -39,36 +36,26 @@ _compiling = threading.Lock()
 _spent = [0.0]
 
 
-def compiled_once(make: Callable[..., Compiled]) -> Callable[..., Compiled]:
-    """Return ``make`` with a cache of its results that is safe for concurrent threads."""
-    cached = functools.cache(make)
+def compiled(program: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the program, which its first call compiles for arguments of the shapes there."""
+    made: list[Any] = []
 
-    def every_time(*arguments: Any) -> Compiled:
-        with _compiling:
-            begin = time.perf_counter()
-            result = cached(*arguments)
-            _spent[0] += time.perf_counter() - begin
-            return result
+    def run(*arguments: Any) -> Any:
+        if not made:
+            with _compiling:
+                begin, on_cpu = time.perf_counter(), jax.default_backend() == "cpu"
+                options: Any = {"xla_backend_optimization_level": CPU_LEVEL} if on_cpu else None
+                lowered: Any = jax.jit(program).lower(*arguments)
+                made.append(lowered.compile(compiler_options=options))
+                _spent[0] += time.perf_counter() - begin
+        return made[0](*arguments)
 
-    return every_time
+    return run
 
 
 def compiling_seconds() -> float:
     """Return the seconds that this process has spent on compilation."""
     return _spent[0]
-
-
-def shape(sizes: tuple[int, ...], kind: Any) -> Any:
-    """Return the shape and dtype of an argument, for which a program can be compiled."""
-    return jax.ShapeDtypeStruct(sizes, kind)  # type: ignore[no-untyped-call]  # untyped in JAX
-
-
-def compiled(program: Callable[..., Any], *arguments: Any) -> Any:
-    """Compile a program for these arguments; on a CPU optimization is reduced to CPU_LEVEL."""
-    lowered: Any = jax.jit(program).lower(*arguments)
-    if jax.default_backend() == "cpu":
-        return lowered.compile(compiler_options={"xla_backend_optimization_level": CPU_LEVEL})
-    return lowered.compile()
 
 
 def check_gpu() -> None:
@@ -79,12 +66,7 @@ def check_gpu() -> None:
 
 
 def row_source(minibatches: Minibatches, on_device: bool | None = None) -> Callable[..., Any]:
-    """Return a function that draws rows as `Minibatches.draw` does, where they are needed.
-
-    An accelerator receives the table once, and then only the indices of minibatches. A row has
-    tens of numbers, so this is a small part of what the rows themselves would take. On a
-    processor numpy gathers the rows. The rows are the same.
-    """
+    """Return `Minibatches.draw`; an accelerator receives the table once, then only row indices."""
     if not (jax.default_backend() != "cpu" if on_device is None else on_device):
         return minibatches.draw
     table = jnp.asarray(minibatches.table)
@@ -125,23 +107,16 @@ def moved(design: Design[Any], vector: Parameters, encoded_edges: Parameters) ->
 
 @functools.cache
 def model_shapes(design: Design[Any]) -> Any:
-    """A model of the design with the shape of each parameter in place of the parameter.
-
-    The shapes are remembered, because tracing them takes longer than a short training.
-    """
+    """Return a model of shapes. Cached: tracing them takes longer than a short training."""
     return jax.eval_shape(lambda: design.drawn(np.random.default_rng(0)))
 
 
 class Trained(NamedTuple):
-    """The trained parameters of all replicas, ``[R, P]``, in the order of the leaves of the model.
+    """The trained ``parameters [R, P]``, in the order of the leaves of the model.
 
     ``diverged [R]`` is the step at which the loss or the parameters of a replica became infinite or
-    NaN; −1 if they did not. The parameters of a replica that diverged are from an earlier step. If
-    the number of steps was set in advance, they are the latest ones with a finite loss. If the
-    number was fitted, they are the best ones by held-out loss, as in all other replicas.
-
-    ``steps [R]`` is the number of steps that led to the parameters; 0 if the parameters from before
-    the first step were the best. It is None if the number of steps was set in advance.
+    NaN, or −1; its parameters are then the latest ones with a finite loss, or the best ones by
+    held-out loss. ``steps [R]`` led to the parameters; None if their number was set in advance.
     """
 
     parameters: Parameters
@@ -171,16 +146,11 @@ the next call while the device trains."""
 class Progress(NamedTuple):
     """The state of training between two steps.
 
-    ``vector [R, P]`` are all parameters of each replica, and ``good [R, P]`` the latest parameters
-    with a finite loss. ``optimizer`` is the state of the optimizer, and ``seed [R]`` are the seeds
-    from which the noise of each step follows. ``step`` is the number of steps so far. A replica
-    stops after ``limit [R]`` steps. ``diverged [R]`` is the step at which its loss or its
-    parameters were first not finite, or −1. A replica that diverged returns to its good parameters
-    and stops.
-
-    The ``best [R, P]`` parameters by held-out ``loss [R]`` were reached at step ``best_step [R]``,
-    and ``stale [R]`` counts the evaluations since. Up to step ``least [R]``, and if no rows are
-    held out, the latest parameters count as the best.
+    ``vector [R, P]`` are the parameters, ``good [R, P]`` the latest ones with a finite loss, to
+    which a replica that ``diverged`` returns. The noise of each step follows from ``seed [R]``. A
+    replica stops after ``limit [R]`` steps. The ``best [R, P]`` parameters by held-out
+    ``loss [R]`` were reached at step ``best_step [R]``, and ``stale [R]`` counts the evaluations
+    since. Up to step ``least [R]``, and if no rows are held out, the latest ones are the best.
     """
 
     vector: jax.Array
@@ -201,9 +171,7 @@ class Progress(NamedTuple):
 class Trainer:
     """Trains one model of a design for each replica, by AdamW in blocks of steps.
 
-    A replica stops when its held-out loss no longer decreases; if no rows are held out, it trains
-    all steps. All parameters of a replica form one vector, so an optimizer step is one operation
-    instead of one per parameter.
+    All parameters of a replica form one vector, so an optimizer step is one operation.
     """
 
     design: Design[Any]
@@ -213,11 +181,10 @@ class Trainer:
     def fresh(
         self, seeds: NDArray[np.uint32], limit: NDArray[np.int32], share: NDArray[np.float32]
     ) -> Progress:
-        """Return the start of training with new models, whose parameters are random.
+        """Return the start of training with new models, drawn from ``seeds [R]``.
 
-        ``seeds [R]`` are the seeds of the random numbers, and ``limit [R]`` is the largest number
-        of steps. ``share [R, E]`` is the mean of the encoded rewards: how often each reward occurs.
-        A design may choose initial parameters whose outputs fit it (`Design.informed`).
+        ``limit [R]`` is the largest number of steps, and ``share [R, E]`` how often each reward
+        occurs; see `Design.informed`.
         """
         vectors = []
         for seed, one in zip(seeds, share, strict=True):
@@ -231,14 +198,19 @@ class Trainer:
             "seed": seeds,
             "step": np.zeros((), np.int32),
             "limit": limit,
-            "diverged": np.full(self.replicas, NEVER, np.int32),
+            "diverged": zeros + NEVER,
             "best": vector,
             "loss": np.zeros(self.replicas, np.float32),
             "best_step": zeros,
             "stale": zeros,
-            "least": np.full(self.replicas, self.design.least_steps, np.int32),
+            "least": zeros + self.design.least_steps,
         }
         return Progress(**jax.tree.map(jnp.asarray, start))
+
+    @cached_property
+    def programs(self) -> tuple[Callable[..., Progress], Callable[..., Progress]]:
+        """`begin` and `advance`, compiled."""
+        return compiled(self.begin), compiled(self.advance)
 
     def begin(self, progress: Progress, held: jax.Array) -> Progress:
         """Evaluate the parameters at the start; ``held`` is ``[T, R, B, ...]``."""
@@ -280,12 +252,9 @@ class Trainer:
         return -(-steps // -(-steps // STEPS_PER_CALL))
 
     def _step(self, progress: Progress, rows: jax.Array) -> tuple[Progress, None]:
-        """Train all replicas one step.
-
-        A replica that has stopped or diverged does not change; one that diverges in this step
-        returns to its latest parameters with a finite loss.
-        """
-        keys = jax.vmap(_key, in_axes=(0, None))(progress.seed, progress.step)
+        keys = jax.vmap(lambda seed: jax.random.fold_in(jax.random.key(seed), progress.step))(
+            progress.seed
+        )
         trained = jax.vmap(self._trained)(progress.vector, progress.optimizer, keys, rows)
         loss, vector, state = trained
         finite = jnp.isfinite(loss) & jnp.isfinite(vector).all(axis=1)
@@ -307,10 +276,6 @@ class Trainer:
     def _trained(
         self, vector: jax.Array, state: Any, key: jax.Array, rows: jax.Array
     ) -> tuple[jax.Array, jax.Array, Any]:
-        """Train one replica one step.
-
-        Return its loss before the step, and its parameters and optimizer state after the step.
-        """
         loss, gradient = jax.value_and_grad(self._loss)(vector, key, rows)
         change, state = _optimizer(self.training).update(gradient, state, vector)
         return loss, vector + change, state
@@ -321,11 +286,7 @@ class Trainer:
         return weight @ losses / jnp.maximum(weight.sum(), 1e-9)
 
     def losses(self, vector: jax.Array, held: jax.Array) -> jax.Array:
-        """Return the weighted mean loss over the held-out rows, ``[R]``.
-
-        If a design has several losses, the lowest mean is used. A mean that is not finite becomes
-        infinity, so any other loss is lower.
-        """
+        """Return the lowest of the weighted mean losses over the held-out rows, ``[R]``."""
         if not len(held):
             return jnp.full(len(vector), jnp.inf)
         keys = jax.random.split(jax.random.key(HELD_OUT_SEED), len(held))
@@ -372,11 +333,6 @@ class Trainer:
         return jnp.concatenate([weight.sum(keepdims=True), sums])
 
 
-def _key(seed: jax.Array, step: jax.Array) -> jax.Array:
-    """Return the key of the noise of one step of one replica."""
-    return jax.random.fold_in(jax.random.key(seed), step)
-
-
 def _optimizer(training: Training) -> optax.GradientTransformation:
     return optax.adamw(training.learning_rate, weight_decay=training.weight_decay)
 
@@ -385,12 +341,12 @@ def _optimizer(training: Training) -> optax.GradientTransformation:
 def _optimizer_start(training: Training, replicas: int, parameters: int) -> Any:
     """Return the optimizer's state before the first step: its moments and its count are zero.
 
-    Only the shapes are asked of the optimizer, because to compile the small programs that make the
-    zeros takes a sixth of the time that a training program takes.
+    To compile the small programs that make the zeros would take a sixth of the time of a training
+    program.
 
     Reference: Kingma and Ba (2015), algorithm 1.
     """
-    vector = shape((replicas, parameters), jnp.float32)
+    vector = jax.ShapeDtypeStruct((replicas, parameters), jnp.float32)  # type: ignore[no-untyped-call]
     state = jax.eval_shape(jax.vmap(_optimizer(training).init), vector)
     return jax.tree.map(lambda part: np.zeros(part.shape, part.dtype), state)
 
@@ -404,14 +360,6 @@ def where_kept(keep: Any, new: Any, old: Any) -> Any:
     return jax.tree.map(choose, new, old)
 
 
-class Programs(NamedTuple):
-    """A trainer of one design, and its compiled methods."""
-
-    trainer: Trainer
-    begin: Callable[[Progress, jax.Array], Progress]
-    advance: Callable[[Progress, Any, jax.Array], Progress]
-
-
 def train(
     design: Design[Any],
     training: Training,
@@ -420,21 +368,19 @@ def train(
     start: Parameters | None = None,
     rows_before: Integers | None = None,
 ) -> Trained:
-    """Train a model for each replica on its rows, from ``start`` or from new parameters.
+    """Train a model for each replica on its rows, from ``start [R, P]`` or from new parameters.
 
     With a fixed number of steps no rows are held out. Otherwise each replica trains until the loss
-    of its held-out rows no longer decreases. It continues from ``start``, the result of the last
-    training on ``rows_before [R]`` rows. If its number of rows has passed a power of two since
-    then, it starts from new parameters, and returns those of ``start`` if they have the lower
-    held-out loss.
-
-    The compiled programs do not depend on the number of rows, so they are compiled once. The
-    initial parameters and the noise of training follow from seeds that are drawn from ``rng``.
+    of its held-out rows no longer decreases, from ``start``, the result of the last training on
+    ``rows_before [R]`` rows. If `begins_anew` says so, it starts from new parameters, and returns
+    those of ``start`` if they have the lower held-out loss. The compiled programs do not depend on
+    the number of rows.
     """
     filled, early = minibatches.filled, training.stops_early
     replicas = len(filled)
     held_out = HeldOut.of(filled) if early else None
-    trainer, begin, advance = _programs(design, training, replicas)
+    trainer = _trainer(design, training, replicas)
+    begin, advance = trainer.programs
     if held_out is None:
         limit = np.full(replicas, training.steps, np.int32)
         told = minibatches.table.reshape(1, replicas, -1, design.columns)
@@ -445,10 +391,10 @@ def train(
     seeds = rng.integers(2**32, size=replicas, dtype=np.uint32)
     fresh = trainer.fresh(seeds, limit, trainer.shares(told))
     progress = begin(fresh, held)
-    last, anew = None, np.ones(replicas, dtype=bool)
+    last = None
     if start is not None and (not early or rows_before is not None):
         anew = np.zeros(replicas, dtype=bool)
-        if rows_before is not None and early:
+        if early and rows_before is not None:
             anew = begins_anew(rows_before, filled)
         # Early stopping is off for the first `least` steps from new parameters.
         least = jnp.asarray(np.where(anew, design.least_steps, 0).astype(np.int32))
@@ -478,28 +424,13 @@ def train(
 
 
 def begins_anew(rows_before: Integers, filled: Integers) -> Booleans:
-    """Return for each replica whether training starts from new parameters: ``[R]``.
+    """Return whether training starts from new parameters: ``[R]``.
 
-    It does if the number of rows has passed a power of two, or is too small to hold rows out.
-    Continuing from the last parameters is cheap, but parameters that fit few rows may be a bad
-    start for many rows. Between two new starts the rows double, so all earlier starts together cost
-    about as much as the last one. Without held-out rows, continued training would overfit.
+    It does if the number of rows has passed a power of two, since parameters that fit few rows may
+    be a bad start for many, or is too small to hold rows out: continuing would overfit.
     """
     doublings = [np.floor(np.log2(np.maximum(rows, 1))) for rows in (rows_before, filled)]
     return (doublings[0] != doublings[1]) | (filled < MIN_ROWS_TO_HOLD_OUT)
 
 
-@compiled_once
-def _programs(design: Design[Any], training: Training, replicas: int) -> Programs:
-    trainer, early = Trainer(design, training, replicas), training.stops_early
-    batches = MAX_HELD_OUT_ROWS // HELD_OUT_BATCH if early else 0
-    rows = shape((trainer.block, replicas, training.batch, design.columns), jnp.float32)
-    held = shape((batches, replicas, HELD_OUT_BATCH, design.columns), jnp.float32)
-    nothing = np.zeros(replicas, np.uint32), np.zeros(replicas, np.int32)
-    equal = np.full((replicas, design.reward_width), 0.5, np.float32)
-    progress = jax.tree.map(
-        lambda array: shape(array.shape, array.dtype), trainer.fresh(*nothing, equal)
-    )
-    # Without held-out rows there is nothing to compile in `begin`.
-    begin: Any = compiled(trainer.begin, progress, held) if early else trainer.begin
-    return Programs(trainer, begin, compiled(trainer.advance, progress, rows, held))
+_trainer = functools.cache(Trainer)

@@ -46,11 +46,9 @@ class Sums(NamedTuple):
 
     ``gram [K, F, F]`` is Σ w φ φᵀ and ``moment [K, F]`` is Σ w (r − offset) φ over the rows of each
     regression; ``weight``, ``reward`` and ``square`` are Σ w, Σ w (r − offset) and
-    Σ w (r − offset)² over all rows. The first feature must be the constant 1. An ``offset`` close
-    to the rewards keeps the precision of small differences between large rewards.
-
-    As long as a regression has few rows, they take less time and memory than its matrix: rows that
-    are ``kept``, with Σ w φ in ``kept_total [K, F]``, are in ``gram`` only once they are `settled`.
+    Σ w (r − offset)² over all rows. The first feature must be the constant 1, and the ``offset``
+    close to the rewards. Few rows take less time and memory than a matrix: those ``kept``, with
+    Σ w φ in ``kept_total [K, F]``, are in ``gram`` only once they are `settled`.
     """
 
     gram: Floats
@@ -72,7 +70,7 @@ class Sums(NamedTuple):
         return self.keep(features, number, reward, weight).settled(0.0)
 
     def keep(self, features: Floats, number: Integers, reward: Floats, weight: Floats) -> Self:
-        """Return the sums with more rows, which are kept as they are; see ``add``."""
+        """Return the sums with more rows, kept as they are."""
         if not len(reward):
             return self
         relative = reward - self.offset
@@ -94,9 +92,9 @@ class Sums(NamedTuple):
         return sums.settled() if sum(len(rows.weight) for rows in kept) > moment.size else sums
 
     def settled(self, few: float | None = None) -> Self:
-        """Return the sums with kept rows in ``gram``, except those of regressions with few rows.
+        """Return the sums with kept rows in ``gram``, except in regressions with few rows.
 
-        Few rows are at most the share ``few`` of the number of features, by default ``FEW_ROWS``.
+        These have at most the share ``few`` of the number of features, by default ``FEW_ROWS``.
         """
         if self.kept_total is None:
             return self
@@ -212,12 +210,11 @@ SMALLEST = 1e-8
 
 
 class PriorStructure(NamedTuple):
-    """Groups of features, and directions between regressions, that share a prior variance.
+    """Components of the coefficients that share a prior variance: by group and kind.
 
-    ``groups [F]`` is the number of the group of each feature. The columns of ``directions [K, q]``
-    are orthonormal, and ``kinds [q]`` is the kind of each; everything orthogonal to them has the
-    kind ``OWN``. A component of the coefficients has the prior variance of its feature's group and
-    its direction's kind.
+    ``groups [F]`` is the group of each feature. The columns of ``directions [K, q]`` between the
+    regressions are orthonormal, and ``kinds [q]`` is the kind of each; everything orthogonal to
+    them has the kind ``OWN``.
     """
 
     groups: Integers
@@ -231,10 +228,9 @@ class PriorStructure(NamedTuple):
 
     @classmethod
     def sharing(cls, groups: Integers, regressions: int, described: Floats | None = None) -> Self:
-        """Return the structure of regressions whose coefficients are correlated.
+        """Return the structure of correlated regressions, the more so with similar ``described``.
 
-        The numbers ``described [K, q]`` describe the action of each regression: regressions with
-        similar numbers are expected to have similar coefficients.
+        The numbers ``described [K, q]`` describe the action of each regression.
         """
         if regressions == 1:
             return cls.independent(groups, 1)
@@ -289,9 +285,8 @@ class Prior(NamedTuple):
     def vague(cls, groups: int, variance: float, described: bool = False) -> Self:
         """Return the prior from which fitting starts, for rewards with this ``variance``.
 
-        If actions are ``described`` by features, the variance of the kind ``OWN`` starts small: the
-        marginal likelihood has two local maxima, and from a large start the fit could end at the
-        one that leaves the action features unused.
+        If actions are ``described``, the kind ``OWN`` starts small: of two local maxima of the
+        marginal likelihood, one leaves the features of actions unused.
         """
         variances = np.full((groups, KINDS), variance / 2)
         if described:
@@ -315,8 +310,7 @@ class Inverse(NamedTuple):
 
     B_k is one of the ``matrices [m, F, F]`` for the regressions ``numbers [m]``, and I for the
     others, which have few rows. The ``halves`` H_k ``[n_k, F]`` have a row for each row that B_k
-    does not know, so they take less time to compute and to multiply than matrices. ``log_det`` is
-    the sum of the log-determinants of I + G_k, NaN if it is unknown.
+    does not know. ``log_det`` is Σ ln det(I + G_k), NaN if it is unknown.
     """
 
     numbers: Integers
@@ -343,7 +337,7 @@ class Inverse(NamedTuple):
         return cls(np.flatnonzero(summed), matrices, tuple(halves), log_det)
 
     def dense(self) -> Floats:
-        """Return the matrices of all regressions, ``[K, F, F]``."""
+        """Return all matrices, ``[K, F, F]``."""
         width = self.matrices.shape[-1]
         found = np.zeros((len(self.halves), width, width))
         found[self.alone, range(width), range(width)] = 1.0
@@ -549,16 +543,14 @@ class PosteriorCovariance(NamedTuple):
     """The posterior covariance under a fixed prior; it maps responses to coefficients.
 
     All arrays are in units in which the prior variance of the kind ``OWN`` is 1: coefficients are
-    ``unit [F]`` times the values here. If the regressions were independent, the covariance of
-    regression k would be its ``inverse`` (I + G_k / σ²)⁻¹, with G_k the Gram matrix in these
-    units. The directions U between regressions have the prior variances 1 + c instead of 1.
-    With A⁻¹ = blockdiag(inverse) and C = diag(c), Woodbury's formula gives the covariance
+    ``unit [F]`` times the values here. Independent regressions have the covariances ``inverse``,
+    (I + G_k / σ²)⁻¹ with G_k the Gram matrix in these units. The directions U between regressions
+    have the prior variances 1 + c instead of 1, with c down to −1 for rewards that exclude each
+    other. With A⁻¹ = blockdiag(inverse) and C = diag(c), Woodbury's formula gives the covariance
 
         A⁻¹ + A⁻¹ U Q⁻¹ Uᵀ A⁻¹,  Q⁻¹ = C (I + H C)⁻¹,  H = Uᵀ (I − A⁻¹) U
 
-    where `Coupling` is Q⁻¹. This costs K + q³ inversions of F × F matrices. c may be
-    negative, down to −1, as for regressions whose rewards exclude each other. New rows change the
-    inverse by Woodbury's formula, at a cost of F² for each row instead of F³ for a new inversion.
+    where `Coupling` is Q⁻¹. This costs K + q³ inversions of F × F matrices; a new row costs F².
     """
 
     prior: Prior
@@ -594,8 +586,7 @@ class PosteriorCovariance(NamedTuple):
         All arrays are ``[P, K, F]``: ``normal`` are standard normal numbers, and ``noise`` is
         Σ √w φ ε over the rows of each regression, with a standard normal ε for each row and draw.
         With the prior covariance B, the response B^(−1/2) normal − noise has the covariance
-        B⁻¹ + G / σ². This is the precision of the posterior, so the solution has the covariance of
-        the posterior.
+        B⁻¹ + G / σ², the precision of the posterior.
 
         Reference: Wilson et al. (2021), Pathwise conditioning of Gaussian processes.
         """
@@ -641,8 +632,7 @@ class Posterior(NamedTuple):
     ) -> Self:
         """Return the posterior of the coefficients of rewards minus ``centre``.
 
-        A ``covariance`` that is passed is not computed; if rows were added to it, the evidence is
-        NaN.
+        A ``covariance`` that is passed is not computed; after `with_rows` the evidence is NaN.
         """
         found = covariance or PosteriorCovariance.of(sums, structure, prior)
         moment, square = sums.centred(centre)
@@ -678,11 +668,10 @@ of a handful of actions, often becomes zero by chance and stays there."""
 
 
 class CoefficientMoments(NamedTuple):
-    """Sums over the components of the coefficients, ``[groups, kinds]``, and over the rows.
+    """Sums of squared posterior means and of posterior variances, ``[groups, kinds]``.
 
-    ``squares`` are the squared posterior means and ``variances`` the posterior variances, both
-    relative to the prior variance of the kind ``OWN``. ``residual`` is the sum of squared residuals
-    at the posterior mean, and ``used`` the effective number of fitted parameters.
+    Both are relative to the prior variance of the kind ``OWN``. ``residual`` is the sum of squared
+    residuals at the posterior mean, and ``used`` the effective number of fitted parameters.
     """
 
     squares: Floats
@@ -789,12 +778,10 @@ FEWEST_ACTIONS = 3
 
 
 def described_actions(problem: Problem) -> Floats | None:
-    """Return the features of every joint action as orthogonal columns, ``[K, q]``, or None.
+    """Return the features of every joint action as at most 16 orthogonal columns, ``[K, q]``.
 
-    The features of a joint action are those of its choices in all slots. Each feature is
-    standardized over the actions, so its unit does not matter. A feature in which only one
-    action differs from the others is left out, since it does not relate actions to each other. The
-    result has at most 16 columns; it is None if there are no usable features.
+    They are those of its choices in all slots, standardized over the actions. A feature in which
+    only one action differs is left out, since it relates no actions. None if no feature is left.
     """
     if not any(problem.action_features) or problem.space.size < FEWEST_ACTIONS:
         return None

@@ -50,7 +50,7 @@ class RegressionRows(NamedTuple):
 
     @classmethod
     def of(cls, feedback: Feedback, replica: int, number: Integers) -> Self:
-        """Return the rows of one replica with positive weight; ``number [R, n]`` is their index."""
+        """Return the rows of one replica with positive weight."""
         present = feedback.weight[replica] > 0
         # A slice is faster than a selection.
         there: Any = slice(None) if present.all() else present
@@ -71,7 +71,7 @@ class RegressionRows(NamedTuple):
         return self._replace(weight=self.weight * factor)
 
     def discounted(self, discount: float) -> Self:
-        """Return the rows, with the weight of each multiplied by ``discount`` per later row."""
+        """Return the rows with weights times ``discount`` for every later row."""
         later = np.arange(len(self.reward) - 1, -1, -1)
         return self._replace(weight=self.weight * discount**later)
 
@@ -84,7 +84,7 @@ class SampledRows(NamedTuple):
     seen: int
 
     def standing_for_all(self) -> RegressionRows:
-        """Return the sample with weights scaled up, so it weighs as much as all rows."""
+        """Return the sample, scaled to weigh as much as all rows."""
         size = len(self.rows.reward)
         if size in (0, self.seen):
             return self.rows
@@ -92,8 +92,6 @@ class SampledRows(NamedTuple):
 
     def add(self, new: RegressionRows, most: int, discount: float, rng: Generator) -> Self:
         """Return the sample after new rows, with at most ``most`` rows.
-
-        The weight of a row is multiplied by ``discount`` for each later row.
 
         Reference: Vitter (1985), Random sampling with a reservoir.
         """
@@ -137,10 +135,9 @@ class BeliefSettings:
     """Settings of a belief about K ``actions``.
 
     There are at most ``features`` features, chosen from ``rows`` rows, and with ``kernels`` not
-    only linear ones. ``draws`` posterior draws are stored, whose deviation from the posterior mean
-    is scaled by ``width``. The weight of a row is multiplied by ``discount`` for every later row.
-    Actions with similar numbers ``action_features [K, q]`` are expected to have similar
-    coefficients; unless these are ``shared``, no action says anything about another.
+    only linear ones. The deviation of ``draws`` posterior draws is scaled by ``width``. Actions
+    with similar ``action_features [K, q]`` are expected to have similar coefficients; unless these
+    are ``shared``, no action says anything about another.
     """
 
     actions: int
@@ -170,10 +167,8 @@ def best_map(
 ) -> tuple[FeatureMap, Posterior] | None:
     """Return the map with the highest marginal likelihood, and the posterior of regressions on it.
 
-    Return None if all rewards are equal but for rounding. ``centre`` is subtracted from rewards,
-    and fitting starts from ``prior`` if it is given; the fitted noise variance is at least
-    ``least_noise``. All kernel lengths are tried; then, for the best one, a relevance of each
-    context variable.
+    Return None if all rewards are equal but for rounding. ``centre`` is subtracted from rewards.
+    All kernel lengths are tried; then, for the best one, a relevance of each context variable.
     """
     first = new_map(rows.context, rows.weight, settings.features, rng, settings.kernels)
     rows = rows.taken(slice(None, None, math.ceil(len(rows.reward) / CHOOSING_ROWS)))
@@ -205,10 +200,7 @@ def best_map(
 
 
 def _relevance(feature_map: FeatureMap, coefficients: Floats, rows: RegressionRows) -> Floats:
-    """Return the relevance of each context variable for distances; its mean square is 1.
-
-    Its square is the sensitivity of the regressions to the variable, shrunk towards equal relevance
-    the less, the more rows there are for each variable.
+    """Return the root of the sensitivity to each context variable, shrunk towards a mean square 1.
 
     Reference: Radhakrishnan et al. (2024), Mechanism for feature learning in neural networks and
     backpropagation-free machine learning models, on average gradient outer products.
@@ -326,10 +318,9 @@ class ContextBelief(NamedTuple):
         return cls(None, 0.0, None, None, None, None, sample, nothing, 0, 0.0, 0.0)
 
     def learned(self, new: RegressionRows, settings: BeliefSettings, rng: Generator) -> Self:
-        """Return the belief after more rows.
+        """Return the belief after more rows, which wait until it is worth solving again.
 
-        Rows wait until there are enough of them to solve for the posterior again, which they do
-        together. With a discount no row waits.
+        With a discount no row waits.
         """
         check_can_learn(self.feature_map, self.sums)
         rows = new if self.waiting is None else self.waiting.joined(new)
@@ -344,7 +335,6 @@ class ContextBelief(NamedTuple):
     def _learned(
         self, rows: RegressionRows, maps: bool, settings: BeliefSettings, rng: Generator
     ) -> Self:
-        """Add rows to all that is known, and solve; if it ``maps``, choose a new map first."""
         discount = settings.discount
         belief = self._replace(
             sample=self.sample.add(rows, settings.rows, discount, rng),
@@ -360,9 +350,9 @@ class ContextBelief(NamedTuple):
         return belief._mapped(everything, settings, rng)
 
     def contrasts(self, context: Floats) -> Floats:
-        """Return the expected rewards under each draw, minus their mean: ``[n, D] -> [n, P, K]``.
+        """Return expected rewards under each draw, minus their mean over the actions.
 
-        The mean is that over the actions. A single context takes few numpy calls.
+        ``[n, D] -> [n, P, K]``; a single context takes few numpy calls.
         """
         feature_map, coefficients = known(self.feature_map), known(self.draws)
         draws, actions, features = coefficients.shape
@@ -394,7 +384,6 @@ class ContextBelief(NamedTuple):
         return PosteriorCovariance.of(known(self.sums), structure, known(self.prior))
 
     def _mapped(self, rows: RegressionRows, settings: BeliefSettings, rng: Generator) -> Self:
-        """Choose a map from at most ``settings.rows`` of the rows, and learn from all of them."""
         offset = float(np.average(rows.reward, weights=rows.weight))
         some = rows
         if len(rows.reward) > settings.rows:
@@ -445,7 +434,6 @@ class ContextBelief(NamedTuple):
         return NOISE_SHARE * self.uniform.variance
 
     def _solved(self, settings: BeliefSettings, posterior: Posterior | None = None) -> Self:
-        """Solve for the coefficients, and make the draws; fit the prior first if this is due."""
         sums, prior, noise = known(self.sums), known(self.prior), known(self.noise)
         centre = self.uniform.centre(sums.offset + sums.reward / sums.weight)
         structure = settings.prior_structure(known(self.feature_map).groups)
@@ -479,7 +467,7 @@ class ContextBelief(NamedTuple):
 
 
 def _different_rewards(reward: Floats, most: int, rng: Generator) -> Integers:
-    """Choose ``most`` random rows; if their rewards are all equal, half are replaced by others."""
+    # If the rewards of random rows are all equal, half of them are replaced by others.
     order = rng.permutation(len(reward))
     chosen = order[:most]
     if np.ptp(reward[chosen]) == 0:

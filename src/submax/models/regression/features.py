@@ -186,10 +186,9 @@ class FeatureMap(NamedTuple):
         )
 
     def sensitivity(self, context: Floats, coefficients: Floats) -> Floats:
-        """Return the mean squared derivative of the regressions by each number of z: ``[D]``.
+        """Return the mean of (∂ φ(x)·θ_k / ∂ z_d)² over contexts and regressions, ``[D]``.
 
-        It is the mean over contexts and regressions of (∂ φ(x)·θ_k / ∂ z_d)². The mean of the
-        coefficients over regressions is subtracted, since it does not affect which action is best.
+        The mean of the coefficients over regressions, which favours no action, is subtracted.
         """
         own = coefficients - coefficients.mean(axis=0) if len(coefficients) > 1 else coefficients
         first = 1 + self._linear_width
@@ -218,12 +217,11 @@ class FeatureMap(NamedTuple):
 def new_map(
     context: Floats, weight: Floats, most: int, rng: Generator, kernels: bool = True
 ) -> FeatureMap:
-    """Return a map with about ``most`` features, made from the contexts ``[n, D]``.
+    """Return a map with about ``most`` features and kernels of length 1, from contexts ``[n, D]``.
 
-    The kernels have length 1: two contexts whose standardized numbers differ by 1 on average have
-    the similarity exp(−1/2). All numbers of the context stay linear features, even if they are up
-    to three times ``most``; there are 48 kernels at least, or half of ``most``. Wider contexts are
-    projected at random. Without ``kernels`` the linear part may take up all ``most`` features.
+    All numbers of the context stay linear features, even if they are up to three times ``most``;
+    there are 48 kernels at least, or half of ``most``. Wider contexts are projected at random.
+    Without ``kernels`` the linear part may take up all ``most`` features.
     """
     shift, scale = standardization(context, weight)
     width = context.shape[1]
@@ -244,10 +242,7 @@ def new_map(
 
 
 def chosen_landmarks(points: Floats, most: int, rng: Generator) -> Floats:
-    """Return up to ``most`` landmarks for points ``[n, D]``.
-
-    If there are at most ``most`` distinct points, the landmarks are these points. Otherwise they
-    are cluster centres found by k-means, which starts from random points.
+    """Return the distinct points ``[n, D]``, or cluster centres if they are more than ``most``.
 
     Reference: Zhang, Tsang and Kwok (2008), Improved Nyström low-rank approximation and error
     analysis.

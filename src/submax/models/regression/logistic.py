@@ -81,7 +81,7 @@ class LogisticRegressions(NamedTuple):
     def learned(
         self, new: RegressionRows, actions: int, discount: float, share: float, rng: Generator
     ) -> Self:
-        """Return the regressions after more rows, whose rewards are between 0 and 1.
+        """Return the regressions after more rows, with rewards between 0 and 1.
 
         ``share`` is the part of the posterior's deviation that decisions use.
         """
@@ -298,13 +298,11 @@ class _Regression(NamedTuple):
 
 def _root(matrix: Floats) -> Floats:
     """Return the lower Cholesky factor. For few numbers, SciPy's own functions take longer."""
-    root: Floats
-    root, _ = checked(scipy.linalg.lapack.dpotrf(matrix, lower=1, clean=1))
+    root: Floats = checked(scipy.linalg.lapack.dpotrf(matrix, lower=1, clean=1))[0]
     return root
 
 
 def _solved(root: Floats, right: Floats) -> Floats:
     """Return x with (root rootᵀ) x = ``right``."""
-    solution: Floats
-    solution, _ = checked(scipy.linalg.lapack.dpotrs(root, right, lower=1))
+    solution: Floats = checked(scipy.linalg.lapack.dpotrs(root, right, lower=1))[0]
     return solution
