@@ -141,7 +141,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             for key in rails:
                 one_of("guard rail", str(key), GuardRails.__struct_fields__)
             try:
-                given["guard_rails"] = msgspec.convert(rails, GuardRails)
+                given["guard_rails"] = msgspec.convert(rails, known_type(GuardRails))
             except msgspec.ValidationError as error:
                 raise refused_setting(error, rails) from error
         elif rails is None:
