@@ -87,10 +87,9 @@ def submax_of(value: Floats, depth: int) -> Floats:
 def mean_submax_of(contrasts: Floats, depth: int) -> Floats:
     """Return the mean of ``submax_of`` over the rows of tables, ``[..., P, M] -> [..., M]``.
 
-    The mean of each row must be 0. This form uses few calls of numpy, because their overhead is
-    most of the time that a single decision takes, and products instead of sums, which are faster
-    for few actions. Masses are not normalized between steps, so the contrasts must be between
-    about 1e-150 and 1e150 for two steps.
+    The mean of each row must be 0. For the latency of a single decision this form uses few calls of
+    numpy, and products instead of sums. Masses are not normalized between steps, so the contrasts
+    must be between about 1e-150 and 1e150 for two steps.
     """
     *tables, rows, size = contrasts.shape
     above, ones = contrasts.reshape(-1, size), _ones(size)

@@ -39,13 +39,6 @@ LOWEST, HIGHEST = np.log(EDGE), np.log(60.0)
 """Bounds of the logarithm of the threshold's height above the best value, in logits."""
 
 
-class ActionEstimates(NamedTuple):
-    """The ``value`` of every action, scaled to 0 … 1, and how many ``observations`` it is worth."""
-
-    value: Floats
-    observations: Floats
-
-
 class Divergence(NamedTuple):
     """The divergence kl(v, L) of every action's value v from a threshold L.
 
@@ -96,13 +89,9 @@ class Tracking(Strategy):
     κ = 44 / (N^0.3 t^0.2), with t the observations so far, clipped to 1 … 6, and at least
     ln(t / 5N): decisions of the same batch cannot learn from each other, so a large batch asks for
     less; what is learned early pays for longest; in the long run no action is given up. N counts
-    as at least 20. With few actions the best one is rarely given up by mistake, but such a mistake
-    lasts, and trying again costs little. So with K actions, κ of an action is at least
-    ln(t kl(v_a, v*) / (K/2)³), where v* is the best value, see ``persistence``.
-
-    κ is multiplied by ``confidence_scale``. The presets with networks have 0.3, chosen among four
-    values on tuning seeds. A guess why less is better there: training that stops early makes the
-    values of actions look more alike than they are.
+    as at least 20. With K actions, κ of an action is at least ln(t kl(v_a, v*) / (K/2)³), where v*
+    is the best value, see ``persistence``. κ is multiplied by ``confidence_scale``; the presets
+    with networks have 0.3, chosen among four values on tuning seeds.
 
     v and s come from the table: with m_l the observations that π(· | l) is worth, s_a =
     Σ_l m_l π(a | l), and v_a is the mean of the levels weighted by these terms, scaled to 0 … 1.
@@ -123,12 +112,12 @@ class Tracking(Strategy):
                 "the tracking strategy needs a table with sample_sizes: use it in a policy "
                 "such as RewardConditioned, or set Table(sample_sizes=...)"
             )
-        estimates = _estimates(table, table.sample_sizes)
+        value, worth = _estimates(table, table.sample_sizes)
         decisions = np.maximum(table.sample_sizes.decisions, 1.0)[..., None]
         observed = table.sample_sizes.observations[..., None]
-        divergences = Divergence.of(estimates.value)
+        divergences = Divergence.of(value)
         kappa = np.maximum(confidence(observed, decisions), persistence(observed, divergences))
-        missing = _missing(estimates, divergences, self.confidence_scale * kappa, decisions)
+        missing = _missing(value, worth, divergences, self.confidence_scale * kappa, decisions)
         # If only one level was observed, nothing distinguishes the actions.
         forget = np.count_nonzero(table.prior, axis=-1) < 2
         return normalized(missing, forget=forget)
@@ -162,7 +151,8 @@ def persistence(observations: Floats, divergences: Divergence) -> Floats:
     return np.log(np.maximum(np.maximum(observations, 1.0) * gap / crowd, 1.0))
 
 
-def _estimates(table: Table, sizes: SampleSizes) -> ActionEstimates:
+def _estimates(table: Table, sizes: SampleSizes) -> tuple[Floats, Floats]:
+    """Return the value of every action, scaled to 0 … 1, and the observations it is worth."""
     mass = sizes.observation_weight[..., None] * table.probabilities
     observations = mass.sum(axis=-2)
     levels = table.levels - table.levels[..., :1]
@@ -170,20 +160,18 @@ def _estimates(table: Table, sizes: SampleSizes) -> ActionEstimates:
     height = levels / np.where(span > 0, span, 1.0)
     earned = (height[..., None] * mass).sum(axis=-2)
     value = earned / np.maximum(observations, TINY)
-    return ActionEstimates(np.clip(value, EDGE, 1 - EDGE), observations)
+    return np.clip(value, EDGE, 1 - EDGE), observations
 
 
 def _missing(
-    estimates: ActionEstimates, divergences: Divergence, kappa: Floats, decisions: Floats
+    value: Floats, observations: Floats, divergences: Divergence, kappa: Floats, decisions: Floats
 ) -> Floats:
     """Return the missing observations of every action, ``[..., M]``; they sum to the decisions.
 
     The actions that lack observations shall have Σ κ / kl(v, L) of them together, and the others
-    keep theirs. This total falls as the threshold rises, about as the inverse square of the
-    threshold's height above the best value. In logarithms this is nearly a straight line, so
-    Newton's method needs few steps.
+    keep theirs. This total falls about as the inverse square of the threshold's height above the
+    best value: in logarithms nearly a straight line, so Newton's method needs few steps.
     """
-    value, observations = estimates
     best = value.max(axis=-1, keepdims=True)
     wanted = observations.sum(axis=-1, keepdims=True) + decisions
 

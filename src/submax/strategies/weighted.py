@@ -1,7 +1,7 @@
 """Strategies that weight the reward levels: optimistic, optimized, SubMax and their relatives."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -28,13 +28,6 @@ class Optimistic(WeightedStrategy):
         return ends(table, 0.0, 1.0)
 
 
-class Bounds(NamedTuple):
-    """The range of λ that leaves every probability non-negative."""
-
-    lowest: Floats
-    highest: Floats
-
-
 @dataclass(frozen=True)
 class Optimized(WeightedStrategy):
     """The λ that earns most among those that give a policy without clipping.
@@ -53,23 +46,18 @@ class Optimized(WeightedStrategy):
     )
 
     def weights(self, table: Table) -> Floats:
-        check_values("optimized", table)
+        if not np.all(np.isfinite(table.values)):
+            raise InputError(
+                "the optimized strategy needs the logged probability of every rewarded decision: "
+                "log propensities, or take another strategy, such as submax"
+            )
         low, high = table.probabilities[..., 0, :], table.probabilities[..., -1, :]
         lowest, highest = bounds(low, high)
         chosen = np.where(table.values[..., -1] >= table.values[..., 0], highest, lowest)
         return ends(table, 1.0 - chosen, chosen)
 
 
-def check_values(name: str, table: Table) -> None:
-    """Raise an InputError if the table lacks the values that the strategy ``name`` needs."""
-    if not np.all(np.isfinite(table.values)):
-        raise InputError(
-            f"the {name} strategy needs the logged probability of every rewarded "
-            "decision: log propensities, or take another strategy, such as submax"
-        )
-
-
-def bounds(low: Floats, high: Floats) -> Bounds:
+def bounds(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """The λ with (1 − λ) p₀ + λ p₁ ≥ 0 for every action; ``[..., M]`` twice ``-> [...]`` twice.
 
     An action with p₁ > p₀ gives the lower bound −p₀ / (p₁ − p₀), one with p₁ < p₀ the upper bound
@@ -78,7 +66,7 @@ def bounds(low: Floats, high: Floats) -> Bounds:
     bounds are 1.
 
     >>> bounds(np.array([0.5, 0.25, 0.25]), np.array([0.25, 0.25, 0.5]))
-    Bounds(lowest=array(-1.), highest=array(2.))
+    (array(-1.), array(2.))
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = high / low
@@ -86,7 +74,7 @@ def bounds(low: Floats, high: Floats) -> Bounds:
     above = np.fmax.reduce(ratio, axis=-1) - 1
     below = 1 - np.fmin.reduce(ratio, axis=-1)
     same = (above < SUM_TOLERANCE) | (below < SUM_TOLERANCE)
-    return Bounds(
+    return (
         np.where(same, 1.0, -1 / np.where(same, 1.0, above)),
         np.where(same, 1.0, 1 / np.where(same, 1.0, below)),
     )
