@@ -97,8 +97,7 @@ def wrong_type(error: Exception) -> tuple[str, str]:
 def one_of(name: str, value: str, allowed: Iterable[str], *, listed_by: str = "") -> None:
     """Raise an ``InputError`` unless the word is allowed; the message suggests similar words.
 
-    The message lists the allowed words if they are few, and otherwise says ``listed_by``, where
-    all of them can be seen.
+    It lists the allowed words if they are few, and otherwise says ``listed_by``.
     """
     words = sorted(allowed)
     if value in words:

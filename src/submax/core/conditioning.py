@@ -117,10 +117,7 @@ def clipped(weights: Floats, probabilities: Floats) -> Floats:
 
 
 def mixture_of_one(probabilities: Floats, weights: Floats, forget: bool) -> Floats:
-    """Return ``mixture`` of a single row, ``[L, M]`` and ``[L]`` give ``[M]``, by fewer calls.
-
-    With ``forget`` the result is uniform.
-    """
+    """Return ``mixture`` of one row by fewer calls, ``[M]``; uniform with ``forget``."""
     mixed = np.dot(weights, probabilities)
     added = np.dot(np.maximum(weights, 0.0), probabilities)
     mass: Floats = np.where(mixed > SUM_TOLERANCE * added, mixed, 0.0)
@@ -216,9 +213,8 @@ def rejection(
     """Draw from π‡(a) ∝ max(Σ_l w_l π(a | l), 0), with ``weights [R, n, L]`` of any sign.
 
     An action is proposed by the positive part, Σ_l w_l⁺ π(a | l), and accepted with probability
-    max(0, 1 − negative / positive), the negative part being Σ_l w_l⁻ π(a | l). This is exact and
-    needs no normalizing constant. A draw takes 1 / (acceptance rate) proposals on average. A row in
-    which no proposal was accepted is reported as exhausted, and its action must not be used.
+    max(0, 1 − negative / positive), the negative part being Σ_l w_l⁻ π(a | l). This is exact. The
+    action of a row that is exhausted, where no proposal was accepted, must not be used.
     """
     action, accepted = _round(weights, belief, FIRST_ROUND, rng)
     left = np.logical_not(accepted)
@@ -257,7 +253,6 @@ def _round(
 def _proposed(
     weight: Floats, belief: ConditionalDistribution, count: int, rng: np.random.Generator
 ) -> Actions:
-    """Draw proposals from the positive part: a level by its weight, then an action."""
     positive = np.maximum(weight, 0.0)
     levels = np.flatnonzero(positive.any(axis=(0, 1)))
     if len(levels) <= 1:
@@ -277,10 +272,9 @@ DRAWS_PER_PART = 250
 
 
 class EstimatedDensity(NamedTuple):
-    """``log_prob [R, n, M]`` and its standard ``error [R, n]``.
+    """``log_prob [R, n, M]``, or a log-density, and its standard ``error [R, n]``.
 
-    ``log_prob`` is a log-probability, or a log-density if actions are real-valued. ``known [R, n]``
-    is False if no draw had a positive mass; then the other two must not be used.
+    Where ``known [R, n]`` is False, no draw had a positive mass, and neither must be used.
     """
 
     log_prob: Floats
@@ -319,17 +313,15 @@ def estimated_density(
 
 
 def _share(weights: Floats, probabilities: Floats) -> Floats:
-    """Return share(a), see ``estimated_density``: ``[R, n, L, M] -> [R, n, M]``."""
     proposed = np.einsum("rnl,rnlm->rnm", np.maximum(weights, 0.0), probabilities)
     return clipped(weights, probabilities) / np.where(proposed > 0, proposed, 1.0)
 
 
 class Belief(ConditionalDistribution):
-    """What an estimator has learned, asked in n given contexts of each of R replicas.
+    """What an estimator has learned, asked in n contexts of each of R replicas.
 
-    It is the table from which a strategy makes a policy: p(action | context, reward level), the
-    L reward levels, and how often each level occurs. Estimators whose actions can be listed return
-    a `TabularBelief`.
+    It gives p(action | context, reward level), the L reward levels, and how often each level
+    occurs. Estimators whose actions can be listed return a `TabularBelief`.
     """
 
     @property
@@ -369,19 +361,16 @@ class Belief(ConditionalDistribution):
         """Return the importance-sampled reward of each conditioned policy, ``[R, L]``.
 
         V_l = (1/N) Σ_i r_i π(a_i | c_i, l) / q_i over the N observations so far, with q_i the
-        logged probability of action a_i. V_l does not depend on the contexts of the belief. It is
-        NaN if q_i was not logged for some reward other than 0.
-
-        None, the default, means that the estimator does not keep what V_l needs. Strategies that
-        need these values (optimized) then refuse the estimator.
+        logged probability of action a_i; NaN if q_i is missing for some reward other than 0. None,
+        the default, means that the estimator does not keep what V_l needs; the optimized strategy
+        then refuses it.
         """
         return None
 
     def observation_weights(self) -> Floats | None:
         """Return how many observations π(· | c, l) is worth, smoothing included: ``[R, n, L]``.
 
-        None, the default, means that it is unknown; the tracking strategy then refuses the
-        estimator.
+        None, the default, means unknown; the tracking strategy then refuses the estimator.
         """
         return None
 
@@ -406,8 +395,7 @@ class TabularBelief(Belief):
     """The probabilities of all joint actions, ``listed [R, n, L, M]``, in n contexts.
 
     They are ``[R, 1, L, M]`` if all contexts share them. The other arguments are what the methods
-    of `Belief` return. Instead of ``listed``, ``values`` and ``weights``, the observation weights,
-    a function can be given that is called when they are needed.
+    of `Belief` return. ``listed``, ``values`` and the observation ``weights`` may be functions.
     """
 
     def __init__(
@@ -492,10 +480,7 @@ Params = TypeVar("Params")
 
 
 class Estimator(Checked, ABC, Generic[Params]):
-    """Learns p(action | context, reward level) by supervised learning.
-
-    Its fields are hyper-parameters; its methods are pure functions of the learned parameters.
-    """
+    """Learns p(action | context, reward level) by supervised learning, in pure functions."""
 
     @abstractmethod
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Params:

@@ -49,11 +49,7 @@ class Environment(Checked, ABC, Generic[World]):
     def outcome(
         self, world: World, context: Floats, action: Actions, rng: np.random.Generator
     ) -> Outcome:
-        """Return drawn rewards with their expectations.
-
-        An environment that computes the expectation to draw the reward overrides this method, so
-        that the expectation is computed once.
-        """
+        """Return drawn rewards with their expectations; override it to compute these once."""
         reward = self.reward(world, context, action, rng)
         return Outcome(reward, self.mean_reward(world, context, action))
 
@@ -64,24 +60,17 @@ class Environment(Checked, ABC, Generic[World]):
     def regret(self, world: World, context: Floats, action: Actions) -> Floats:
         """Return the expected regret of ``action [R, n, S]``: ``[R, n]``, at least 0.
 
-        By default this is the best expected reward minus that of the action. An environment whose
-        rewards are feedback, and not what a decision is worth, overrides it, as `Dueling` does.
+        An environment whose rewards are not what a decision is worth overrides it, as `Dueling`.
         """
         return self.best_reward(world, context) - self.mean_reward(world, context, action)
 
     def eligible(self, number: int) -> Choices | None:
-        """Return the choices that decision ``number`` has, from 0 on; None, the default, for all.
-
-        They are the same in all replicas.
-        """
+        """Return the choices that decision ``number``, from 0 on, has; None, the default: all."""
         return None
 
     @property
     def most_decisions(self) -> int | None:
-        """Largest number of decisions per replica; None if there is no limit.
-
-        A table whose rows are met once has a limit: its number of rows.
-        """
+        """Largest number of decisions per replica, such as the rows of a table; None: no limit."""
         return None
 
     @property
@@ -91,11 +80,10 @@ class Environment(Checked, ABC, Generic[World]):
 
     @property
     def drifts(self) -> bool:
-        """Whether the mean rewards or the contexts of the same world change with time.
+        """Whether the same world changes with time: by default, whether ``advance`` is overridden.
 
-        If so, ``simulate`` calls ``advance`` after every single decision, so the truth does
-        not depend on the delay. This is assumed of every environment that overrides ``advance``,
-        unless it says otherwise.
+        If so, ``simulate`` calls ``advance`` after every single decision, so the truth does not
+        depend on the delay.
         """
         return type(self).advance is not Environment.advance
 

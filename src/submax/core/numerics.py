@@ -50,11 +50,10 @@ def draw_grouped(probabilities: Floats, count: int, rng: np.random.Generator) ->
     """Draw ``count`` indices for each replica, in groups: ``[R, 1, M] -> [R, count]``.
 
     The draws are divided at random into about 6 √count groups, and all draws of a group get the
-    same index. Systematic sampling assigns the indices: each index gets its expected number of
-    groups, rounded up or down at random. The probability that a single draw is a certain index is
-    the same as in ``draw``, but draws depend on each other. If there are many indices, a batch
-    tries fewer of them, each more often, and so learns more about those. Up to 36 draws are groups
-    of one. Raise an ``InputError`` unless every row sums to 1.
+    same index. By systematic sampling each index gets its expected number of groups, rounded up or
+    down at random. A single draw has the same probabilities as in ``draw``, but of many indices a
+    batch tries fewer, each more often, and so learns more about those. Up to 36 draws are groups of
+    one. Raise an ``InputError`` unless every row sums to 1.
 
     >>> rng = np.random.default_rng(0)
     >>> drawn = draw_grouped(np.full((1, 1, 500), 1 / 500), 900, rng)
@@ -84,10 +83,6 @@ def draw_grouped(probabilities: Floats, count: int, rng: np.random.Generator) ->
 
 
 def _draw_each(probabilities: Floats, rng: np.random.Generator) -> Integers:
-    """Draw one index for each row: ``[R, n, M] -> [R, n]``.
-
-    The index is the number of cumulative probabilities that do not exceed a uniform number.
-    """
     cumulated = probabilities.cumsum(axis=-1)
     total = cumulated[..., -1]
     _check_sums(total)
@@ -139,11 +134,8 @@ def decreasing_root(
     ``function`` returns values and slopes. The method is Newton's, inside a bracket from ``lowest``
     to ``highest`` that shrinks at every step. At a point where the slope is not negative, the step
     has the fixed length ``WALK``; a step that would leave the bracket is replaced by bisection.
-
-    An entry is final after a step shorter than ``step_tolerance``, or after a step from a point
-    where the absolute value of the function was at most ``value_tolerance``. The remaining error is
-    about the square of the error before a Newton step, or about the length of a bisection step. A
-    final entry no longer changes, so its result does not depend on the other entries.
+    An entry is final after a step shorter than ``step_tolerance``, or from a point where the
+    absolute value of the function was at most ``value_tolerance``, so it depends on no other.
 
     >>> place = np.array([0.5, 3.0])
     >>> decreasing_root(lambda x: (2 - x**3, -3 * x**2), place, 0 * place, 9 + place, 1e-3).round(5)

@@ -30,9 +30,7 @@ class PolicyTraits:
       whether the first one won, as in duels.
     - ``learns``: feedback changes decisions. Uniform choice is a baseline that does not learn.
 
-    The conformance suite checks the first two of a policy: it compares decisions in different
-    contexts, and passes feedback without propensities if they are not needed. If an estimator does
-    not forget, the suite checks that the order of feedback does not change the level prior.
+    The conformance suite checks what it can see of them.
     """
 
     uses_context: bool = True
@@ -95,10 +93,9 @@ class Policy(Checked, ABC, Generic[State]):
     ) -> State:
         """The state after decisions whose rewards are pending; most policies need no such thing.
 
-        ``action [R, n, S]`` are decisions that were just taken; ``simulate`` and loops of your own
-        call this after every ``act``. ``upcoming`` is how many decisions will be taken before the
-        next rewards are learned from. Live bandits pass ``upcoming`` only, because the decisions
-        pending when a version was fitted would soon be outdated.
+        ``action [R, n, S]`` are decisions that were just taken: call this after every ``act``.
+        ``upcoming`` is how many decisions will be taken before the next rewards are learned from;
+        live bandits pass it alone.
         """
         return state
 
@@ -178,10 +175,9 @@ def _check(policy: object, probabilities: Floats, context: Floats, size: int) ->
 
 
 class WrapperPolicy(Policy[Any]):
-    """Forwards everything to the field ``policy``; a subclass overrides what it changes.
+    """Forwards everything but expected rewards to the field ``policy``.
 
-    A wrapper that chooses the policy by the problem overrides ``wrapped`` and ``traits`` instead.
-    Expected rewards are not forwarded: a wrapper may change rewards or actions.
+    A wrapper that chooses the policy by the problem overrides ``wrapped`` and ``traits``.
     """
 
     policy: Policy[Any]
@@ -223,10 +219,9 @@ def probabilities_among(
 ) -> Floats:
     """Return the probability of every joint action of the eligible ``choices``, ``[R, n, m]``.
 
-    The rule of the policy is applied to the eligible actions alone (`Policy.restricted`). A policy
-    without such a rule has its probabilities cut to the eligible actions and normalized; they are
-    uniform where nothing is left. If they do not depend on the row, the result may be
-    ``[R, 1, m]``.
+    The policy decides by `Policy.restricted`. Without such a rule its probabilities are cut to the
+    eligible actions and normalized; they are uniform where nothing is left. If they do not depend
+    on the row, the result may be ``[R, 1, m]``.
     """
     space = state.problem.space
     if all(len(slot) == size for slot, size in zip(choices, space.choices, strict=True)):

@@ -17,9 +17,9 @@ class RewardEncoding(NamedTuple):
     """Two ways to encode a reward: as the nearest of a few levels, or between bin edges.
 
     ``levels [R, L]`` are the rewards that policies are conditioned on; ``bin_edges [R, E]`` are the
-    rewards between which networks interpolate. Both are sorted in every replica. If there are fewer
-    distinct values than entries, the lowest one is repeated. `nearest` then returns its first
-    index; `encoded` uses its last (the last but one if all bin edges are equal).
+    rewards between which networks interpolate. Both are sorted; if there are fewer distinct values,
+    the lowest one is repeated. `nearest` then returns its first index; `encoded` uses its last (the
+    last but one if all bin edges are equal).
     """
 
     levels: Floats
@@ -48,9 +48,8 @@ class RewardEncoding(NamedTuple):
     def encoded(self, reward: Floats) -> Floats:
         """Encode rewards for a network: ``[R, n] -> [R, n, E]``.
 
-        If a reward lies between two bin edges, at the share t of the distance between them, then
-        the entries of the two edges are 1 − t and t, and all others are 0. So the encoding is
-        one-hot at a bin edge. A reward below the first or above the last edge counts as this edge.
+        At the share t of the distance between two bin edges, their entries are 1 − t and t, and all
+        others 0. A reward below the first or above the last edge counts as this edge.
         """
         replicas, rows = reward.shape
         reward = np.maximum(reward, self.bin_edges[:, :1])
@@ -233,10 +232,9 @@ def _padded(rising: Floats) -> Floats:
 class QuantileScale(Scale):
     """Levels at quantiles of the observed rewards.
 
-    ``quantiles`` are the probabilities q₀ and q₁ of the lowest and the highest level. ``asked`` is
-    the number of levels; their probabilities are evenly spaced from q₀ to q₁. ``bin_edges`` is the
-    number of quantiles of the distinct rewards that are used to encode a reward for a network, by
-    linear interpolation between the two nearest bin edges.
+    ``quantiles`` are the probabilities q₀ and q₁ of the lowest and the highest level, and ``asked``
+    the number of levels, evenly spaced from q₀ to q₁. ``bin_edges`` is the number of quantiles of
+    the distinct rewards by which a reward is encoded for a network.
     """
 
     quantiles: tuple[float, float]
@@ -268,9 +266,8 @@ class QuantileScale(Scale):
     def reward_encoding(self, reward: Floats, weight: Floats) -> RewardEncoding:
         """Return levels at quantiles of all rewards, bin edges at those of the distinct rewards.
 
-        If the lowest and the highest level are equal, as with rewards that are mostly 0, then this
-        value is one level, and the other levels are quantiles of the rewards above it, or of those
-        below it if there are none above. So all levels are equal only if all rewards are.
+        If the lowest and the highest level are equal, as with rewards that are mostly 0, this value
+        is one level, and the others are quantiles of the rewards above it, else of those below it.
         """
         order = np.argsort(np.where(weight > 0, reward, np.inf), axis=1, kind="stable")
         weight = np.take_along_axis(weight, order, axis=1)
