@@ -4,19 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from observations import listed, observed, taught
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import betaln
 
-from submax import (
-    Arms,
-    BatchedRewards,
-    Continuous,
-    Feedback,
-    Lag,
-    Problem,
-    Slots,
-    make_policy,
-)
+from submax import Arms, BatchedRewards, Continuous, Lag, Problem, Slots, make_policy
 from submax.estimators import Counting
 from submax.models.regression.logistic import DRAWS, _Regression
 from submax.policies import PosteriorSlots, PosteriorSubMax, RewardConditioned
@@ -27,17 +19,6 @@ from submax.strategies import SubMax, Tracking
 from submax.strategies.iterated import Iterated, mean_submax_of, submax_of
 
 ADAPTIVE = RewardConditioned(Counting("fitted"), Tracking())
-
-
-def taught(policy, problem, feedback, seed):
-    rng = np.random.default_rng(seed)
-    return policy.update(policy.init(problem, len(feedback.reward), rng), feedback, rng)
-
-
-def listed(policy, state):
-    """Probabilities in one context: ``[R, M]``."""
-    context = np.zeros((len(state.informed), 1, state.problem.context_width))
-    return policy.probabilities(state, context)[:, 0]
 
 
 def slow_smoothing(good, bad):
@@ -83,12 +64,11 @@ def slow(good, bad, observations, decisions):
     return missing(place) / missing(place).sum()
 
 
-def tallied(action, reward, size, weight=None):
+def tallied(action, reward, size):
     """Successes and failures of each arm of one replica."""
     good, bad = [0.0] * size, [0.0] * size
-    weight = np.ones(len(reward)) if weight is None else weight
-    for arm, paid, share in zip(action, reward, weight, strict=True):
-        (good if paid else bad)[arm] += share
+    for arm, paid in zip(action, reward, strict=True):
+        (good if paid else bad)[arm] += 1
     return good, bad
 
 
@@ -98,17 +78,14 @@ def bernoulli_feedback(arms, rows, seed, replicas=3):
     arm = rng.integers(arms, size=(replicas, rows))
     paid = rng.random((replicas, rows)) < np.take_along_axis(chance, arm, axis=1)
     paid[:, :2] = [0, 1]
-    shape = paid.shape
-    propensity = np.full(shape, -np.log(arms))
-    nowhere = np.zeros((*shape, 0))
-    return Feedback(nowhere, arm[..., None], paid * 1.0, propensity, np.ones(shape))
+    return observed(arm, paid, log_prob=-np.log(arms))
 
 
 @pytest.mark.parametrize(("arms", "rows"), [(2, 4), (10, 100), (50, 1000)])
 def test_it_is_the_rule_on_the_raw_observations(arms, rows, seed):
     feedback = bernoulli_feedback(arms, rows, seed)
     state = taught(ADAPTIVE, Problem(Arms(arms)), feedback, seed)
-    found = listed(ADAPTIVE, state)
+    found = listed(ADAPTIVE, state, 3)
     for replica in range(3):
         counts = tallied(feedback.action[replica, :, 0], feedback.reward[replica], arms)
         np.testing.assert_allclose(found[replica], slow(*counts, rows, rows), atol=1e-3)
@@ -129,7 +106,7 @@ def test_through_a_delay_it_learns_what_came_back_and_how_much_at_a_time(delay, 
         np.testing.assert_allclose(log_prob, found, atol=1e-12)
         state = ADAPTIVE.record(state, action)
         reward = (rng.random((1, step.decide)) < chance[action[..., 0]]) * 1.0
-        pending.put(Feedback(context, action, reward, log_prob, np.ones(reward.shape)))
+        pending.put(observed(action, reward, log_prob=log_prob))
         if step.receive:
             back = pending.take(step.receive)
             seen += zip(back.action[0, :, 0], back.reward[0], strict=True)
@@ -146,15 +123,13 @@ def test_who_knows_how_many_decisions_lie_ahead_is_believed(ahead, seed):
     feedback = bernoulli_feedback(6, 90, seed)
     state = taught(ADAPTIVE, Problem(Arms(6)), feedback, seed)
     told = ADAPTIVE.record(state, upcoming=ahead)
-    found = listed(ADAPTIVE, told)
+    found = listed(ADAPTIVE, told, 3)
     for replica in range(3):
         counts = tallied(feedback.action[replica, :, 0], feedback.reward[replica], 6)
         np.testing.assert_allclose(found[replica], slow(*counts, 90, ahead), atol=1e-3)
     # What comes back later is counted again.
-    assert (
-        ADAPTIVE.update(told, feedback, np.random.default_rng(seed)).decision_counts.batch.tolist()
-        == [90] * 3
-    )
+    later = ADAPTIVE.update(told, feedback, np.random.default_rng(seed))
+    assert later.decision_counts.batch.tolist() == [90] * 3
 
 
 def test_a_batch_is_given_out_in_lots(seed):
@@ -174,11 +149,9 @@ def test_on_moving_levels_rewards_are_those_of_the_nearest(seed):
     reward = rng.normal(feedback.reward, 0.3)
     problem = Problem(Arms(4), scale=Continuous())
     state = taught(ADAPTIVE, problem, feedback._replace(reward=reward), seed)
-    low, high = (
-        ADAPTIVE.estimator.belief(state.params, np.zeros((len(state.informed), 1, 0))).levels().T
-    )
+    low, high = ADAPTIVE.estimator.belief(state.params, np.zeros((3, 1, 0))).levels().T
     paid = reward > ((low + high) / 2)[:, None]
-    found = listed(ADAPTIVE, state)
+    found = listed(ADAPTIVE, state, 3)
     for replica in range(3):
         counts = tallied(feedback.action[replica, :, 0], paid[replica], 4)
         np.testing.assert_allclose(found[replica], slow(*counts, 80, 80), atol=1e-3)
@@ -192,11 +165,8 @@ def test_an_arm_that_has_become_bad_is_left(seed):
     for chance, rows in ((0.9, 2000), (0.1, 600)):
         arm = (rng.random((2, rows)) < 0.1).astype(np.int64)
         reward = (rng.random((2, rows)) < np.where(arm == 0, chance, 0.5)) * 1.0
-        feedback = Feedback(
-            np.zeros((2, rows, 0)), arm[..., None], reward, None, np.ones(arm.shape)
-        )
-        state = policy.update(policy.record(state, upcoming=100), feedback, rng)
-    assert np.all(policy.probabilities(state, np.zeros((2, 1, 0)))[:, 0, 1] > 0.9)
+        state = policy.update(policy.record(state, upcoming=100), observed(arm, reward), rng)
+    assert np.all(listed(policy, state, 2)[:, 1] > 0.9)
 
 
 # Posterior slots
@@ -204,26 +174,20 @@ def test_an_arm_that_has_become_bad_is_left(seed):
 SIZES = (2, 3, 4)
 
 
-def played(policy, width=0, rows=400, seed=0, noise=0.1):
+def played(policy, problem, rows, seed):
     """A state after rows whose reward depends on choices, on a pair, and on the context."""
-    rng = np.random.default_rng(seed)
-    problem = Problem(Slots(SIZES), width, Continuous())
+    rng, width = np.random.default_rng(seed), problem.context_width
     context, action = rng.normal(size=(1, rows, width)), rng.integers(SIZES, size=(1, rows, 3))
-    reward = (
-        action[..., 2] * 0.2 + (action[..., 0] == action[..., 1]) + noise * rng.normal(size=rows)
-    )
+    first, second, third = np.moveaxis(action, -1, 0)
+    reward = third * 0.2 + (first == second) + 0.1 * rng.normal(size=rows)
     if width:
-        reward = reward + context[..., 0] * (action[..., 1] - 1)
-    feedback = Feedback(
-        context, action, reward, np.full((1, rows), -np.log(24)), np.ones((1, rows))
-    )
-    return policy.update(policy.init(problem, 1, rng), feedback, rng), problem
+        reward = reward + context[..., 0] * (second - 1)
+    return taught(policy, problem, observed(action, reward, context, -np.log(24)), seed)
 
 
 def test_it_finds_the_best_combination(seed):
-    policy = PosteriorSlots(draws=6)
-    state, problem = played(policy, seed=seed)
-    chances = policy.probabilities(state, np.zeros((1, 1, 0)))[0, 0]
+    policy, problem = PosteriorSlots(draws=6), Problem(Slots(SIZES), 0, Continuous())
+    chances = listed(policy, played(policy, problem, 400, seed))[0]
     best = problem.space.action(np.array([chances.argmax()]))[0]
     assert best[2] == 3
     assert best[0] == best[1]
@@ -232,7 +196,7 @@ def test_it_finds_the_best_combination(seed):
 
 def test_the_context_decides(seed):
     policy = PosteriorSlots(draws=6)
-    state, _ = played(policy, width=1, rows=800, seed=seed)
+    state = played(policy, Problem(Slots(SIZES), 1, Continuous()), 800, seed)
     for number, wanted in ((3.0, 2), (-3.0, 0)):
         context = np.full((1, 50, 1), number)
         action, _ = policy.act(state, context, np.random.default_rng(seed))
@@ -241,15 +205,13 @@ def test_the_context_decides(seed):
 
 def test_no_joint_action_is_listed(seed):
     policy = PosteriorSlots(draws=4)
-    problem = Problem(Slots((10,) * 12), 0)
     rng = np.random.default_rng(seed)
-    state = policy.init(problem, 1, rng)
+    state = policy.init(Problem(Slots((10,) * 12)), 1, rng)
     action, log_prob = policy.act(state, np.zeros((1, 40, 0)), rng)
     np.testing.assert_allclose(log_prob, -12 * np.log(10))
     reward = (action[..., 0] == 3).astype(float)
     reward[0, :2] = [0, 1]
-    feedback = Feedback(np.zeros((1, 40, 0)), action, reward, log_prob, np.ones((1, 40)))
-    state = policy.update(state, feedback, rng)
+    state = policy.update(state, observed(action, reward, log_prob=log_prob), rng)
     action, log_prob = policy.act(state, np.zeros((1, 40, 0)), rng)
     assert np.isfinite(log_prob).all()
 
@@ -259,22 +221,10 @@ def test_no_joint_action_is_listed(seed):
 SMALL = PosteriorSubMax(features=24, draws=8)
 
 
-def rows(context, action, reward):
-    """One replica of rows that were chosen uniformly among three arms."""
-    shape = (1, len(reward))
-    return Feedback(
-        np.asarray(context, dtype=np.float64)[None],
-        np.asarray(action)[None, :, None],
-        np.asarray(reward, dtype=np.float64)[None],
-        np.full(shape, -np.log(3)),
-        np.ones(shape),
-    )
-
-
-def taught_rows(policy, problem, context, action, reward, seed=0):
-    rng = np.random.default_rng(seed)
-    state = policy.init(problem, 1, rng)
-    return policy.update(state, rows(context, action, reward), rng)
+def taught_rows(context, action, reward, seed):
+    """The state after rows that were chosen uniformly among three arms."""
+    feedback = observed(action[None], reward[None], context[None], -np.log(3))
+    return taught(SMALL, Problem(Arms(3), context.shape[1]), feedback, seed)
 
 
 def by_hand(value, depth):
@@ -316,7 +266,7 @@ def test_a_policy_is_the_mean_over_the_draws_of_the_belief(seed):
     rng = np.random.default_rng(seed)
     context, action = rng.normal(size=(200, 4)), rng.integers(3, size=200)
     reward = rng.random(200) < 0.2 + 0.6 * (context[:, 0] > action - 1)
-    state = taught_rows(SMALL, Problem(Arms(3), 4), context, action, reward, seed)
+    state = taught_rows(context, action, reward, seed)
     asked = rng.normal(size=(1, 6, 4))
     drawn = state.beliefs[0].contrasts(asked[0])
     expected = [np.mean([by_hand(draw, 2) for draw in row], axis=0) for row in drawn.tolist()]
@@ -330,7 +280,7 @@ def test_it_learns_which_arm_is_right_in_which_context(seed):
     context, action = rng.normal(size=(600, 2)), rng.integers(3, size=600)
     # Not linear: the right arm depends on the distance from the centre.
     right = np.digitize((context**2).sum(axis=1), [0.7, 2.5])
-    state = taught_rows(SMALL, Problem(Arms(3), 2), context, action, action == right, seed)
+    state = taught_rows(context, action, action == right, seed)
     asked = np.array([[[0.0, 0.1], [1.2, 0.0], [0.0, -2.2]]])
     chosen = SMALL.probabilities(state, asked)[0]
     assert chosen.argmax(axis=1).tolist() == [0, 1, 2]
@@ -350,9 +300,7 @@ def test_awkward_contexts_are_decided_in(what, seed):
     rng = np.random.default_rng(seed)
     context = BAD_CONTEXTS[what](rng, 90)
     action = rng.integers(3, size=90)
-    state = taught_rows(
-        SMALL, Problem(Arms(3), context.shape[1]), context, action, action == 2, seed
-    )
+    state = taught_rows(context, action, action == 2, seed)
     found = SMALL.probabilities(state, context[None, :5])
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found.sum(axis=-1), 1.0)
@@ -370,8 +318,7 @@ def rows_of(rng, chance, rows, width=2):
     expected = chance(context[0])
     action = rng.integers(expected.shape[1], size=(1, rows, 1))
     paid = rng.random(rows) < expected[np.arange(rows), action[0, :, 0]]
-    log_prob = np.full((1, rows), -np.log(expected.shape[1]))
-    return Feedback(context, action, paid[None] * 1.0, log_prob, np.ones((1, rows)))
+    return observed(action, paid[None], context, -np.log(expected.shape[1]))
 
 
 def test_weights_are_the_product_of_predicted_probabilities(seed):
@@ -429,14 +376,10 @@ DAYS = 7
 def begun(arm, reward, context, problem, rng):
     """Return the default after rows that are the same in every replica: ``[n]`` and ``[n, D]``."""
     policy, replicas = make_policy("rcp-adaptive"), 1 if problem.context_width else 60
-    shape = (replicas, len(arm))
-    feedback = Feedback(
-        np.broadcast_to(context, (*shape, problem.context_width)),
-        np.broadcast_to(arm[:, None], (*shape, 1)),
-        np.broadcast_to(reward, shape),
-        np.full(shape, -np.log(problem.space.size)),
-        np.ones(shape),
-    )
+    shape, width = (replicas, len(arm)), problem.context_width
+    arms, rewards = (np.broadcast_to(part, shape) for part in (arm, reward))
+    contexts = np.broadcast_to(context, (*shape, width))
+    feedback = observed(arms, rewards, contexts, -np.log(problem.space.size))
     return policy, policy.update(policy.init(problem, replicas, rng), feedback, rng)
 
 
@@ -450,8 +393,7 @@ def played_on(policy, state, contexts, chance, decisions, rng):
         context = contexts(rng)
         action, log_prob = policy.act(state, context, rng)
         paid = rng.random(log_prob.shape) < np.take_along_axis(chance(context), action, 2)[..., 0]
-        feedback = Feedback(context, action, paid * 1.0, log_prob, np.ones(paid.shape))
-        state = policy.update(state, feedback, rng)
+        state = policy.update(state, observed(action, paid, context, log_prob), rng)
         arms.append(action[..., 0])
     return np.concatenate(arms, axis=1)
 

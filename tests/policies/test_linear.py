@@ -2,13 +2,20 @@
 
 import numpy as np
 import pytest
+from observations import listed, observed, taught
 from scipy import integrate, special
 
-import submax
-from submax import Arms, Continuous, Feedback, Problem, Slots
+from submax import Arms, Continuous, Problem, Slots
 from submax.core.registry import references_user_code
 from submax.models.regression.features import standardized
-from submax.policies import GreedyRegression, HillClimbingThompson, LinearThompson, LinUCB, Tempered
+from submax.policies import (
+    GreedyRegression,
+    HillClimbingThompson,
+    LinearThompson,
+    LinUCB,
+    Tempered,
+    Thompson,
+)
 from submax.research.rivals.climbing import (
     Hills,
     SlotRegression,
@@ -18,7 +25,7 @@ from submax.research.rivals.climbing import (
 )
 from submax.research.rivals.neural import largest_normal
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
-from submax.testing.problems import some_contexts, some_feedback
+from submax.testing.problems import repeated, some_contexts, some_feedback
 
 CONTEXTUAL = Problem(Slots((2, 2)), context_width=3)
 
@@ -42,8 +49,7 @@ def test_the_regressions_are_those_of_their_rows(seed):
     policy = LinearThompson(draws=5)
     beliefs = policy.init(CONTEXTUAL, 3, rng)
     for part in (slice(0, 15), slice(15, None)):
-        taken = (None if column is None else column[:, part] for column in feedback)
-        beliefs = policy.update(beliefs, Feedback(*taken), rng)
+        beliefs = policy.update(beliefs, feedback.rows(part), rng)
     settings = policy.settings(CONTEXTUAL)
     for replica, belief in enumerate(beliefs.beliefs):
         roots = belief.posterior_covariance(settings).roots()
@@ -62,9 +68,7 @@ def mean_reward_at_the_end(policy, seed):
         context = rng.choice([-1.0, 1.0], size=(4, 50, 2))
         decision = policy.act(state, context, rng)
         reward = (decision.action[..., 0] == (context[..., 0] > 0)).astype(np.float64)
-        feedback = Feedback(
-            context, decision.action, reward, decision.log_prob, np.ones(reward.shape)
-        )
+        feedback = observed(decision.action, reward, context, decision.log_prob)
         state = policy.update(state, feedback, rng)
     return reward.mean()
 
@@ -77,18 +81,12 @@ def test_it_learns_which_arm_suits_which_context(policy, seed):
 PROBLEM = Problem(Arms(3), context_width=2)
 
 
-def taught(policy, problem, seed, replicas=1):
-    rng = np.random.default_rng(seed)
-    feedback = some_feedback(problem, replicas, 60, seed)
-    return policy.update(policy.init(problem, replicas, rng), feedback, rng)
-
-
 @pytest.mark.parametrize("width", [0.3, 1.0, 2.0])
 @pytest.mark.parametrize("problem", [PROBLEM, Problem(Arms(5))], ids=["context", "no context"])
 def test_shares_of_draws_are_the_chances_to_be_the_largest(problem, width, seed):
     # The scores of independent regressions are independent normals: their chances are known.
     policy = LinearThompson(width=width, draws=4096)
-    state = taught(policy, problem, seed)
+    state = taught(policy, problem, some_feedback(problem, 1, 60, seed), seed)
     context = some_contexts(problem, 1, 1, seed)
     (belief,) = state.beliefs
     roots = belief.posterior_covariance(policy.settings(problem)).roots()
@@ -116,7 +114,7 @@ def upper_bounds(state, context, alpha):
 @pytest.mark.parametrize("alpha", [0.0, 1.5])
 def test_it_takes_the_highest_upper_bound(alpha, seed):
     policy, rng = LinUCB(alpha=alpha), np.random.default_rng(seed)
-    state = taught(policy, CONTEXTUAL, seed, replicas=2)
+    state = taught(policy, CONTEXTUAL, some_feedback(CONTEXTUAL, 2, 60, seed), seed)
     context = some_contexts(CONTEXTUAL, 2, 50, seed)
     decision = policy.act(state, context, rng)
     expected = np.argmax(upper_bounds(state, context, alpha), axis=-1)
@@ -137,9 +135,8 @@ def test_actions_that_tie_share_the_probability(width, seed):
     context = rng.normal(size=(1, 20, width))
     action = np.repeat([[[0], [1]]], 10, axis=1)
     reward = -1.0 - 2.0 * (action[..., 0] == 0) + 0.01 * rng.normal(size=(1, 20))
-    known = Feedback(context, action, reward, None, np.ones((1, 20)))
-    state = policy.update(state, known, rng)
-    probabilities = policy.probabilities(state, np.zeros((1, 1, width)))[0, 0]
+    state = policy.update(state, observed(action, reward, context), rng)
+    probabilities = listed(policy, state)[0]
     assert probabilities[2] == probabilities[3]
     assert probabilities[0] == 0
 
@@ -147,7 +144,8 @@ def test_actions_that_tie_share_the_probability(width, seed):
 @pytest.mark.parametrize("policy", [LinearThompson(draws=4096), LinUCB()], ids=["thompson", "ucb"])
 def test_more_rows_than_are_computed_at_once_are_each_as_alone(policy, seed):
     problem = Problem(Arms(60), context_width=20)
-    state, context = taught(policy, problem, seed), some_contexts(problem, 1, 300, seed)
+    state = taught(policy, problem, some_feedback(problem, 1, 60, seed), seed)
+    context = some_contexts(problem, 1, 300, seed)
     whole = policy.probabilities(state, context)
     for row in (0, 150, 299):
         alone = policy.probabilities(state, context[:, row : row + 1])
@@ -157,16 +155,6 @@ def test_more_rows_than_are_computed_at_once_are_each_as_alone(policy, seed):
 # Hill climbing thompson
 
 JOINT = Problem(Slots((2, 3, 2)))
-
-
-def one_row(action, reward, weight=1.0):
-    return Feedback(
-        context=np.zeros((1, 1, 0)),
-        action=np.array(action).reshape(1, 1, -1),
-        reward=np.full((1, 1), reward),
-        log_prob=None,
-        weight=np.full((1, 1), weight),
-    )
 
 
 def features(effects, action):
@@ -209,7 +197,7 @@ def test_a_row_moves_the_posterior_to_the_matching_normals(problem, reward, seed
     shape = (1, effects.width)
     regression = SlotRegression(rng.normal(size=shape) / 3, rng.uniform(0.1, 2, size=shape))
     action = problem.space.action(np.array(rng.integers(problem.space.size)))
-    found = regression.add(effects, problem, one_row(action, reward))
+    found = regression.add(effects, problem, observed(action.reshape(1, 1, -1), [[reward]]))
     x = features(effects, action)
     expected = matched_moments(regression.mean[0], regression.variance[0], x, 2 * reward - 1)
     assert np.allclose(found.mean[0], expected[0], rtol=0, atol=1e-8)
@@ -252,8 +240,7 @@ def test_it_learns_among_more_actions_than_can_be_listed(seed):
     decision = policy.act(state, np.zeros((1, 200, 0)), rng)
     assert np.allclose(decision.log_prob, -14 * np.log(30))
     reward = (decision.action[..., 0] < 15).astype(np.float64)
-    feedback = Feedback(np.zeros((1, 200, 0)), decision.action, reward, None, np.ones((1, 200)))
-    state = policy.update(state, feedback, rng)
+    state = policy.update(state, observed(decision.action, reward), rng)
     after = policy.act(state, np.zeros((1, 200, 0)), rng)
     assert np.allclose(policy.log_prob(state, np.zeros((1, 200, 0)), after.action), after.log_prob)
     assert np.mean(after.action[..., 0] < 15) > 0.6
@@ -263,17 +250,13 @@ def test_a_single_decision_after_each_update_has_the_distribution_of_the_pool(se
     """Actions of many pools with one draw each, against the shares of one large pool."""
     rng, replicas = np.random.default_rng(seed), 400
     rows = some_feedback(JOINT, 1, 12, seed)
-    many = Feedback(*(None if part is None else np.repeat(part, replicas, axis=0) for part in rows))
-    single = HillClimbingThompson(draws=1)
-    state = single.update(single.init(JOINT, replicas, rng), many, rng)
+    single, pool = HillClimbingThompson(draws=1), HillClimbingThompson(draws=4000)
+    state = taught(single, JOINT, repeated(rows, replicas), seed)
     drawn, _ = single.act(state, np.zeros((replicas, 1, 0)), rng)
-    pool = HillClimbingThompson(draws=4000)
-    state = pool.update(pool.init(JOINT, 1, rng), rows, rng)
-    expected = pool.probabilities(state, np.zeros((1, 1, 0)))[0, 0]
+    expected = listed(pool, taught(pool, JOINT, rows, seed))[0]
     counts = np.bincount(JOINT.space.index(drawn).ravel(), minlength=JOINT.space.size)
     # The pool's shares have errors too, a tenth of the variance; 5 standard errors for 12 actions.
     error = np.sqrt(expected * (1 - expected) * replicas * 1.1 + 1)
-    assert single.draws == 1
     assert np.abs(counts - replicas * expected).max() < 5 * error.max()
 
 
@@ -282,24 +265,21 @@ def test_a_single_decision_after_each_update_has_the_distribution_of_the_pool(se
 LINEAR = "sklearn.linear_model.LinearRegression"
 
 
-def feedback(seed: int, rows: int = 400, arms: int = 3) -> Feedback:
+REAL = Problem(Arms(3), context_width=2, scale=Continuous())
+
+
+def real_feedback(seed):
     rng = np.random.default_rng(seed)
-    context, action = rng.normal(size=(1, rows, 2)), rng.integers(arms, size=(1, rows, 1))
-    arm = action[..., 0]
-    reward = context[..., 0] * (arm - 1) + 0.5 * (arm == 1) + 0.1 * rng.normal(size=(1, rows))
-    return Feedback(context, action, reward, None, np.ones((1, rows)))
-
-
-def problem(arms: int = 3) -> Problem:
-    return Problem(Arms(arms), context_width=2, scale=Continuous())
+    context, arm = rng.normal(size=(1, 400, 2)), rng.integers(3, size=(1, 400))
+    reward = context[..., 0] * (arm - 1) + 0.5 * (arm == 1) + 0.1 * rng.normal(size=(1, 400))
+    return observed(arm, reward, context)
 
 
 @pytest.mark.parametrize("others", [(), ("sklearn.dummy.DummyRegressor",)])
 def test_it_is_the_argmax_of_a_least_squares_fit_for_each_action(others, seed):
     """Of several regressors the predictions are averaged; the other one predicts the mean."""
-    given, rng = feedback(seed), np.random.default_rng(seed)
-    policy = GreedyRegression((LINEAR, *others))
-    state = policy.update(policy.init(problem(), 1, rng), given, rng)
+    given, policy = real_feedback(seed), GreedyRegression((LINEAR, *others))
+    state = taught(policy, REAL, given, seed)
     new = np.random.default_rng(seed + 1).normal(size=(1, 50, 2))
     found = policy.probabilities(state, new)[0]
     values = []
@@ -314,13 +294,11 @@ def test_it_is_the_argmax_of_a_least_squares_fit_for_each_action(others, seed):
 
 
 def test_an_action_with_few_rows_is_predicted_by_its_mean(seed):
-    given = feedback(seed)
+    given, policy = real_feedback(seed), GreedyRegression(LINEAR)
     reward = np.where(given.action[..., 0] == 2, 100.0, given.reward)
     weight = np.ones_like(reward)
     weight[0, np.flatnonzero(given.action[0, :, 0] == 2)[5:]] = 0
-    policy, rng = GreedyRegression(LINEAR), np.random.default_rng(seed)
-    given = given._replace(reward=reward, weight=weight)
-    state = policy.update(policy.init(problem(), 1, rng), given, rng)
+    state = taught(policy, REAL, given._replace(reward=reward, weight=weight), seed)
     assert (policy.probabilities(state, given.context)[..., 2] == 1).all()
 
 
@@ -339,23 +317,11 @@ def test_binary_rewards_are_predicted_by_the_classifier_of_the_same_name():
         assert names == [tree, "LinearRegression"]
 
 
-def arm_feedback(seed: int) -> Feedback:
-    rng = np.random.default_rng(seed)
-    action = rng.integers(3, size=(1, 200, 1))
-    reward = (rng.random((1, 200)) < 0.2 + 0.2 * action[..., 0]) * 1.0
-    return Feedback(np.zeros((1, 200, 0)), action, reward, None, np.ones((1, 200)))
-
-
 @pytest.mark.parametrize("temperature", [0.0, 0.25, 1.0, 4.0])
 def test_probabilities_are_powers_of_those_of_the_policy(temperature, seed):
-    policy = submax.make_policy("thompson-1-1")
+    policy, problem = Thompson(), Problem(Arms(3))
     tempered = Tempered(policy, temperature)
-    rng = np.random.default_rng(seed)
-    state = tempered.update(tempered.init(Problem(Arms(3)), 1, rng), arm_feedback(seed), rng)
-    base = policy.probabilities(state, np.zeros((1, 1, 0)))
-    found = tempered.probabilities(state, np.zeros((1, 1, 0)))
-    if temperature:
-        expected = base ** (1 / temperature)
-        assert found == pytest.approx(expected / expected.sum())
-    else:
-        assert found[0, 0].tolist() == (base[0, 0] == base.max()).astype(float).tolist()
+    state = taught(tempered, problem, some_feedback(problem, 1, 20, seed), seed)
+    base, found = listed(policy, state)[0], listed(tempered, state)[0]
+    expected = base ** (1 / temperature) if temperature else 1.0 * (base == base.max())
+    assert found == pytest.approx(expected / expected.sum())

@@ -5,37 +5,11 @@ import pytest
 from builtin_examples import examples_of
 from refusals import raises_code
 
-from submax import (
-    Arms,
-    Box,
-    Continuous,
-    Counts,
-    Memory,
-    Problem,
-    Slots,
-    make_policy,
-)
-from submax.estimators import CVAE, Counting
+from submax import Arms, Box, Continuous, Counts, Memory, Problem, Slots, make_policy
+from submax.estimators import Counting
 from submax.policies import (
-    EXP3IX,
-    IMED,
-    KLUCB,
-    MOSS,
     POLICIES,
-    UCB1,
-    BayesUCB,
-    CascadeKLUCB,
-    ClimbingDropoutThompson,
-    ClimbingEpsilonGreedy,
-    EpsilonGreedy,
-    FittedThompson,
-    FourierThompson,
-    GreedyRegression,
     Gridded,
-    HillClimbingThompson,
-    LinUCB,
-    PolicyGradient,
-    PosteriorSlots,
     PosteriorSubMax,
     RewardConditioned,
     SlotBySlot,
@@ -43,21 +17,8 @@ from submax.policies import (
     presets,
 )
 from submax.policies.specification import PolicySpecification
-from submax.strategies import Clipped, Iterated, Optimized, SubMax, Target, Tracking
+from submax.strategies import Clipped, Iterated, Target, Tracking
 from submax.testing.problems import some_feedback
-
-
-def test_every_preset_is_found_by_its_name():
-    """Most are found by the name of their file, without the others."""
-    assert {name: make_policy(name) for name in presets()} == presets()
-
-
-def test_the_policies_of_the_paper_have_their_names():
-    assert make_policy("rcp-submax") == RewardConditioned(Counting(0.1), SubMax())
-    assert make_policy("rcp-iterated-2") == RewardConditioned(Counting(0.1), Iterated(2))
-    assert make_policy("thompson-1-99") == Thompson(1.0, 99.0)
-    assert make_policy("ucb1-pending") == UCB1(pending=True)
-    assert {"epsilon-greedy-0.01", "epsilon-greedy-0.2", "random", "gradient"} <= set(presets())
 
 
 def test_tables_are_built_with_their_parts():
@@ -157,57 +118,60 @@ def test_a_class_of_ones_own_is_named_by_a_plain_text(tmp_path):
 
 # What a policy is not made for is refused before any decision, and before memory is taken
 
-NUMBERS = Problem(Box((0.0,), (1.0,)))
-UNBOUNDED = Problem(Arms(2), scale=Continuous())
+NUMBERS, NUMBERS_AND_SLOT = Problem(Box((0.0,), (1.0,))), Problem(Box((0.0,), (1.0,), (2,)))
+UNBOUNDED, COUNTS = (Problem(Arms(2), scale=scale) for scale in (Continuous(), Counts()))
 TRILLION = Problem(Slots((100,) * 6))
-ADAPTIVE = RewardConditioned(Counting("fitted"), Tracking())
 CASES = [
     # Actions that are numbers.
-    *(
-        (policy, NUMBERS)
-        for policy in (
-            ADAPTIVE,
-            ClimbingDropoutThompson(),
-            ClimbingEpsilonGreedy(),
-            PolicyGradient(),
-            PosteriorSlots(),
-            SlotBySlot(CVAE()),
-        )
-    ),
-    (HillClimbingThompson(), Problem(Box((0.0,), (1.0,), (2,)))),
+    ({"kind": "reward-conditioned", "strategy": "tracking"}, NUMBERS),
+    *((name, NUMBERS) for name in ("climbing-dropout-thompson", "climbing-epsilon-greedy-0.1")),
+    *((name, NUMBERS) for name in ("policy-gradient", "posterior-slots")),
+    ("rcp-cvae-submax-by-slot", NUMBERS),
+    ("hill-climbing-thompson", NUMBERS_AND_SLOT),
     # Rewards without bounds, or of another kind.
-    *((policy, UNBOUNDED) for policy in (KLUCB(), BayesUCB(), MOSS(), IMED(), FittedThompson())),
-    (FittedThompson(), Problem(Arms(2), scale=Counts())),
-    (HillClimbingThompson(), UNBOUNDED),
-    (CascadeKLUCB(), Problem(Slots((3, 3)), scale=Continuous())),
-    (RewardConditioned(Counting(), Target((0.2, 0.3, 0.5))), Problem(Arms(2))),
+    *((name, UNBOUNDED) for name in ("kl-ucb", "bayes-ucb-1-1", "moss", "imed", "thompson-fitted")),
+    ("thompson-fitted", COUNTS),
+    ("hill-climbing-thompson", UNBOUNDED),
+    ("cascade-kl-ucb", Problem(Slots((3, 3)), scale=Continuous())),
+    (
+        {
+            "kind": "reward-conditioned",
+            "strategy": {"kind": "target", "distribution": [0.2, 0.3, 0.5]},
+        },
+        Problem(Arms(2)),
+    ),
     # Actions that are not pairs.
-    (make_policy("relative-ucb"), Problem(Arms(3))),
-    (make_policy("relative-ucb"), Problem(Slots((2, 3)))),
+    ("relative-ucb", Problem(Arms(3))),
+    ("relative-ucb", Problem(Slots((2, 3)))),
     # A strategy that reads the values of joint actions.
-    (SlotBySlot(Counting(), Optimized()), Problem(Slots((2, 2)))),
+    ({"kind": "slot-by-slot", "strategy": "optimized"}, Problem(Slots((2, 2)))),
     # More actions, cells or effects than memory is taken for.
-    (EpsilonGreedy(), Problem(Arms(2**20 + 1))),
-    (RewardConditioned(), Problem(Slots((2000, 2000)))),
-    (RewardConditioned(CVAE(), Optimized()), TRILLION),
-    (RewardConditioned(CVAE(), Iterated(2)), TRILLION),
-    (PosteriorSubMax(), Problem(Arms(500_000), 3)),
-    (PosteriorSlots(), Problem(Slots((100, 100)), 200)),
-    (LinUCB(), Problem(Arms(2**16), context_width=9_999)),
-    (HillClimbingThompson(), Problem(Slots((10_000, 10_000, 10_000)))),
-    (FourierThompson(points=129), Problem(Box((0.0, 0.0), (1.0, 1.0)))),
+    ("epsilon-greedy-0.1", Problem(Arms(2**20 + 1))),
+    ("rcp-submax", Problem(Slots((2000, 2000)))),
+    ("rcp-cvae-optimized", TRILLION),
+    ({"kind": "reward-conditioned", "estimator": "cvae", "strategy": "iterated"}, TRILLION),
+    ("posterior-submax", Problem(Arms(500_000), 3)),
+    ("posterior-slots", Problem(Slots((100, 100)), 200)),
+    ("linucb", Problem(Arms(2**16), context_width=9_999)),
+    ("hill-climbing-thompson", Problem(Slots((10_000, 10_000, 10_000)))),
+    ({"kind": "fourier-thompson", "points": 129}, Problem(Box((0.0, 0.0), (1.0, 1.0)))),
     # A model that does not take the parameter.
     (
-        GreedyRegression("sklearn.linear_model.LinearRegression", {"depth": 3}),
+        {
+            "kind": "greedy-regression",
+            "regressor": "sklearn.linear_model.LinearRegression",
+            "parameters": {"depth": 3},
+        },
         Problem(Arms(3), context_width=2),
     ),
 ]
 
 
-@pytest.mark.parametrize(("policy", "problem"), CASES, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize(("policy", "problem"), CASES, ids=str)
 def test_it_is_refused(policy, problem):
+    made = make_policy(policy)
     with raises_code("invalid-input"):
-        policy.init(problem, 1, np.random.default_rng(0))
+        made.init(problem, 1, np.random.default_rng(0))
 
 
 def test_parts_of_another_kind_are_refused():
@@ -222,9 +186,9 @@ def test_parts_of_another_kind_are_refused():
         PosteriorSubMax(memory=Memory(window=5))
 
 
-@pytest.mark.parametrize("policy", [EXP3IX(), PolicyGradient()], ids=repr)
-def test_feedback_without_propensities_is_refused_where_they_are_needed(policy, seed):
-    rng, problem = np.random.default_rng(seed), Problem(Arms(2))
+@pytest.mark.parametrize("name", ["exp3-ix", "policy-gradient"])
+def test_feedback_without_propensities_is_refused_where_they_are_needed(name, seed):
+    policy, rng, problem = make_policy(name), np.random.default_rng(seed), Problem(Arms(2))
     feedback = some_feedback(problem, 1, 5, seed)._replace(log_prob=None)
     with raises_code("invalid-input"):
         policy.update(policy.init(problem, 1, rng), feedback, rng)

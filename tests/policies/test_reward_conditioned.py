@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from observations import listed, observed, taught
 from refusals import raises_code
 
 from submax import (
@@ -11,7 +12,6 @@ from submax import (
     Continuous,
     Counts,
     Discrete,
-    Feedback,
     Problem,
     Slots,
     StrategyRequirements,
@@ -21,37 +21,10 @@ from submax.core.errors import FallbackWarning, counted_fallbacks, fall_back
 from submax.estimators import CVAE, Counting, Softmax
 from submax.policies import RewardConditioned, SlotBySlot
 from submax.policies.reward_conditioned import DecisionCounts, ExhaustedWarning
-from submax.strategies import (
-    Advantage,
-    Clipped,
-    Iterated,
-    Optimistic,
-    Optimized,
-    SubMax,
-    Tracking,
-)
+from submax.strategies import Advantage, Clipped, Iterated, Optimistic, Optimized, SubMax, Tracking
 from submax.strategies.weighted import bounds
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.problems import some_contexts, some_feedback
-
-
-def taught(policy, problem, feedback, seed):
-    rng = np.random.default_rng(seed)
-    return policy.update(policy.init(problem, feedback.reward.shape[0], rng), feedback, rng)
-
-
-def test_submax_with_add_one_from_the_raw_observations(seed):
-    problem = Problem(Arms(3))
-    feedback = some_feedback(problem, 5, 40, seed)
-    policy = RewardConditioned(Counting(1.0), SubMax())
-    state = taught(policy, problem, feedback, seed)
-    found = policy.probabilities(state, np.zeros((5, 1, 0)))[:, 0]
-    for replica in range(5):
-        arm, reward = feedback.action[replica, :, 0], feedback.reward[replica]
-        good, bad = ([1 + np.sum(arm[reward == r] == a) for a in range(3)] for r in (1, 0))
-        gain = np.maximum(np.array(good) / sum(good) - np.array(bad) / sum(bad), 0)
-        expected = gain / gain.sum() if gain.sum() > 1e-12 else np.full(3, 1 / 3)
-        assert np.allclose(found[replica], expected)
 
 
 def test_optimized_without_propensities_says_what_is_missing(seed):
@@ -168,9 +141,7 @@ def test_a_million_million_joint_actions(seed):
 
 def test_levels_that_are_equal_exhaust_the_proposals(seed):
     problem = Problem(Arms(4))
-    arm = np.tile(np.arange(4), 2)[None, :, None]
-    reward = np.repeat([0.0, 1.0], 4)[None]
-    feedback = Feedback(np.zeros((1, 8, 0)), arm, reward, None, np.ones((1, 8)))
+    feedback = observed([[0, 1, 2, 3] * 2], [[0] * 4 + [1] * 4])
     policy = RewardConditioned(Counting(), SubMax(), max_enumerated_actions=1)
     state = taught(policy, problem, feedback, seed)
     context = np.zeros((1, 2000, 0))
@@ -209,18 +180,20 @@ def by_hand(arm, reward, size):
     return gain / gain.sum() if gain.sum() > 1e-12 else np.full(size, 1 / size)
 
 
-def test_every_slot_is_submax_of_its_own_choices(seed):
-    problem = Problem(Slots((2, 3)))
+@pytest.mark.parametrize(
+    ("kind", "sizes"), [(RewardConditioned, (3,)), (SlotBySlot, (3,)), (SlotBySlot, (2, 3))]
+)
+def test_submax_with_add_one_from_the_raw_observations(kind, sizes, seed):
+    problem = Problem(Slots(sizes))
     feedback = some_feedback(problem, 5, 60, seed)
-    policy = SlotBySlot(Counting(1.0), SubMax())
-    state = taught_slots(policy, problem, feedback, seed)
-    found = policy.probabilities(state, np.zeros((5, 1, 0)))[:, 0]
+    policy = kind(Counting(1.0), SubMax())
+    found = listed(policy, taught(policy, problem, feedback, seed), 5)
     for replica in range(5):
-        first, second = (
-            by_hand(feedback.action[replica, :, slot], feedback.reward[replica], size)
-            for slot, size in ((0, 2), (1, 3))
-        )
-        np.testing.assert_allclose(found[replica], np.outer(first, second).ravel(), atol=1e-9)
+        expected = np.ones(1)
+        for slot, size in enumerate(sizes):
+            of_slot = by_hand(feedback.action[replica, :, slot], feedback.reward[replica], size)
+            expected = np.outer(expected, of_slot).ravel()
+        np.testing.assert_allclose(found[replica], expected, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -283,14 +256,6 @@ def test_evidence_is_what_was_counted_of_the_slot(smoothing, seed):
 SCALES = [Continuous(), Counts(), Discrete((0.0, 1.0, 2.0))]
 
 
-def all_equal(problem, rows, rng):
-    shape = (2, rows)
-    action = problem.space.uniform(shape, rng)
-    log_prob = np.full(shape, -problem.space.log_measure)
-    context = np.zeros((*shape, problem.context_width))
-    return Feedback(context, action, np.ones(shape), log_prob, np.ones(shape))
-
-
 @pytest.mark.parametrize("scale", SCALES, ids=repr)
 @pytest.mark.parametrize("max_enumerated_actions", [1, 4096])
 @pytest.mark.parametrize("strategy", [SubMax(), Advantage(), Clipped()], ids=repr)
@@ -299,9 +264,8 @@ def test_where_all_rewards_are_equal_choice_is_uniform(
 ):
     rng = np.random.default_rng(seed)
     policy = RewardConditioned(Counting(), strategy, max_enumerated_actions)
-    problem = Problem(Arms(3), scale=scale)
-    state = policy.init(problem, 2, rng)
-    state = policy.update(state, all_equal(problem, 40, rng), rng)
+    equal = observed(rng.integers(3, size=(2, 40)), np.ones((2, 40)), log_prob=-np.log(3))
+    state = taught(policy, Problem(Arms(3), scale=scale), equal, seed)
     with counted_fallbacks() as counts:
         action = policy.act(state, np.zeros((2, 600, 0)), rng).action
     assert counts == []
@@ -333,13 +297,6 @@ def test_every_decision_of_an_unsolved_program_counts(width, seed):
 # Decision counts
 
 
-def back(weight):
-    weight = np.array(weight, dtype=np.float64)
-    shape = weight.shape
-    action = np.zeros((*shape, 1), np.int64)
-    return Feedback(np.zeros((*shape, 0)), action, np.zeros(shape), None, weight)
-
-
 receives = st.integers(0, 12)
 
 
@@ -356,6 +313,7 @@ def test_it_counts_as_a_queue_of_each_replica_does(steps):
             weight[replica, :rows] = 0.5
             received[replica] += rows
             batch[replica] = rows + len(queue) if rows else batch[replica]
-        counts = counts._replace(waiting=counts.waiting + decide).after_feedback(back(weight))
+        counts = counts._replace(waiting=counts.waiting + decide)
+        counts = counts.after_feedback(observed(np.zeros((2, 12), int), weight, weight=weight))
         waiting = [len(queue) for queue in queues]
         assert [part.tolist() for part in counts] == [received, waiting, batch]
