@@ -9,7 +9,7 @@ TEST_TOOLS = "pytest>=8.2,<9.2" hypothesis pandas
 RELEASE_TESTS = tests/core tests/strategies tests/simulation tests/schema
 # The oldest versions that pyproject.toml declares: where they are installed, and what is tested with them.
 OLDEST_VENV ?= .venv-oldest
-OLDEST_EXTRAS = plots,logs,neural,server,postgres,telemetry,tune,dask,data,report,gymnasium
+OLDEST_EXTRAS = plots,logs,neural,server,postgres,telemetry,dask,data,report,gymnasium
 OLDEST_TESTS = tests/core tests/schema tests/bandit tests/server tests/cli tests/evaluation tests/integrations tests/models
 # How long the simulated year of make soak may take; its other tests come after that.
 SUBMAX_SOAK_MINUTES ?= 30

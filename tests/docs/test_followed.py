@@ -76,7 +76,6 @@ def test_the_guide_to_logs_has_the_data_and_the_commands_of_the_tutorial(reader)
     assert texts(FROM_A_LOG, "python") == [data]
     _, *commands, tune = texts(LOGS, "sh")
     assert set(commands) <= set(texts(FROM_A_LOG, "sh"))
-    pytest.importorskip("optuna")
     reader.follow("python", data)
     assert '"kind": "linear-thompson"' in reader.follow("sh", tune)
 

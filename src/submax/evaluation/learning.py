@@ -2,8 +2,9 @@
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +12,10 @@ import numpy as np
 from submax.core.arrays import Integers
 from submax.core.checks import whole_number
 from submax.core.errors import InputError
-from submax.core.optional import require_extra
 from submax.core.rewards import Binary
 from submax.evaluation.comparison import Comparison, compare
-from submax.evaluation.estimators import OffPolicyEstimator, make_off_policy, tuned
-from submax.evaluation.evaluator import Batch, Evaluator, Progress
+from submax.evaluation.estimators import make_off_policy, tuned
+from submax.evaluation.evaluator import Evaluator, Progress
 from submax.evaluation.log import By, DividedLog, Log, data_frame, divided
 from submax.evaluation.policies import (
     Specification,
@@ -109,7 +109,6 @@ class Race(NamedTuple):
     cross-validation.
     """
 
-    names: Sequence[str]
     folds: tuple[tuple[Mapping[str, Terms], Integers | None], ...] = ()
 
     def value(self, name: str) -> float:
@@ -136,7 +135,7 @@ class Race(NamedTuple):
 
     def best(self) -> str:
         """Return the candidate with the highest value among those that were not left out."""
-        values = {name: self.value(name) for name in self.names if name in self.folds[-1][0]}
+        values = {name: self.value(name) for name in self.folds[-1][0]}
         return max(values, key=lambda name: np.nan_to_num(values[name], nan=-np.inf))
 
     def contenders(self) -> list[str]:
@@ -144,13 +143,10 @@ class Race(NamedTuple):
 
         Candidates that are clearly worse are left out, and those that decide as the best one does.
         """
-        best, found = self.best(), []
-        for name in self.names:
-            if name in self.folds[-1][0]:
-                value, error = (0.0, 1.0) if name == best else self.lead(best, name)
-                if error != 0 and not abs(value) > CLEAR_ERRORS * error:
-                    found.append(name)
-        return found
+        best = self.best()
+        leads = {name: self.lead(best, name) for name in self.folds[-1][0] if name != best}
+        clear = {name for name, (gap, e) in leads.items() if e == 0 or abs(gap) > CLEAR_ERRORS * e}
+        return [name for name in self.folds[-1][0] if name not in clear]
 
 
 CHOOSING_SHARE = 0.8
@@ -170,8 +166,7 @@ class BestPolicy(NamedTuple):
     """The ``winner`` among candidates, ``learned`` from all rows.
 
     ``race`` compares the candidates on the selection rows, and ``report`` on held-out rows; both
-    are None if the log has too few rows. ``notes`` are sentences about the choice, and ``warnings``
-    those about training.
+    are None if the log has too few rows. ``notes`` are sentences about the choice and the training.
     """
 
     winner: str
@@ -179,31 +174,32 @@ class BestPolicy(NamedTuple):
     race: Race | None
     report: Comparison | None
     notes: list[str]
-    warnings: list[str]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each candidate: its value by which it was chosen, and the report.
 
         ``behind`` is how much more the winner earns on the selection rows.
         """
-        if self.race is None or self.report is None:
-            return []
-        return [
-            {
-                "policy": reported.policy,
-                "winner": reported.policy == self.winner,
-                "choosing_value": self.race.value(reported.policy),
-                "choosing_rows": round(self.race.rows(reported.policy)),
-                "behind": self.race.lead(self.winner, reported.policy)[0],
-                "behind_error": self.race.lead(self.winner, reported.policy)[1],
-                "estimator": reported.estimator,
-                "value": reported.value,
-                "low": reported.interval.low,
-                "high": reported.interval.high,
-                "warnings": " | ".join(reported.cautions),
-            }
-            for reported in self.report.recommended()[1:]
-        ]
+        rows = []
+        for one in () if self.report is None else self.report.recommended()[1:]:
+            assert self.race is not None
+            behind, error = self.race.lead(self.winner, one.policy)
+            rows.append(
+                {
+                    "policy": one.policy,
+                    "winner": one.policy == self.winner,
+                    "choosing_value": self.race.value(one.policy),
+                    "choosing_rows": round(self.race.rows(one.policy)),
+                    "behind": behind,
+                    "behind_error": error,
+                    "estimator": one.estimator,
+                    "value": one.value,
+                    "low": one.interval.low,
+                    "high": one.interval.high,
+                    "warnings": " | ".join(one.cautions),
+                }
+            )
+        return rows
 
     def to_pandas(self) -> Any:
         """Return a data frame with a row for each candidate."""
@@ -230,7 +226,6 @@ def learn_best(
     a winner is too high on the rows that chose it. The winner then learns again from all rows, or
     from a ``share`` of them.
     """
-    options: dict[str, Any] = {"share": share, "by": by, "seed": seed, "keep_rows": keep_rows}
     part = log if share == 1.0 else log.split(share, by, seed)[0]
     few = len(part) < FEWEST_ROWS
     if candidates is None:
@@ -252,12 +247,22 @@ def learn_best(
         quarters = divided(choosing, [1 / QUARTERS] * QUARTERS, by, seed)
         race, learned = raced(quarters, given, seed, progress)
         report = compare(reporting, learned, level=level, seed=seed, apart=True)
-        winner, notes = race.best(), _about_choice(race, len(reporting))
+        winner = race.best()
+        notes.append(
+            f"{winner} was chosen among {len(given)} policies by {CHOOSING_ESTIMATOR} on "
+            f"{race.rows(winner):.0f} rows from which it had not learned; the values are those on "
+            f"{len(reporting)} other rows"
+        )
+        leads = {name: race.lead(winner, name) for name in race.contenders() if name != winner}
+        if leads:
+            rivals = [f"{name} (behind by {gap:.2g} ± {e:.2g})" for name, (gap, e) in leads.items()]
+            notes.append(f"these rows cannot tell {winner} from {', '.join(rivals)}")
         if step > 1:
             notes.append(f"the choice used every {step}th row of the log")
+    options: dict[str, Any] = {"share": share, "by": by, "seed": seed, "keep_rows": keep_rows}
     best = learn_one(log, given[winner], **options)
-    short = training_warnings(best.policy, len(part))
-    return BestPolicy(winner, best, race, report, notes, short)
+    notes += training_warnings(best.policy, best.origin.rows)
+    return BestPolicy(winner, best, race, report, notes)
 
 
 def raced(
@@ -268,67 +273,32 @@ def raced(
     The last part of the log is the first one on which they are compared.
     """
     estimator = make_off_policy(CHOOSING_ESTIMATOR)
-    race, first, contenders = Race(list(given)), dict[str, TrainedPolicy](), list(given)
+    race, first, contenders = Race(), dict[str, TrainedPolicy](), list(given)
     for held_out in reversed(range(int(log.part.max()) + 1)):
-        others = log.log.rows(log.part != held_out)
-        learned = _learned(others, {name: given[name] for name in contenders}, seed, progress)
-        rows = Evaluator(log.log.rows(log.part == held_out), seed=seed).sample
-        terms = {name: _terms(estimator, rows, one) for name, one in learned.items()}
-        race = race._replace(folds=(*race.folds, (terms, rows.log.cluster)))
+        others, learned = log.log.rows(log.part != held_out), dict[str, TrainedPolicy]()
+        for place, name in enumerate(contenders):
+            if progress is not None:
+                progress(name, place, len(contenders))
+            text = given[name] if isinstance(given[name], str) else ""
+            base, temperature = parsed_variant(text)
+            if temperature is not None and base in learned:
+                # A variant of a candidate need not learn again.
+                learned[name] = variant_of(learned[base], temperature)
+            else:
+                learned[name] = learn_one(others, given[name], seed=seed, keep_rows=0)
+        rows, terms = Evaluator(log.log.rows(log.part == held_out), seed=seed).sample, {}
+        for name, one in learned.items():
+            about = rows.about(one)
+            terms[name] = tuned(estimator, about)(about)
+        race = Race((*race.folds, (terms, rows.log.cluster)))
         first, contenders = first or learned, race.contenders()
         if len(contenders) == 1:
             break
     return race, first
 
 
-def _terms(estimator: OffPolicyEstimator, rows: Batch, learned: TrainedPolicy) -> Terms:
-    """Return the terms of an estimator that is tuned to the same rows."""
-    about = rows.about(learned)
-    return tuned(estimator, about)(about)
-
-
-def _learned(
-    log: Log, given: Mapping[str, Any], seed: int, progress: Progress | None
-) -> dict[str, TrainedPolicy]:
-    """Return all candidates, learned; a variant of a candidate is not learned again."""
-    found: dict[str, TrainedPolicy] = {}
-    for place, (name, candidate) in enumerate(given.items()):
-        if progress is not None:
-            progress(name, place, len(given))
-        base, temperature = parsed_variant(name) if isinstance(candidate, str) else ("", None)
-        if temperature is not None and base in found:
-            found[name] = variant_of(found[base], temperature)
-        else:
-            found[name] = learn_one(log, candidate, seed=seed, keep_rows=0)
-    return found
-
-
-def _about_choice(race: Race, reported: int) -> list[str]:
-    """Return sentences about which candidate was chosen, and which ones may be as good."""
-    winner = race.best()
-    notes = [
-        f"{winner} was chosen among {len(race.names)} policies by {CHOOSING_ESTIMATOR} on "
-        f"{race.rows(winner):.0f} rows from which it had not learned; the values are those on "
-        f"{reported} other rows"
-    ]
-    close = [name for name in race.contenders() if name != winner]
-    if close:
-        leads = [(name, race.lead(winner, name)) for name in close]
-        rivals = ", ".join(
-            f"{name} (behind by {value:.2g} ± {error:.2g})" for name, (value, error) in leads
-        )
-        notes.append(f"these rows cannot tell {winner} from {rivals}")
-    return notes
-
-
 def learn(
-    log: Log,
-    policy: Specification | Sequence[Specification] | None = None,
-    *,
-    share: float = 1.0,
-    by: By = "time",
-    seed: int = 0,
-    keep_rows: int = MOST_ROWS,
+    log: Log, policy: Specification | Sequence[Specification] | None = None, **options: Any
 ) -> TrainedPolicy:
     """Return the policy learned from a log, or from a ``share`` of its rows.
 
@@ -349,126 +319,90 @@ def learn(
     [[1.0, 0.0]]
     """
     if policy is None or (isinstance(policy, Sequence) and not isinstance(policy, str)):
-        best = learn_best(log, policy, share=share, by=by, seed=seed, keep_rows=keep_rows)
-        learned, short = best.learned, best.warnings
+        learned = learn_best(log, policy, **options).learned
     else:
-        learned = learn_one(log, policy, share=share, by=by, seed=seed, keep_rows=keep_rows)
-        short = training_warnings(learned.policy, learned.origin.rows)
-    for sentence in short:
+        learned = learn_one(log, policy, **options)
+    for sentence in training_warnings(learned.policy, learned.origin.rows):
         warnings.warn(sentence, UnderTrainedWarning, stacklevel=2)
     return learned
 
 
-LEARNING_SHARE = 0.5
-"""Share of the log from which every trial learns."""
-TUNING_SHARE = 0.5
-"""Share of the other rows by which the best trial is chosen; the last rows evaluate the choice."""
 LOGARITHMIC = ":log"
 """The ending of a range that is searched on a logarithmic scale."""
-TrialDone = Callable[[int, dict[str, Any], float], None]
-"""Called after each trial with its number, its parameters and its value."""
 Search = Mapping[str, str | Sequence[Any]]
 """For each parameter, such as ``estimator.hidden``, the values to try: a list, also as a text
 ``16,32``, or a range ``0.1..10``, on a logarithmic scale if it ends in ``:log``."""
 
 
-class Tuned(NamedTuple):
-    """The result of a search.
-
-    ``policy`` is the best table of parameters and ``chosen_value`` its value on the rows by which
-    it was chosen. ``held_out`` evaluates it on rows that took no part in the choice. ``trials``
-    are all tables of parameters with their values.
-    """
-
-    policy: dict[str, Any]
-    chosen_value: float
-    held_out: Comparison
-    trials: list[tuple[dict[str, Any], float]]
-
-    def to_pandas(self) -> Any:
-        """Return a data frame with a row for each trial: its parameters and its value."""
-        return data_frame([{**values, "value": value} for values, value in self.trials])
-
-
 def tune(
     log: Log,
-    policy: str | Mapping[str, Any],
+    policy: Specification,
     search: Search,
     *,
-    estimator: str | Mapping[str, Any] = "dr",
     trials: int = 20,
     by: By = "time",
     seed: int = 0,
-    progress: TrialDone = lambda number, values, value: None,
-) -> Tuned:
-    """Search with Optuna for the parameters of a policy that have the highest off-policy value.
+    progress: Progress | None = None,
+) -> BestPolicy:
+    """Return the best of a policy's ``variants`` with other parameters, as ``learn_best`` does."""
+    wanted = variants(policy, search, trials, seed)
+    return learn_best(log, wanted, by=by, seed=seed, progress=progress)
 
-    Every trial learns from half of the rows, and a quarter of the rows chooses the best trial. The
-    last quarter evaluates the chosen one, because the best of many trials is overestimated on the
-    rows that chose it.
+
+def variants(policy: Specification, search: Search, trials: int, seed: int) -> list[dict[str, Any]]:
+    """Return tables of a policy with other parameters: all if lists have few, else random ones.
+
+    >>> [one["name"] for one in variants("epsilon-greedy-0.1", {"epsilon": "0.1,0.2"}, 20, 0)]
+    ['epsilon=0.1', 'epsilon=0.2']
     """
-    require_extra("tune", "tuning", "optuna")
-    import optuna
-
     whole_number("trials", trials, at_least=1)
-    value_estimator = make_off_policy(estimator)
-    base = table_of(made_of(policy))
-    space = search_space(search, base)
-    learning, rest = log.split(LEARNING_SHARE, by, seed)
-    choosing, held_out = rest.split(TUNING_SHARE, by, seed)
-    rows = Evaluator(choosing, seed=seed).sample
-    verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    sampler = optuna.samplers.TPESampler(seed=seed)
-    study = optuna.create_study(direction="maximize", sampler=sampler)
-    optuna.logging.set_verbosity(verbosity)
-    tried: list[tuple[dict[str, Any], float]] = []
-    for number in range(1, trials + 1):
-        trial = study.ask(space)
-        values = trial.params
-        learned = learn_one(learning, with_values(base, values), seed=seed, keep_rows=0)
-        value = _terms(value_estimator, rows, learned).value
-        if math.isnan(value):
-            study.tell(trial, state=optuna.trial.TrialState.FAIL)
-        else:
-            study.tell(trial, value)
-        tried.append((values, value))
-        progress(number, values, value)
-    values, value = max(tried, key=lambda one: -math.inf if math.isnan(one[1]) else one[1])
-    best = with_values(base, values)
-    learned = learn_one(learning, best, seed=seed, keep_rows=0)
-    evaluated = compare(held_out, {str(best["kind"]): learned}, seed=seed, apart=True)
-    return Tuned(best, value, evaluated, tried)
-
-
-def search_space(search: Search, base: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the distribution of Optuna for each parameter; refuse impossible values."""
-    from optuna import distributions as of
-
     if not search:
         raise InputError(
             "search is empty: name at least one parameter with a range or a list of values to try",
             parameter="search",
         )
-    found: dict[str, Any] = {}
-    for key, wanted in search.items():
-        text = wanted if isinstance(wanted, str) else ""
-        plain = text.removesuffix(LOGARITHMIC)
-        try:
-            if ".." in plain:
-                low, high = ends = [read_value(one) for one in plain.split("..", 1)]
-                whole = isinstance(low, int) and isinstance(high, int)
-                kind: Any = of.IntDistribution if whole else of.FloatDistribution
-                found[key] = kind(low, high, log=plain != text)
-            else:
-                values = [read_value(one) for one in text.split(",")] if text else list(wanted)
-                ends, found[key] = values, of.CategoricalDistribution(values)
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"the search for {key!r} is {wanted!r} ({error}): give a list of values, or a "
-                f"range LOW..HIGH with LOW below HIGH, and above 0 if it ends in {LOGARITHMIC}",
-                parameter="search",
-            ) from error
-        for value in ends:
+    rng, base = np.random.default_rng(seed), table_of(made_of(policy))
+    values = {key: _values(key, wanted, trials, rng) for key, wanted in search.items()}
+    for key, several in values.items():
+        for value in several:
             make_policy(with_values(base, {key: value}))
-    return found
+    if math.prod(map(len, values.values())) <= trials:
+        drawn = list(product(*values.values()))
+    else:
+        # Every value is tried, about equally often.
+        places = [np.resize(np.arange(len(one)), trials) for one in values.values()]
+        columns = [
+            [one[place] for place in rng.permutation(order)]
+            for one, order in zip(values.values(), places, strict=True)
+        ]
+        drawn = list(zip(*columns, strict=True))
+    found = {}
+    for row in drawn:
+        changes = dict(zip(values, row, strict=True))
+        name = ",".join(f"{key}={value}" for key, value in changes.items())
+        found[name] = {"name": name, **with_values(base, changes)}
+    return list(found.values())
+
+
+def _values(key: str, wanted: str | Sequence[Any], trials: int, rng: Any) -> list[Any]:
+    """Return the values of a list, or as many random ones of a range as there are trials."""
+    text = wanted if isinstance(wanted, str) else ""
+    plain = text.removesuffix(LOGARITHMIC)
+    try:
+        if ".." not in plain:
+            return [read_value(one) for one in text.split(",")] if text else list(wanted)
+        low, high = (read_value(one) for one in plain.split("..", 1))
+        ends = [math.log(end) if plain != text else float(end) for end in (low, high)]
+        if not -math.inf < ends[0] < ends[1] < math.inf:
+            raise ValueError("these ends are not possible")
+        drawn = rng.uniform(*ends, trials)
+        drawn = np.exp(drawn) if plain != text else drawn
+        if isinstance(low, int) and isinstance(high, int):
+            return sorted({int(one) for one in np.round(drawn)})
+        return [float(f"{one:.4g}") for one in drawn]
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"the search for {key!r} is {wanted!r} ({error}): give a list of values, or a "
+            f"range LOW..HIGH with LOW below HIGH, and above 0 if it ends in {LOGARITHMIC}",
+            parameter="search",
+        ) from error

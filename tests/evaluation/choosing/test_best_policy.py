@@ -92,7 +92,7 @@ def race_of(rng, means, spread=1.0, sizes=SIZES):
             for name, mean in means.items()
         }
         folds.append((terms, None))
-    return Race(list(means), tuple(folds))
+    return Race(tuple(folds))
 
 
 def test_values_and_leads_are_those_of_all_rows_together(rng):

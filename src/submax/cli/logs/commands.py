@@ -232,34 +232,23 @@ TUNE_OPTIONS = (
         help="Values to try for a parameter: a list, estimator.hidden=16,32,64, or a range, "
         "estimator.smoothing=0.01..10, on a logarithmic scale if it ends in :log. Can be repeated.",
     ),
-    option("--trials", default=20, metavar="N", help="Number of trials."),
-    option(
-        "--estimator", default="dr", metavar="NAME",
-        help="Off-policy estimator whose value is maximized.",
-    ),
-    option(
-        "--by", type=click.Choice(["time", "random"]), default="time",
-        help="How the rows are split: by time or at random.",
-    ),
-    option(
-        "--out", type=PATH, metavar="FILE",
-        help="Let the best policy learn from all rows, and write it to this file.",
-    ),
+    option("--trials", default=20, metavar="N", help="Most tables of parameters to try."),
+    *LEARN_OPTIONS[1:],
 )  # fmt: skip
 
 
 @main.command()
 @LOG
 @with_options(*TUNE_OPTIONS, *LOG_OPTIONS)
-def tune(log: Path | str, **options: Any) -> None:
-    """Choose the parameters of a policy on a log; needs submax[tune].
+def tune(log: Path | str, policy: str, **options: Any) -> None:
+    """Choose the parameters of a policy on a log, and write the best policy to a file.
 
-    Every trial learns from one half of the log, and a quarter chooses the best trial. The last
-    quarter, which takes no part in the choice, evaluates the best policy.
+    Parameters are drawn at random, unless all combinations of listed values are few. They are
+    compared as submax learn compares several policies.
     """
-    from submax.cli.logs.running import run_tune
+    from submax.cli.logs.running import run_learn
 
-    run_tune(log, **options)
+    run_learn(log, policies=[policy], **options)
 
 
 SCORE_OPTIONS = (

@@ -14,12 +14,10 @@ import click
 from submax.cli.main import is_address, without_password
 from submax.core.checks import positive
 from submax.core.errors import InputError
-from submax.core.optional import require_extra
 from submax.core.serialization import atomic_write
 from submax.core.summary import Summary
 from submax.evaluation.comparison import Comparison, compare, compare_rewards
-from submax.evaluation.learning import BestPolicy, learn, learn_best
-from submax.evaluation.learning import tune as tuned
+from submax.evaluation.learning import BestPolicy, learn_best, variants
 from submax.evaluation.log import By, Log
 from submax.evaluation.policies import ALWAYS, COLUMNS, SUFFIX, already_learned, made_of
 from submax.evaluation.reading import read_declaration
@@ -320,16 +318,25 @@ def run_learn(
     by: By,
     keep_rows: int,
     seed: int,
+    searches: Sequence[str] = (),
+    trials: int = 1,
     **reading: Any,
 ) -> None:
-    """Learn a policy, or the best of several, write it to a file, and print notes about the log."""
+    """Learn a policy, or the best of several, write it to a file, and print notes about the log.
+
+    The candidates are the policies, or with ``searches`` variants of the only one.
+    """
     check_policy_file(out)
-    given = [specification(one) for one in policies]
+    given: list[Any] = [specification(one) for one in policies]
+    if searches:
+        pairs = (one.partition("=") for one in searches)
+        given = variants(given[0], {key: values for key, _, values in pairs}, trials, seed)
     log = read_log(path, **reading)
     options: dict[str, Any] = {"share": share, "by": by, "seed": seed, "keep_rows": keep_rows}
     best = learn_best(log, given or None, **options, progress=SlowProgress("learning"))
-    learned, name = best.learned, policies[0] if len(policies) == 1 else best.winner
-    write_policy(learned, out)
+    learned, name = best.learned, policies[0] if len(given) == 1 else best.winner
+    out.parent.mkdir(parents=True, exist_ok=True)
+    learned.write(out)
     notes = list(log.notes)
     if log.schema.context.width and not learned.policy.traits.uses_context:
         notes.append(f"{name} ignores the context")
@@ -337,26 +344,18 @@ def run_learn(
         notes.append(f"{learned.origin.estimated_propensities} propensities were estimated")
     print_notes(notes)
     print_best(best)
-    if len(policies) != 1:
-        print_notes(best.notes)
-    warnings = list(best.warnings)
+    print_notes(best.notes if len(given) != 1 else best.notes[1:])
     if log.reward.min() == log.reward.max():
-        warnings.append(
-            f"all rows have the reward {log.reward[0]:g}, so no policy can learn which action is "
-            "better: check the column of rewards"
+        click.echo(
+            f"Warning: all rows have the reward {log.reward[0]:g}, so no policy can learn which "
+            "action is better: check the column of rewards"
         )
-    for sentence in warnings:
-        click.echo(f"Warning: {sentence}")
+    if searches:
+        click.echo(f"Best: {json.dumps(learned.specification)}")
     source = without_password(path)
     click.echo(f"{name} learned from {learned.origin.rows} rows of {source}; written to {out}")
     if learned.origin.rows > len(learned.rows.reward):
         print_notes([f"the file stores the last {len(learned.rows.reward)} rows of the log"])
-
-
-def write_policy(learned: TrainedPolicy, out: Path) -> None:
-    """Write a learned policy to a file, whose folder is made if necessary."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    learned.write(out)
 
 
 def print_best(best: BestPolicy) -> None:
@@ -387,45 +386,6 @@ def print_best(best: BestPolicy) -> None:
     for one in best.rows():
         if one["winner"] and one["warnings"]:
             click.echo(f"Warning: {one['policy']}: {one['warnings']}")
-
-
-def run_tune(
-    path: Path | str,
-    policy: str,
-    searches: Sequence[str],
-    trials: int,
-    estimator: str,
-    by: By,
-    out: Path | None,
-    seed: int,
-    **reading: Any,
-) -> None:
-    """Search for the best parameters and print them.
-
-    If ``out`` is given, the best policy learns again from all rows and is written to this file.
-    """
-    require_extra("tune", "tuning", "optuna")
-    if out is not None:
-        check_policy_file(out)
-    wanted = specification(policy)
-    search = {key: values for key, _, values in (one.partition("=") for one in searches)}
-    log = read_log(path, **reading)
-
-    def print_trial(number: int, values: dict[str, Any], value: float) -> None:
-        parameters = ", ".join(f"{key}={one}" for key, one in values.items())
-        click.echo(f"{number:3d} of {trials}  {value:8.4f}  {parameters}", err=True)
-
-    options: dict[str, Any] = {"trials": trials, "by": by, "seed": seed, "progress": print_trial}
-    best = tuned(log, wanted, search, estimator=text_or_table(estimator), **options)
-    click.echo(f"Best: {json.dumps(best.policy)}")
-    click.echo(
-        f"Its value is {best.chosen_value:.4f} on the rows that chose it. On rows "
-        "that took no part in the choice:"
-    )
-    click.echo(text_of(best.held_out))
-    if out is not None:
-        write_policy(learn(log, best.policy, seed=seed), out)
-        click.echo(f"The best policy learned from all {len(log)} rows; written to {out}")
 
 
 def run_score(
