@@ -56,24 +56,20 @@ def test_a_policy_that_ignores_the_context_is_warned_of(tmp_path, done):
     assert "Warning" not in done("set", "page", "refit_rows=3", *store)
 
 
-def test_status_shows_every_arm_and_the_same_numbers_as_print(file, done):
+def test_status_shows_every_arm_and_what_was_changed(file, done):
     shown = done("status")
-    assert "shop" in shown
-    assert "rcp-adaptive" in shown
-    assert "80 decisions" in shown
     rows = [line.split() for line in shown.splitlines()]
     arms = {row[0]: int(row[1]) for row in rows if row and row[0] in ("A", "B")}
     assert sorted(arms) == ["A", "B"]
     assert sum(arms.values()) == 80
     assert max(map(len, shown.splitlines()[:5])) <= 80
-    notices = shown.count("Notice")
-    with submax.open(file, background=False) as bandit:
-        printed = str(bandit)
-    assert [line for line in printed.splitlines() if line.startswith("  A")] == [
-        line for line in shown.splitlines() if line.startswith("  A")
-    ]
-    done("pause", "shop")
-    assert done("status").count("Notice") == notices + 1
+    done("add", "shop", "C", "--ramp", "0")
+    done("pause", "shop", "C")
+    assert "C (paused)" in done("status")
+    done("retire", "shop", "C")
+    assert "C (retired)" in done("status")
+    assert "version 0" in done("roll-back", "shop")
+    assert "Version 0 is live (1 so far), held" in done("versions")
 
 
 def test_lift_agrees_with_the_means_below_it(file, done):
@@ -84,13 +80,6 @@ def test_lift_agrees_with_the_means_below_it(file, done):
     for report in json.loads(done("lift", "--json")):
         difference = report["mean"] - report["mean_of_group"]
         assert report["estimate"] == pytest.approx(difference)
-
-
-def test_lift_without_decisions_says_so(tmp_path, done):
-    place = ("--store", tmp_path / "new.db")
-    rails = 'guard_rails={"holdout": 0.5, "baseline": "A"}'
-    done("create", "page", "--actions", "A,B", rails, *place)
-    assert "no decisions counted yet" in done("lift", *place)
 
 
 def test_settings_are_changed_in_parts_and_as_a_whole(file, done):
@@ -118,58 +107,6 @@ def test_a_wrong_change_is_refused_and_changes_nothing(file, done, refused, chan
     assert "  set  " not in done("audit")
 
 
-def test_a_bandit_is_archived_and_resumed(file, done, refused):
-    assert "(not-found)" in refused("archive", "other")
-    done("archive", "shop")
-    assert "(archived)" in refused("decide")
-    done("resume", "shop")
-    done("decide")
-    assert "  archive  shop" in done("audit", "shop")
-
-
-def test_arms_come_and_go(file, done, refused):
-    done("add", "shop", "C", "--ramp", "0")
-    done("pause", "shop", "C")
-    assert "C (paused)" in done("status")
-    done("resume", "shop", "C")
-    done("retire", "shop", "C")
-    assert "C (retired)" in done("status")
-    refused("add", "shop", "C")
-
-
-def test_versions_are_listed_published_and_rolled_back(file, done):
-    listed = json.loads(done("versions", "--json"))
-    assert [one["version"] for one in listed["versions"]] == [1]
-    assert (listed["deciding"], listed["held"]) == (1, False)
-    assert "version 0" in done("roll-back", "shop")
-    assert json.loads(done("versions", "--json"))["held"]
-    assert "version 1" in done("publish", "shop")
-    assert done("versions").startswith("Version 1 is live (1 so far).")
-
-
-def test_decisions_for_a_unit_are_the_same_until_it_is_erased(file, done, refused):
-    first, second = (json.loads(done("decide", "--unit", "visitor-17")) for _ in range(2))
-    assert first["unit"] == "visitor-17"
-    assert first["id"] != second["id"]
-    assert {**first, "id": ""} == {**second, "id": ""}
-    assert "'age'" in refused("decide", "--context", "age")
-    assert json.loads(done("erase", "shop", "visitor-17", "--json")) == {"decisions": 2}
-    assert "visitor-17" not in done("audit")
-    assert json.loads(done("status", "--json"))["counts"]["decisions"] == 82
-
-
-def test_a_reward_is_sent_once_however_often(file, done, refused):
-    done("set", "shop", "reward_wait=1e8")
-    made = json.loads(done("decide", "--id", "visit-1"))
-    receipts = [json.loads(done("reward", "shop", made["id"], 1)) for _ in range(2)]
-    assert [one["repeated"] for one in receipts] == [False, True]
-    assert "(conflict)" in refused("reward", "shop", "visit-1", 0)
-    assert json.loads(done("reward", "shop", "unknown", 1))["status"] == "quarantined"
-    assert "In quarantine: 1 reward " in done("status")
-    for value in ("yes", "null", "true", "2", '{"click": 1}'):
-        refused("reward", "shop", "visit-1", value)
-
-
 def test_rewards_have_names_and_slots(tmp_path, done, refused, monkeypatch):
     monkeypatch.setenv("SUBMAX_STORE", str(tmp_path / "both.db"))
     rewards = 'rewards={"click": 1, "purchase": 20}'
@@ -184,7 +121,8 @@ def test_rewards_have_names_and_slots(tmp_path, done, refused, monkeypatch):
         for value in values:
             shown = done("reward", name, "one", *value)
             assert json.loads(shown)["status"] == "accepted"
-        assert "(unknown-reward-name)" in refused("reward", name, "one", 1)
+        for wrong in (1, "yes", "null", '{"other": 1}'):
+            refused("reward", name, "one", wrong)
 
 
 def test_old_decisions_are_exported_and_deleted(file, tmp_path, done, refused):

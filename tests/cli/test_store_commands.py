@@ -9,7 +9,6 @@ import pytest
 import submax
 from submax.bandit.sqlite import PAGE_BYTES
 from submax.bandit.store import open_store
-from submax.cli.main import without_password
 from submax.testing import ManualClock
 
 LOG = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
@@ -126,36 +125,15 @@ def test_doctor_finds_damage_in_every_page_and_a_missing_end(file, tmp_path, pro
     assert invoke("doctor", copy).exit_code == 1
 
 
-def test_a_backup_can_be_opened_in_place_of_the_store(file, tmp_path, done):
+@pytest.mark.parametrize("command", ["backup", "copy"])
+def test_a_copy_can_be_opened_in_place_of_the_store(file, tmp_path, done, refused, command):
     copy = tmp_path / "copy.db"
-    done("backup", file, copy)
+    done(command, file, copy)
+    refused(command, file, copy)
     done("doctor", copy)
     with submax.open(copy, name="page", background=False) as bandit:
         assert bandit.decide(id="last").repeated
         assert bandit.version == 1
-
-
-def test_a_store_is_copied_into_a_new_one(file, tmp_path, done, refused):
-    copy = tmp_path / "copy.db"
-    assert "21 rows of decision" in done("copy", file, copy)
-    assert "DAMAGE" not in done("doctor", copy)
-    refused("copy", file, copy)
-
-
-def test_the_address_of_a_store_need_not_be_on_the_command_line(file, tmp_path, done, monkeypatch):
-    """A list of processes shows the command line, and with it a password, to other users."""
-    copy = tmp_path / "copy.db"
-    monkeypatch.delenv("SUBMAX_STORE", raising=False)
-    (tmp_path / "address").write_text(f"{copy}\n")
-    monkeypatch.setenv("SUBMAX_STORE_FILE", str(tmp_path / "address"))
-    assert "21 rows of decision" in done("copy", file)
-    assert "DAMAGE" not in done("doctor")
-    assert copy.exists()
-
-
-def test_no_password_is_printed():
-    place = "postgresql://shop:secret@db:5432/shop?sslmode=require&password=secret"
-    assert "secret" not in without_password(place)
 
 
 @pytest.mark.parametrize("command", ["export --store STORE", "backup STORE COPY", "doctor STORE"])

@@ -31,7 +31,7 @@ def sign_in(http, keys):
         header = {"authorization": f"Bearer {keys[name]}"}
         cookie = http.post("/login", headers=header).headers["set-cookie"]
         assert "HttpOnly" in cookie
-        assert "SameSite=Strict" in cookie
+        assert "SameSite=strict" in cookie
         return {"cookie": cookie.partition(";")[0], **BROWSER}
 
     return sign_in

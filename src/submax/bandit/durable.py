@@ -292,23 +292,20 @@ class DurableBandit(BanditFace):
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
         return self.prepare_decisions(requests).result()
 
-    def prepare_decision(self, *, uniform: bool = False, **arguments: Any) -> Prepared[Decision]:
-        """Check and draw a decision from the arguments of ``decide``.
-
-        With ``uniform`` it is drawn uniformly within the guard rails, and counted as a failure:
-        this is for callers that could not wait for the policy.
-        """
+    def prepare_decision(self, **arguments: Any) -> Prepared[Decision]:
+        """Check and draw a decision from the arguments of ``decide``."""
         self._check_answers()
         version = self._active
         request = checked_request(version, **arguments)
-        return self._prepared(version, [request], lambda made: made[0], uniform=uniform)
+        return self._prepared(version, [request], lambda made: made[0])
 
     def prepare_decisions(
         self, requests: Iterable[Mapping[str, Any]], *, uniform: bool = False
     ) -> Prepared[list[Decision]]:
         """Check and draw several decisions; if one request is invalid, none is drawn.
 
-        ``uniform`` is that of ``prepare_decision``.
+        With ``uniform`` they are drawn uniformly within the guard rails, and counted as failures:
+        this is for callers that could not wait for the policy.
         """
         self._check_answers()
         version = self._active
@@ -317,7 +314,7 @@ class DurableBandit(BanditFace):
         return self._prepared(version, checked, list, uniform=uniform)
 
     def prepare_together(
-        self, requests: Iterable[Mapping[str, Any]]
+        self, requests: Iterable[Mapping[str, Any]], *, uniform: bool = False
     ) -> tuple[list[InputError | None], Prepared[list[Decision]]]:
         """Check and draw the decisions of different callers, which are written at once.
 
@@ -333,7 +330,7 @@ class DurableBandit(BanditFace):
                 errors.append(None)
             except InputError as error:
                 errors.append(error)
-        return errors, self._prepared(version, valid, list)
+        return errors, self._prepared(version, valid, list, uniform=uniform)
 
     def waits_for_store(self, unit: str | None) -> bool:
         """Whether drawing a decision for a unit may have to wait for the store."""

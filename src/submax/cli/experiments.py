@@ -123,7 +123,7 @@ def compare(directory: Path, policies: str, measure: str, confidence: float, for
 
 @main.command()
 def policies() -> None:
-    """List the policies that can be given by name, with their parameters."""
+    """List the policies that can be given by name."""
     from submax.cli.running import print_policies
 
     print_policies()

@@ -1,7 +1,6 @@
 """Runs experiments, then draws their figures and prints their results."""
 
 import csv
-import inspect
 import math
 import os
 import signal
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any
@@ -299,32 +299,14 @@ def _table(
 
 
 def print_policies() -> None:
-    """Print every preset below its kind, with the parameters that are not the defaults."""
-    groups: dict[str, list[str]] = {}
-    for name, table in PRESETS.items():
-        given = ", ".join(f"{key}={_brief(value)}" for key, value in table.items() if key != "kind")
-        groups.setdefault(table["kind"], []).append(f"  {name:34} {given}".rstrip())
-    for package, title in (("submax.policies", ""), ("submax.research", " of submax.research")):
-        print(f"Policies{title}\n")
-        for kind, lines in groups.items():
-            described = POLICIES.find(kind)
-            if described.__module__.startswith(package):
-                print(_described(kind, described))
-                print(*([] if lines == [f"  {kind}"] else lines), "", sep="\n")
+    """Print the presets, each below the first sentence of its class."""
+    for kind, names in groupby(sorted(PRESETS, key=_kind), _kind):
+        about = (POLICIES.find(kind).__doc__ or "").strip().splitlines()[0].replace("``", "")
+        print(about, *(f"  {name}" for name in names), "", sep="\n")
 
 
-def _brief(value: Any) -> str:
-    if isinstance(value, dict):
-        inner = ", ".join(f"{key}={_brief(one)}" for key, one in value.items() if key != "kind")
-        return value.get("kind", "") + (f"({inner})" if inner else "")
-    return " + ".join(map(_brief, value)) if isinstance(value, list) else str(value)
-
-
-def _described(name: str, kind: type) -> str:
-    about = (kind.__doc__ or "").strip().splitlines()[0].replace("``", "")
-    given = inspect.signature(kind).parameters.values()
-    plain = [one.replace(annotation=one.empty) for one in given]
-    return f"{name}: {about}" + (f"\n  {', '.join(map(str, plain))}" if plain else "")
+def _kind(preset: str) -> str:
+    return str(PRESETS[preset]["kind"])
 
 
 # Results --------------------------------------------------------------------------------

@@ -14,8 +14,6 @@ from submax.cli.main import (
     with_options,
 )
 
-SERVER_MODULES = ("starlette", "granian", "prometheus_client", "jinja2", "pyarrow")
-
 
 def option(name: str, kind: Any, text: str, *, default: Any = None) -> Option:
     """An option of the server, which is a variable, too."""
@@ -30,6 +28,13 @@ def option(name: str, kind: Any, text: str, *, default: Any = None) -> Option:
         is_flag=kind is bool,
         help=text,
     )
+
+
+def _require_server() -> None:
+    from submax.core.optional import require_extra
+
+    modules = ("starlette", "granian", "prometheus_client", "jinja2", "pyarrow")
+    require_extra("server", "the server", *modules)
 
 
 def _one_of(*words: str) -> click.Choice:  # type: ignore[type-arg]  # as above
@@ -71,9 +76,7 @@ def serve(**given: Any) -> None:
     Every option is also an environment variable, shown in brackets; STORE is SUBMAX_STORE. A
     variable with _FILE at the end of its name gives a file that holds the value.
     """
-    from submax.core.optional import require_extra
-
-    require_extra("server", "the server", *SERVER_MODULES)
+    _require_server()
     from submax.server import run
 
     run.serve(**given)
@@ -88,9 +91,7 @@ def demo(port: int) -> None:
     headline is rewarded late, one never. The server uses a temporary folder, which is deleted at
     the end.
     """
-    from submax.core.optional import require_extra
-
-    require_extra("server", "the demo", *SERVER_MODULES)
+    _require_server()
     from submax.server.demo import run_demo
 
     run_demo(port)

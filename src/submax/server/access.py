@@ -6,12 +6,11 @@ import math
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from http.cookies import CookieError, SimpleCookie
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from submax.bandit.declaring import Who
-from submax.server.keys import BROWSER_SCOPES, SESSION_SECONDS, Key
+from submax.server.keys import BROWSER_SCOPES, Key
 from submax.server.limits import RateLimit, RefusedError
 
 if TYPE_CHECKING:
@@ -133,7 +132,9 @@ class Access:
 
     async def _session(self, headers: Mapping[str, str]) -> tuple[Key | None, str]:
         """The key and the token of a session; None and an empty text without one."""
-        token = _session_token(headers)
+        from starlette.requests import cookie_parser
+
+        token = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
         find = self._service.sessions.find
         key = await self._service.in_thread(find, token) if token else None
         return key, "" if key is None else token
@@ -216,22 +217,6 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _session_token(headers: Mapping[str, str]) -> str:
-    """The token in the session's cookie; empty without one."""
-    text = headers.get("cookie", "")
-    with contextlib.suppress(CookieError):
-        morsel: Any = SimpleCookie(text.replace(", ", "; ")).get(COOKIE) if COOKIE in text else None
-        return "" if morsel is None else str(morsel.value)
-    return ""
-
-
-def cookie_header(token: str, *, secure: bool) -> dict[str, str]:
-    """The header that gives a browser the cookie of a session, or takes it away without a token."""
-    seconds = SESSION_SECONDS if token else 0
-    text = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}"
-    return {"Set-Cookie": f"{text}; Secure" if secure else text}
 
 
 def local_path(path: str | None) -> str:

@@ -20,9 +20,9 @@ from submax.bandit.settings import allows_none
 from submax.core.errors import ConflictError, InputError, NotFoundError, StoreError
 from submax.schema.actions import Change
 from submax.server import messages as m
-from submax.server.access import Caller, cookie_header
+from submax.server.access import COOKIE, Caller
 from submax.server.deciding import write
-from submax.server.keys import unix_time
+from submax.server.keys import SESSION_SECONDS, unix_time
 from submax.server.limits import RETRY_SOON, RefusedError
 from submax.server.service import Service
 
@@ -310,8 +310,12 @@ def _sign_out(call: Call) -> "Response":
 def _with_cookie(call: Call, token: str) -> "Response":
     from starlette.responses import Response
 
-    cookie = cookie_header(token, secure=call.caller.encrypted)
-    return Response(msgspec.json.encode(m.Health("ok")), headers=cookie, media_type=JSON)
+    response = Response(msgspec.json.encode(m.Health("ok")), media_type=JSON)
+    response.set_cookie(
+        COOKIE, token, SESSION_SECONDS if token else 0, httponly=True, samesite="strict",
+        secure=call.caller.encrypted,
+    )  # fmt: skip
+    return response
 
 
 def _change(

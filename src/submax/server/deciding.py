@@ -42,8 +42,12 @@ def write(prepared: Prepared[Answer]) -> "asyncio.Future[Answer]":
 
     def deliver(written: "Future[Answer]") -> None:
         timer.cancel()
-        if not waiting.done():
-            _settle(waiting, written.exception(), written)
+        if waiting.done():
+            return
+        if (error := written.exception()) is None:
+            waiting.set_result(written.result())
+        else:
+            waiting.set_exception(error)
 
     def wake(written: "Future[Answer]") -> None:
         # In the store's thread. If the event loop has ended, so have the requests that waited.
@@ -64,17 +68,6 @@ def _give_up(waiting: "asyncio.Future[Any]") -> None:
                 "with the same id"
             )
         )
-
-
-def _settle(
-    waiting: "asyncio.Future[Answer]",
-    error: BaseException | None,
-    done: "Future[Answer] | asyncio.Future[Answer]",
-) -> None:
-    if error is None:
-        waiting.set_result(done.result())
-    else:
-        waiting.set_exception(error)
 
 
 class Deciding:
@@ -100,11 +93,12 @@ class Deciding:
 
     async def decide(self, request: Request) -> Decision:
         """Make a decision, which is durable afterwards."""
-        if self._stuck_threads:
-            return await write(self._uniform(request))
         waiting: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
-        self._gathered.append((request, waiting))
-        self._next()
+        if self._stuck_threads:
+            self._start_each([(request, waiting)], uniform=True)
+        else:
+            self._gathered.append((request, waiting))
+            self._next()
         return await waiting
 
     async def decide_many(self, requests: Sequence[Request]) -> list[Decision]:
@@ -160,7 +154,7 @@ class Deciding:
         except Exception as error:
             _fail(batch, error)
             return
-        self._start_each([*batch, *self._gathered], self._uniform)
+        self._start_each([*batch, *self._gathered], uniform=True)
         self._gathered.clear()
 
     def _start(
@@ -193,18 +187,15 @@ class Deciding:
             _fail(batch, error)
         else:
             # The store cannot hold a value of one of them; nothing was written.
-            self._start_each(batch, lambda request: self.bandit.prepare_decision(**request))
+            self._start_each(batch)
 
-    def _start_each(
-        self, batch: list[Waiting], prepare: Callable[[Request], Prepared[Decision]]
-    ) -> None:
-        for request, waiting in batch:
+    def _start_each(self, batch: list[Waiting], *, uniform: bool = False) -> None:
+        """Draw and write decisions one by one."""
+        for each in batch:
             try:
-                written = write(prepare(request))
+                self._start([each], self.bandit.prepare_together([each[0]], uniform=uniform))
             except Exception as error:
-                _fail([(request, waiting)], error)
-            else:
-                written.add_done_callback(partial(_pass_on, waiting))
+                _fail([each], error)
 
     def _timed(
         self, draw: Callable[[Sequence[Request]], Answer], requests: Sequence[Request]
@@ -214,9 +205,6 @@ class Deciding:
         self._seconds = (time.perf_counter() - begin) / len(requests)
         self._revision = revision
         return drawn
-
-    def _uniform(self, request: Request) -> Prepared[Decision]:
-        return self.bandit.prepare_decision(**request, uniform=True)
 
     async def _within(self, seconds: float, draw: Callable[[], Answer]) -> Answer | None:
         """What ``draw`` returns in a thread; None if it takes longer than so many seconds."""
@@ -250,8 +238,3 @@ def _fail(batch: Sequence[Waiting], error: BaseException) -> None:
     for _, waiting in batch:
         if not waiting.done():
             waiting.set_exception(error)
-
-
-def _pass_on(waiting: "asyncio.Future[Decision]", done: "asyncio.Future[Decision]") -> None:
-    if not waiting.done():
-        _settle(waiting, done.exception(), done)

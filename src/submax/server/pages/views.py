@@ -334,10 +334,6 @@ def arms_page(
     """
     slots, slot = [one.name for one in bandit.menu.slots], slot_of(bandit, slot)
     arms = [one for one in bandit.arms() if one.slot == slot] if slots else []
-    personalised, leader = is_personalised(bandit), ""
-    if bandit.menu.plain and not personalised:
-        found = comparison(bandit.menu, bandit.read.tallies()[0])
-        leader = found.ahead if found is not None and found.low > 0 else ""
     shown = arms
     if len(arms) > MOST_ARMS:
         shown = sorted(arms, key=lambda one: -one.decisions)[:MOST_ARMS]
@@ -349,10 +345,9 @@ def arms_page(
     return Shown(
         name=bandit.name,
         unit=unit_of(bandit),
-        personalised=personalised,
+        personalised=is_personalised(bandit),
         slots=slots,
         slot=slot,
-        leader=leader,
         arms=shown,
         total=len(arms),
         colours=_colours(bandit, slot),
