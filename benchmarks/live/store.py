@@ -163,7 +163,7 @@ def fitting(store: Store) -> list[Claim]:
     changed = find_bandit(store, "b")
     assert changed is not None
     request = FitRequest(here.n, changed.settings, changed.menu, store.tick(here.n))
-    fit = jobs.submit(None, fit_in_job, store.address, request)
+    fit = jobs.submit(fit_in_job, store.address, request)
     during = decide_times(version, lambda: not fit.done())
     ratio = float(np.quantile(during, 0.99) / alone)
     fit.result()

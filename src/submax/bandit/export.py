@@ -126,7 +126,7 @@ class DecisionTables:
     def _table(self, rows: list[tuple[Any, ...]]) -> Any:
         import pyarrow as pa
 
-        found = self._rows.read(ALL_COLUMNS, rows)
+        found = self._rows.read(rows)
         # Of a decision that has not matured, the reward so far.
         pending = found.matures > self._clock
         reward = np.where(pending & ~found.rewarded, np.nan, found.reward)

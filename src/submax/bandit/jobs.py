@@ -17,18 +17,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from threading import Event, Lock, Thread, Timer
-from typing import Any, BinaryIO, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 from submax.core.errors import Error, StoreError, one_line
 from submax.core.processes import SINGLE_THREAD
 
 LOG = logging.getLogger("submax")
-IDLE_SECONDS = 300.0
-"""After how long without a job the process ends, to free its memory. A bandit with decisions is
-fitted at least once in ``refit_seconds``, whose default is 60; a new process would have to import
-JAX and to compile the training again, which takes some seconds."""
 START_SECONDS = 60.0
 """Startup takes about 1 s of CPU; allow for a busy machine."""
 ENDING_SECONDS = 5.0
@@ -37,9 +33,6 @@ NICENESS = 10
 """A low priority: if all cores are busy, decisions come before jobs."""
 READY = b"submax-job\n"
 """What the process writes when it has started."""
-IDLE_STATUS = 75
-"""The exit status of a process that has ended because there was no job."""
-Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
@@ -51,15 +44,6 @@ class JobError(Error, RuntimeError):
 
 class NoProcessError(JobError):
     """No second process can be started from this one."""
-
-
-class Job(NamedTuple):
-    """A function by its module and name, and its arguments."""
-
-    module: str
-    function: str
-    arguments: tuple[Any, ...]
-    named: dict[str, Any]
 
 
 class Answer(NamedTuple):
@@ -80,12 +64,11 @@ class JobRunner:
     """Runs jobs one at a time in a process, which it starts for the first one and keeps.
 
     So a job needs no memory in this process, does not hold its lock of Python, and cannot end it
-    by a crash. A process that has died is started again for the next job. It ends when there was no
-    job for ``idle_seconds``, and with this process, even if this process is killed.
+    by a crash. A process that has died is started again for the next job. It ends with this
+    process, even if this one is killed.
     """
 
-    def __init__(self, idle_seconds: float = IDLE_SECONDS) -> None:
-        self._idle_seconds = idle_seconds
+    def __init__(self) -> None:
         # One job at a time; the other lock guards what ``close`` uses during a job.
         self._running, self._lock = Lock(), Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -98,29 +81,17 @@ class JobRunner:
         return self._running.locked()
 
     def run(
-        self,
-        function: Callable[Arguments, Result],
-        *arguments: Arguments.args,
-        **named: Arguments.kwargs,
+        self, function: Callable[..., Result], *arguments: Any, seconds: float | None = None
     ) -> Result:
-        """Return what a function of a module returns; wait for the job under way."""
-        return self.run_within(None, function, *arguments, **named)
+        """Return what a function of a module returns; wait for the job under way.
 
-    def run_within(
-        self,
-        seconds: float | None,
-        function: Callable[Arguments, Result],
-        *arguments: Arguments.args,
-        **named: Arguments.kwargs,
-    ) -> Result:
-        """As ``run``; a job that takes more than so many seconds is killed and is an error.
-
-        If the process cannot be started, a ``NoProcessError`` is raised.
+        A job that takes more than so many ``seconds`` is killed and is an error. If the process
+        cannot be started, a ``NoProcessError`` is raised.
         """
-        job = Job(function.__module__, function.__qualname__, arguments, named)
+        job = pickle.dumps((function, arguments))
         with self._running:
             try:
-                answer = self._answer(job, seconds)
+                answer = self._answer(function.__name__, job, seconds)
             except BaseException:
                 # The answer of a job that was interrupted must not become that of the next one.
                 self._end()
@@ -130,24 +101,20 @@ class JobRunner:
         if answer.error is not None:
             raise answer.error
         if answer.failure:
-            LOG.error("%s failed in its process: %s", job.function, answer.details)
+            LOG.error("%s failed in its process: %s", function.__name__, answer.details)
             raise JobError(answer.failure)
         return cast(Result, answer.result)
 
     def submit(
-        self,
-        seconds: float | None,
-        function: Callable[Arguments, Result],
-        *arguments: Arguments.args,
-        **named: Arguments.kwargs,
+        self, function: Callable[..., Result], *arguments: Any, seconds: float | None = None
     ) -> "Future[Result]":
-        """As ``run_within``, without waiting for the result."""
+        """As ``run``, without waiting for the result."""
         future: Future[Result] = Future()
         future.set_running_or_notify_cancel()
 
         def wait() -> None:
             try:
-                future.set_result(self.run_within(seconds, function, *arguments, **named))
+                future.set_result(self.run(function, *arguments, seconds=seconds))
             except BaseException as error:
                 future.set_exception(error)
 
@@ -166,21 +133,25 @@ class JobRunner:
             self._end()
             self._running.release()
 
-    def _answer(self, job: Job, seconds: float | None) -> Answer:
-        status: int | None = IDLE_STATUS
-        # A process that ended by itself did not begin the job.
-        while status == IDLE_STATUS:
-            process = self._ready()
-            with _killed_after(seconds, process) as late, suppress(OSError, EOFError):
-                return _exchanged(process, job)
-            status = self._end()
+    def _answer(self, name: str, job: bytes, seconds: float | None) -> Answer:
+        process = self._ready()
+        with (
+            _killed_after(seconds, process) as late,
+            suppress(OSError, EOFError, pickle.UnpicklingError),
+        ):
+            stream = cast(BinaryIO, process.stdin)
+            pickle.dump(job, stream)
+            stream.flush()
+            answer: Answer = pickle.load(cast(BinaryIO, process.stdout))
+            return answer
+        status = self._end()
         if self._closed:
             raise StoreError("the job was cancelled because the process is stopping")
         if late.is_set():
-            raise JobError(f"{job.function} took more than {seconds:g} seconds and was stopped")
+            raise JobError(f"{name} took more than {seconds:g} seconds and was stopped")
         raise JobError(
-            f"the process of {job.function} ended with status {status}: read what it "
-            "wrote to standard error, and check that the machine has enough memory"
+            f"the process of {name} ended with status {status}: read what it wrote to standard "
+            "error, and check that the machine has enough memory"
         )
 
     def _ready(self) -> "subprocess.Popen[bytes]":
@@ -188,26 +159,22 @@ class JobRunner:
         if self._process is not None and self._process.poll() is None:
             return self._process
         self._end()
-        with self._lock:
-            if self._closed:
-                raise StoreError("no job can start because the process is stopping")
-            try:
-                process = self._process = _started(self._idle_seconds)
-            except OSError as error:
-                raise self._not_started() from error
-        # Without the lock, so ``close`` need not wait.
-        with _killed_after(START_SECONDS, process):
-            ready = cast(BinaryIO, process.stdout).readline() == READY
-        if not ready:
-            self._end()
-            raise self._not_started()
-        self._has_started = True
-        return process
-
-    def _not_started(self) -> Error:
+        ready = False
+        with suppress(OSError):
+            with self._lock:
+                if not self._closed:
+                    self._process = _started()
+            # Without the lock, so ``close`` need not wait.
+            if self._process is not None:
+                with _killed_after(START_SECONDS, self._process):
+                    ready = cast(BinaryIO, self._process.stdout).readline() == READY
+        if ready and self._process is not None:
+            self._has_started = True
+            return self._process
+        self._end()
         if self._closed:
-            return StoreError("no job can start because the process is stopping")
-        return (JobError if self._has_started else NoProcessError)(
+            raise StoreError("no job can start because the process is stopping")
+        raise (JobError if self._has_started else NoProcessError)(
             f"the process for jobs did not start within {START_SECONDS:g} seconds: see what it "
             "wrote to standard error, that sys.executable is Python, and that the machine has "
             "memory for a second process"
@@ -229,11 +196,11 @@ class JobRunner:
             return process.wait()
 
 
-def _started(idle_seconds: float) -> "subprocess.Popen[bytes]":
+def _started() -> "subprocess.Popen[bytes]":
     folders = os.pathsep.join(folder or os.curdir for folder in sys.path)
     return subprocess.Popen(
         # With -m alone, Python would look for modules in the current folder first.
-        [sys.executable or "", "-P", "-m", "submax.bandit.jobs", repr(idle_seconds)],
+        [sys.executable or "", "-P", "-m", "submax.bandit.jobs"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         # One thread of linear algebra, unless the user wants more: the others are for decisions.
@@ -260,21 +227,10 @@ def _killed_after(seconds: float | None, process: "subprocess.Popen[bytes]") -> 
         timer.cancel()
 
 
-def _exchanged(process: "subprocess.Popen[bytes]", job: Job) -> Answer:
-    sends, receives = cast(BinaryIO, process.stdin), cast(BinaryIO, process.stdout)
-    pickle.dump(job, sends, protocol=5)
-    sends.flush()
-    try:
-        answer: Answer = pickle.load(receives)
-    except pickle.UnpicklingError as error:
-        raise EOFError from error
-    return answer
-
-
 # In the process
 
 
-def main(idle_seconds: float) -> None:
+def main() -> None:
     """Run the jobs on standard input, one after the other, until it is closed."""
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -284,15 +240,13 @@ def main(idle_seconds: float) -> None:
         # What anything else prints goes to standard error from now on.
         answers = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
-        jobs: SimpleQueue[Job] = SimpleQueue()
+        jobs: SimpleQueue[bytes] = SimpleQueue()
         Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
         answers.write(READY)
         answers.flush()
         while True:
-            answers.write(_answered(jobs.get(timeout=idle_seconds)))
+            answers.write(_answered(jobs.get()))
             answers.flush()
-    except Empty:
-        os._exit(IDLE_STATUS)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -301,7 +255,7 @@ def main(idle_seconds: float) -> None:
         os._exit(1)
 
 
-def _read(stream: BinaryIO, jobs: "SimpleQueue[Job]") -> None:
+def _read(stream: BinaryIO, jobs: "SimpleQueue[bytes]") -> None:
     """Read jobs; at the end of the stream, or at an error, end the process, also during a job."""
     try:
         with suppress(EOFError):
@@ -314,15 +268,13 @@ def _read(stream: BinaryIO, jobs: "SimpleQueue[Job]") -> None:
         os._exit(1)
 
 
-def _answered(job: Job) -> bytes:
+def _answered(job: bytes) -> bytes:
     """The answer to a job, as bytes."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            function: Any = importlib.import_module(job.module)
-            for name in job.function.split("."):
-                function = getattr(function, name)
-            answer = Answer(function(*job.arguments, **job.named))
+            function, arguments = pickle.loads(job)
+            answer = Answer(function(*arguments))
         except Exception as error:
             # The user's own file may define errors, which the other process cannot always make.
             if isinstance(error, Error) and _package(type(error)) == "submax":
@@ -331,7 +283,7 @@ def _answered(job: Job) -> bytes:
                 answer = Answer(failure=one_line(error), details=traceback.format_exc())
     said = tuple((str(one.message), _known(one.category)) for one in caught)
     try:
-        return pickle.dumps(answer._replace(warnings=said), protocol=5)
+        return pickle.dumps(answer._replace(warnings=said))
     except Exception as error:
         return pickle.dumps(Answer(failure=one_line(error), details=traceback.format_exc()))
 
@@ -347,4 +299,4 @@ def _package(kind: type) -> str:
 
 if __name__ == "__main__":
     # By its own name, so pickles of both processes mean the same classes.
-    importlib.import_module("submax.bandit.jobs").main(float(sys.argv[1]))
+    importlib.import_module("submax.bandit.jobs").main()

@@ -300,7 +300,9 @@ class Refitter:
         return FitRequest(here.n, here.settings, here.menu, self._store.tick(here.n))
 
     def _submitted(self) -> "Future[FittedVersion | None]":
-        return self._jobs.submit(FIT_SECONDS, fit_in_job, self._store.address, self._request())
+        return self._jobs.submit(
+            fit_in_job, self._store.address, self._request(), seconds=FIT_SECONDS
+        )
 
     def _is_time(self) -> bool:
         now, settings = time.monotonic(), self._declared.settings

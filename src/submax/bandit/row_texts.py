@@ -4,20 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from submax.bandit.rewards import DEFAULT_REWARD_KEY
 from submax.bandit.tables import DAMAGED
-from submax.core.arrays import Floats
 from submax.core.errors import InputError
 from submax.schema.actions import ActionSpec, ChoiceIndices
-from submax.schema.context import ContextSchema, Number, Value
+from submax.schema.context import Value
 from submax.schema.names import Action
 
 CONTEXTS = msgspec.json.Decoder(list[list[float | str]])
-NUMBERS = msgspec.json.Decoder(list[float])
-PACKED = np.dtype([("type", "u1"), ("number", ">f8")])
-"""A float in MessagePack."""
 
 
 def context_text(values: Sequence[Value]) -> str | None:
@@ -27,33 +22,8 @@ def context_text(values: Sequence[Value]) -> str | None:
 
 def read_contexts(texts: Sequence[str | None]) -> list[list[Any]]:
     """The values of contexts; of a decision before fields were added they are fewer."""
-    return _decoded(CONTEXTS, f"[{','.join([text or '[]' for text in texts])}]")
-
-
-def read_numbers(schema: ContextSchema, texts: Sequence[str | None]) -> Floats | None:
-    """Contexts of numbers ``[n, fields]``; None if a field is a category or was added later."""
-    if (
-        not texts
-        or not schema.fields
-        or not all(isinstance(field, Number) for field in schema.fields)
-    ):
-        return None
-    # One list of all numbers: many lists would take twice as long.
-    joined = ",".join([text or "[]" for text in texts]).replace("],[", ",")
-    if "[]" in joined or "[" in joined[1:]:
-        return None
-    values = _decoded(NUMBERS, joined)
-    if len(values) != len(schema.fields) * len(texts):
-        return None
-    # NumPy reads MessagePack faster than a list of floats.
-    packed = msgspec.msgpack.encode(values)
-    numbers = np.frombuffer(packed, PACKED, offset=len(packed) - PACKED.itemsize * len(values))
-    return numbers["number"].astype(np.float64).reshape(len(texts), -1)
-
-
-def _decoded(decoder: "msgspec.json.Decoder[Any]", text: str | bytes) -> Any:
     try:
-        return decoder.decode(text)
+        return CONTEXTS.decode(f"[{','.join([text or '[]' for text in texts])}]")
     except msgspec.MsgspecError as error:
         raise InputError(
             f"a context in the store cannot be read ({error}): restore a backup of the store",

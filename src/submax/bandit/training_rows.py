@@ -16,7 +16,6 @@ read or in how many steps.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import repeat
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.bandit.rewards import combined_reward
-from submax.bandit.row_texts import read_contexts, read_numbers
+from submax.bandit.row_texts import read_contexts
 from submax.bandit.settings import Settings
 from submax.bandit.store import Store
 from submax.bandit.tables import (
@@ -32,6 +31,7 @@ from submax.bandit.tables import (
     DECISION_COLUMNS,
     TICK,
     Table,
+    as_table,
     damaged_decisions,
     damaged_rewards,
 )
@@ -50,22 +50,11 @@ PENDING, LEARNED, HELD_OUT, NEVER_ACTIVATED, WITHOUT_REWARD, PAUSED = range(len(
 PARTS_DECODER = msgspec.json.Decoder(dict[str, float])
 MAX_CACHED_ACTIONS = 65_536
 """Different joint actions whose indices are cached."""
-LOOKED_AT = 64
-"""How many numbers say whether numbers repeat."""
 ALL_COLUMNS = [
     *(f"d.{name}" for name in DECISION_COLUMNS.split(", ") if name != "bandit"),
     *(f"r.{name}" for name in ["n", "key", "value", "parts", "at", "late", "source", "checksum"]),
 ]
 """The columns of decisions and of their rewards that are read."""
-SPECIAL = {
-    "d.unit": None, "d.eligible": None, "d.assignment": None, "d.assigned_since": None,
-    "d.holdout_share": None, "d.control_share": None, "r.key": "", "r.parts": None,
-}  # fmt: skip
-"""Columns that have these values in most stores. Reading them takes a fifth of the time."""
-COMMON_COLUMNS = [name for name in ALL_COLUMNS if name not in SPECIAL]
-IS_SPECIAL = (
-    "d.unit is not null or d.eligible is not null or d.assignment is not null or r.key > ''"
-)
 REWARDS = "left join reward r on r.decision = d.n"
 """SQL for decisions ``d`` with their rewards: a row for each reward, or one without."""
 
@@ -159,20 +148,16 @@ class TrainingRows:
                     encoded_contexts(self._settings.context, matured.table["context"]),
                     self._actions.encoded(matured.table["action"]),
                     matured.reward,
-                    logarithms(np.array(matured.table["propensity"])),
+                    # Numpy's logarithm may differ between processors in the last bit.
+                    np.array([*map(math.log, matured.table["propensity"])]),
                     np.nan_to_num(matured.parts) if self._has_slot_rewards else None,
                 )
 
     def matured(self, after: float, until: float) -> Iterator[Matured]:
         """All decisions that matured after one tick and up to another one, in order."""
-        columns = COMMON_COLUMNS if self._rule is None else ALL_COLUMNS
         while after < until:
             end = self._end_of_batch(after, until)
-            rows = self._rows(columns, after, end)
-            if columns is COMMON_COLUMNS and any(row[-1] for row in rows):
-                columns = ALL_COLUMNS
-                rows = self._rows(columns, after, end)
-            found = self.read(columns, rows)
+            found = self.read(self._rows(after, end))
             order = np.lexsort((found.n, found.matures))
             inside = (found.matures > after) & (found.matures <= end)
             places = order[inside[order]]
@@ -182,9 +167,9 @@ class TrainingRows:
                 yield found
             after = end
 
-    def _rows(self, columns: Sequence[str], after: float, until: float) -> list[tuple[Any, ...]]:
-        """The decisions that may have matured, with these columns and IS_SPECIAL."""
-        select = f"select {', '.join(columns)}, {IS_SPECIAL} from"
+    def _rows(self, after: float, until: float) -> list[tuple[Any, ...]]:
+        """The decisions that may have matured, with ALL_COLUMNS."""
+        select = f"select {', '.join(ALL_COLUMNS)} from"
         rows = [
             row
             for one in self._events()
@@ -194,7 +179,7 @@ class TrainingRows:
         ]
         if len({row[0] for row in rows}) < len(rows):
             # A decision may have several rewards, and several reasons to be looked at.
-            reward = columns.index("r.n")
+            reward = ALL_COLUMNS.index("r.n")
             different = {(row[0], row[reward]): row for row in rows}
             rows = [row for _, row in sorted(different.items())]
         return rows
@@ -257,11 +242,12 @@ class TrainingRows:
                 end = min(end, found[0][0] + one.wait)
         return end
 
-    def read(self, columns: Sequence[str], rows: list[tuple[Any, ...]]) -> Matured:
-        """What becomes of decisions when they mature; the rows of a decision are together."""
-        given = zip(*rows, strict=True) if rows else repeat(())
-        table: Table = dict(zip(columns, given, strict=False))
-        table |= {name: [SPECIAL[name]] * len(rows) for name in SPECIAL.keys() - table.keys()}
+    def read(self, rows: list[tuple[Any, ...]]) -> Matured:
+        """What becomes of decisions when they mature, from rows of ALL_COLUMNS.
+
+        The rows of a decision are together.
+        """
+        table = as_table(", ".join(ALL_COLUMNS), rows)
         decisions: Table = {name[2:]: column for name, column in table.items() if name[0] == "d"}
         rewards: Table = {name[2:]: column for name, column in table.items() if name[0] == "r"}
         n = rewards["decision"] = np.array(decisions["n"], np.int64)
@@ -411,9 +397,6 @@ def encoded_contexts(schema: ContextSchema, texts: Sequence[str | None]) -> NDAr
     fields = schema.fields
     if not fields:
         return np.zeros((len(texts), 0), np.float32)
-    numbers = None if schema.added else read_numbers(schema, texts)
-    if numbers is not None:
-        return numbers.astype(np.float32)
     rows = read_contexts(texts)
     if any(len(row) != len(fields) for row in rows):
         rows = [schema.with_missing(row) for row in rows]
@@ -445,21 +428,6 @@ class ActionDecoder:
                 action: Any = text if self._menu.plain else msgspec.json.decode(text)
                 known[text] = self._menu.encoded(action)
         return np.array([known[text] for text in texts], np.float64).reshape(-1, self._parts)
-
-
-def logarithms(numbers: Floats) -> Floats:
-    """The logarithms of numbers above 0, the same on every processor.
-
-    Numpy's logarithm may differ between processors in the last bit. If numbers repeat, as
-    propensities of a few choices do, that of each is computed once.
-
-    >>> logarithms(np.array([1.0, 1.0])).tolist()
-    [0.0, 0.0]
-    """
-    if len(np.unique(numbers[:LOOKED_AT])) > LOOKED_AT / 2:
-        return np.array([*map(math.log, numbers.tolist())])
-    different, place = np.unique(numbers, return_inverse=True)
-    return np.array([*map(math.log, different.tolist())])[place]
 
 
 def in_parts(columns: Iterable[Columns], rows: int) -> Iterator[Columns]:
