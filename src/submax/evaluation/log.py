@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self
 
@@ -16,13 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import finite, one_of, whole_number
 from submax.core.errors import InputError
+from submax.core.optional import require_module
 from submax.core.problem import Problem
 from submax.core.summary import Summary, counted, listed, number, percentage
 from submax.evaluation.disk import ColumnFile, TemporaryFolder, new_column, pieces, release, taken
 from submax.evaluation.propensities import with_estimated_propensities
 from submax.evaluation.reading import eligible_mask, read_log
 from submax.evaluation.sources import TextFormat
-from submax.evaluation.sums import mean, total, variance
+from submax.evaluation.sums import mean
 from submax.schema.actions import ChoiceIndices
 from submax.schema.context import Category
 from submax.schema.rewards import rewards_of
@@ -33,19 +33,10 @@ from submax.simulation.runner import available_cores
 
 def data_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Any:
     """Return a pandas data frame of rows, or of columns."""
-    if find_spec("pandas") is None:
-        raise InputError(
-            "a data frame needs the package pandas, which is not installed: pip install pandas"
-        )
+    require_module("a data frame", "pandas")
     import pandas as pd  # type: ignore[import-untyped]  # pandas comes without types
 
     return pd.DataFrame(rows)
-
-
-def renumbered(cluster: Integers) -> Integers:
-    """Return the numbers of clusters without gaps, in the same order."""
-    found: Integers = np.unique(cluster, return_inverse=True)[1].ravel()
-    return found
 
 
 def field_columns(schema: Schema, context: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
@@ -62,23 +53,6 @@ def field_columns(schema: Schema, context: NDArray[np.float32]) -> dict[str, NDA
 
 By = Literal["time", "random"]
 """Which rows a split takes first: the earliest ones, or random ones."""
-
-
-def check_split(share: float, by: By, seed: int, decisions: int) -> None:
-    """Refuse a split that is not possible."""
-    one_of("split by", by, ["time", "random"])
-    whole_number("seed", seed, at_least=0)
-    if not 0 < share < 1:
-        raise InputError(
-            f"the share is {share!r}: give a number between 0 and 1, such as 0.5 for "
-            "half of the rows",
-            parameter="share",
-        )
-    if decisions < 2:
-        raise InputError(
-            f"a log of {decisions} rows cannot be split, since both parts need a row: "
-            "read a log of at least 2 rows"
-        )
 
 
 MOST_EXPANDED = 20_000_000
@@ -104,9 +78,23 @@ def divided(log: "Log", shares: Sequence[float], by: By, seed: int) -> DividedLo
     cluster if parts are random. Otherwise decisions are divided and not rows: a row that stands for
     1000 decisions can have 480 of them in the first part and 520 in the rest.
     """
-    check_split(shares[0], by, seed, log.decisions)
-    rng, by_count = np.random.default_rng(seed), log.count is not None
-    by_count = by_count and (by == "time" or log.cluster is None)
+    one_of("split by", by, ["time", "random"])
+    whole_number("seed", seed, at_least=0)
+    if not 0 < shares[0] < 1:
+        raise InputError(
+            f"the share is {shares[0]!r}: give a number between 0 and 1, such as 0.5 for "
+            "half of the rows",
+            parameter="share",
+        )
+    if log.decisions < 2:
+        raise InputError(
+            f"a log of {log.decisions} rows cannot be split, since both parts need a row: "
+            "read a log of at least 2 rows"
+        )
+    rng, unit = np.random.default_rng(seed), log.session
+    if by == "random" and log.cluster is not None:
+        unit = log.cluster
+    by_count = log.count is not None and unit is None
     total = log.decisions if by_count else len(log)
     ends = np.clip(np.round(np.cumsum(shares)[:-1] * total), 1, total - 1)
     if by_count:
@@ -121,32 +109,26 @@ def divided(log: "Log", shares: Sequence[float], by: By, seed: int) -> DividedLo
                 parts.append(drawn.astype(np.float64))
             left = left - parts[-1]
         return divided_counts(log, np.stack([*parts, left]))
-    sizes = np.diff([0, *ends, total]).astype(np.int64)
-    part = np.repeat(np.arange(len(shares), dtype=np.int8), sizes)
-    if by == "random" and log.cluster is None:
-        part[rng.permutation(len(log))] = part.copy()
-    elif by == "random" and log.cluster is not None:
-        sizes = np.bincount(log.cluster)
-        if len(sizes) < 2:
-            raise InputError(
-                "all rows are of one cluster, which cannot be split at random: split by time, or "
-                "name a column with several clusters"
-            )
-        order = rng.permutation(len(sizes))
-        of_cluster = np.empty(len(sizes), dtype=np.int8)
-        first = np.cumsum(sizes[order]) - sizes[order]
-        of_cluster[order] = np.searchsorted(ends, first, side="right")
-        # The last part has a cluster, however large the others are.
-        of_cluster[order[-1]] = len(ends)
-        part = of_cluster[log.cluster]
-    if log.session is not None:
-        # A session is in the part of its first row.
-        part = part[np.unique(log.session, return_index=True)[1]][log.session]
-        if len(np.unique(part)) < len(shares):
-            raise InputError(
-                "all rows would be on one side of the split, because sessions are not divided: "
-                "give another share, or a log of more sessions"
-            )
+    # Rows before each unit: in the log, or if units are in a random order.
+    first: Integers = np.arange(len(log))
+    if unit is not None:
+        first = np.unique(unit, return_index=True)[1]
+    part = np.empty(len(first), dtype=np.int8)
+    order = np.arange(len(first))
+    if by == "random":
+        order = rng.permutation(len(first))
+        sizes = np.ones(len(log), np.int64) if unit is None else np.bincount(unit)
+        first[order] = np.cumsum(sizes[order]) - sizes[order]
+    part[:] = np.searchsorted(ends, first, side="right")
+    if len(part) > 1:
+        # The last part has a unit, however large the others are.
+        part[order[-1]] = len(ends)
+    part = part if unit is None else part[unit]
+    if unit is not None and len(np.unique(part)) < len(shares):
+        raise InputError(
+            "all rows would be on one side of the split, because sessions are not divided, nor are "
+            "clusters at random: give another share or split by time, or give a log of more of them"
+        )
     return DividedLog(log, part)
 
 
@@ -294,52 +276,40 @@ MOST_NOTES = 3
 
 def log_summary(log: "Log") -> Summary:
     """Return a few sentences, and a table of the choices, the most frequent first."""
-    reward, count = log.reward, log.count
-    ones, decisions = np.ones(len(log)) if count is None else count, total(reward, count)
-    spread = np.sqrt(variance(reward, count) / (decisions - 1)) if decisions > 1 else None
-    error = number(None if spread is None else float(spread), 2)
-    stands = "" if count is None else f" that stand for {int(decisions):,} decisions"
+    reward, known = log.reward, log.propensity[~np.isnan(log.propensity)]
+    ones = _counts(log)
+    stands = "" if log.count is None else f" that stand for {log.decisions:,} decisions"
+    propensities = "no propensities"
+    if len(known):
+        propensities = f"propensities from {number(known.min())} to {number(known.max())}"
+        propensities += f", {len(log) - len(known):,} missing" * (len(known) < len(log))
     sentences = [
         f"Log of {counted(len(log), 'row')}{stands}; context: "
         f"{listed(log.schema.context.names) or 'no context'}",
-        f"{log.schema.rewards['kind']} rewards, mean {number(mean(reward, count))} ± {error} "
-        "(standard error)",
-        _propensity_sentence(log.propensity, log.estimated),
+        f"{log.schema.rewards['kind']} rewards, mean {number(mean(reward, log.count))}",
+        propensities,
         *log.notes[:MOST_NOTES],
     ]
-    rows = []
-    for place, slot in enumerate(log.schema.menu.slots):
-        chosen, size = log.action[:, place].astype(np.int64), len(slot.choices)
-        columns = (ones, ones * reward, ones * reward**2)
-        sums = np.stack([np.bincount(chosen, one, minlength=size) for one in columns], axis=1)
+    menu, rows = log.schema.menu, []
+    for slot, chosen in zip(menu.slots, log.action.T, strict=False):
+        columns = (
+            np.bincount(chosen.astype(np.int64), one, len(slot.choices))
+            for one in (ones, ones * reward)
+        )
+        sums = np.stack(list(columns), axis=1)
         for index in np.argsort(-sums[:, 0], kind="stable"):
-            taken, earned, square = map(float, sums[index])
-            average, apart = earned / taken if taken else None, None
-            if taken > 1:
-                variance_of = max(square - earned**2 / taken, 0.0) / (taken - 1)
-                apart = float(np.sqrt(variance_of / taken))
-            numbers = [f"{int(taken):,}", percentage(taken / decisions), number(average)]
-            rows.append([slot.name, slot.choices[index].name, *numbers, number(apart, 2)])
-    for place, interval in enumerate(log.schema.menu.ranges, start=len(log.schema.menu.slots)):
-        values = log.action[:, place].astype(np.float64)
+            rewards = number(sums[index, 1] / sums[index, 0] if sums[index, 0] else None)
+            share = percentage(sums[index, 0] / log.decisions)
+            rows.append(
+                [slot.name, slot.choices[index].name, f"{sums[index, 0]:,.0f}", share, rewards]
+            )
+    for interval, values in zip(menu.ranges, log.action.T[len(menu.slots) :], strict=True):
         ends = f"{values.min():.3g} to {values.max():.3g}, mean {values.mean():.3g}"
-        rows.append([interval.name, ends, f"{len(values):,}", "–", "–", "–"])
-    first = ["slot", "choice"]
-    if log.schema.menu.plain:
-        first, rows = ["action"], [row[1:] for row in rows]
-    headings = [*first, "rows", "share", "mean reward", "± s.e."]
-    return Summary(sentences, headings, rows, texts=len(first))
-
-
-def _propensity_sentence(propensity: Floats, estimated: Booleans) -> str:
-    missing = int(np.isnan(propensity).sum())
-    if missing == len(propensity):
-        return "no propensities"
-    known = propensity[~np.isnan(propensity)]
-    sentence = f"propensities from {number(float(known.min()))} to {number(float(known.max()))}"
-    if estimated.any():
-        sentence += f", {int(estimated.sum()):,} of them estimated"
-    return sentence + (f", {missing:,} missing" if missing else "")
+        rows.append([interval.name, ends, f"{len(values):,}", "–", "–"])
+    headings = ["slot", "choice", "rows", "share", "mean reward"]
+    if menu.plain:
+        headings, rows = ["action", *headings[2:]], [row[1:] for row in rows]
+    return Summary(sentences, headings, rows, texts=len(headings) - 3)
 
 
 Reward = str | Mapping[str, float]
@@ -359,20 +329,20 @@ class Log:
 
     ``context [N, F]`` has one number for each field; for a category it is the index of the value.
     ``action [N, S]`` has the index of the choice in each slot. ``propensity [N]`` is NaN if it is
-    not known; ``estimated [N]`` says which propensities were estimated by a model.
-    ``eligible_set [N]`` is the index, in ``eligible_sets``, of the choices that were eligible in
-    a row. ``slot_propensity [N, S]`` is the propensity of each slot's choice by itself, if it was
-    logged. ``raised [N]`` is the factor by which an estimated propensity was raised to its floor;
-    None if none was. ``cluster [N]`` is the number of the cluster (such as a user) of each row, if
-    rows of a cluster depend on each other. ``count [N]`` is the number of equal decisions that a
-    row stands for, ``fold [N]`` its fold in cross-fitting, and ``sampling_weight [N]`` how many
-    rows it stands for if the log is a sample; all may be None. ``outcomes [N, K]`` has several
-    rewards, called ``outcome_names``, if the log has them: ``reward`` is then the first.
-    ``session [N]`` is the number of each row's session, and ``covariates [N, C]`` were measured
-    before the decisions, if they are given. ``probability [N, P]`` are the columns
-    ``probability_names`` with probabilities of other policies. ``notes`` are sentences about what
-    was left out or changed when the log was read. The columns of a log on ``disk`` are in files,
-    and no more than some of its rows are in memory.
+    not known, and ``estimated [N]`` says which ones a model estimated. ``eligible_set [N]`` is the
+    index, in ``eligible_sets``, of the choices that were eligible in a row. ``notes`` are sentences
+    about what was left out or changed. The others are None if the log has none of them:
+
+    - ``slot_propensity [N, S]``, the propensity of each slot's choice by itself;
+    - ``raised [N]``, the factor by which an estimated propensity was raised to its floor;
+    - ``cluster [N]`` and ``session [N]``, the number of the cluster and session of each row;
+    - ``count [N]``, the equal decisions that a row stands for, and ``sampling_weight [N]``, the
+      rows that it stands for if the log is a sample; ``fold [N]``, its fold in cross-fitting;
+    - ``outcomes [N, K]``, several rewards, of which the first is the ``reward``;
+    - ``covariates [N, C]``, measured before the decisions;
+    - ``probability [N, P]``, columns with probabilities of other policies.
+
+    The columns of a log on ``disk`` are in files, and only some of its rows are in memory.
     """
 
     schema: Schema
@@ -421,23 +391,17 @@ class Log:
         has the column ``context_age``); gzip may have compressed the last two. A folder, or a
         pattern such as ``logs/2026-*.parquet``, is read as one log, in the order of the paths.
 
-        ``columns`` maps roles to names of columns: action, reward, propensity, context, eligible,
-        id, time, status, cluster, count, successes, weight, probability, session, covariate. A role
-        that is not given is filled by the column with its usual name; the last seven must be
-        given. If rows stand for several decisions, ``count`` is their number; ``successes`` says
-        how many of them had the reward 1, and takes the place of the reward. ``weight`` is
-        1 / (probability with which a row was kept) if the log is a sample. Several rewards are a
-        list of columns, or a table from names to columns: see ``compare_rewards``. Rows of a
-        ``session`` follow each other, in the order of time, and are a cluster unless clusters are
-        given. A ``covariate`` was measured before the decision, and is used to shorten intervals.
+        ``columns`` maps roles to names of columns; a role that is not given is filled by the column
+        with its usual name. Several rewards are a list of columns, or a table from names to
+        columns: see ``compare_rewards``. The roles are action, reward, propensity, context,
+        eligible, id, time, status, and, only if given, cluster, session, count, successes, weight,
+        covariate and probability.
 
         ``actions``, ``context`` and ``rewards`` declare what is allowed, as in ``submax.open``;
         ``schema`` declares all three at once and is that of another log or of a policy. What is
-        not declared is taken from the values that occur.
-
-        ``action_features`` describe the actions: a table as in ``submax.open``, or a file or data
-        frame with a row for each action (a column ``action``, or ``slot`` and ``choice``) and a
-        column for each feature.
+        not declared is taken from the values that occur. ``action_features`` describe the actions:
+        a table as in ``submax.open``, or a file or data frame with a row for each action (a column
+        ``action``, or ``slot`` and ``choice``) and a column for each feature.
 
         Rows with missing or impossible values raise an error that names them; with
         ``skip_bad_rows`` they are left out, and counted in the notes. The values of a CSV file have
@@ -579,7 +543,8 @@ class Log:
         found = {name: taken(one, which, folder) for name, one in found.items() if one is not None}
         for name in ("cluster", "session"):
             if name in found:
-                found[name] = renumbered(found[name])
+                # Without gaps, in the same order.
+                found[name] = np.unique(found[name], return_inverse=True)[1].ravel()
         return replace(self, **found)
 
     def release(self) -> None:

@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy
+import scipy.optimize
+import scipy.special
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
@@ -31,15 +32,6 @@ MOST_STEPS = 200
 """Iterations of L-BFGS; a logistic regression converges in fewer."""
 
 
-def eligible_softmax(score: Floats, eligible: Booleans) -> Floats:
-    """Return the softmax of the scores over the eligible choices."""
-    score = np.where(eligible, score, -np.inf)
-    score -= score.max(axis=1, keepdims=True)
-    np.exp(score, out=score)
-    score /= score.sum(axis=1, keepdims=True)
-    return score
-
-
 class ChoiceModel(NamedTuple):
     """p(a | x) = softmax(θ · (1, x))[a] over eligible choices, by penalized maximum likelihood.
 
@@ -51,77 +43,55 @@ class ChoiceModel(NamedTuple):
 
     @classmethod
     def fitted(
-        cls,
-        log: "Log",
-        chosen: NDArray[Any],
-        eligible: Booleans,
-        row: Integers,
-        standardization: Standardization | None = None,
+        cls, log: "Log", chosen: NDArray[Any], eligible: Booleans, row: Integers
     ) -> "ChoiceModel":
         """Return the model of the choices ``chosen [N]`` of a log, fitted to some of its rows.
 
         ``eligible [sets, choices]`` says which choices each of the log's eligible sets has.
         """
-        standardization = standardization or Standardization.of(
-            log.parts, log.schema.context.numeric
-        )
-        features = _with_constant(log.schema.context.encode_rows(log.context[row]), standardization)
-        count = None if log.count is None else log.count[row]
-        mask = eligible[log.eligible_set[row]]
-        return cls(standardization, _fitted_softmax(features, chosen[row], mask, count))
+        found = cls(Standardization.of(log.parts, log.schema.context.numeric), np.empty(0))
+        features = found._features(log.schema.context.encode_rows(log.context[row]))
+        mask, chosen, rows = eligible[log.eligible_set[row]], chosen[row], np.arange(len(row))
+        shape = (features.shape[1], mask.shape[1])
+        taken = np.zeros(mask.shape)
+        taken[rows, chosen] = 1.0
+        weight = np.ones(len(row)) if log.count is None else log.count[row]
+        decisions = float(weight.sum())
+        penalty = np.full(shape, PENALTY)
+        penalty[0] = CONSTANT_PENALTY
 
-    def table(self, context: NDArray[np.float32], eligible: Booleans | None = None) -> Floats:
-        """Return the probabilities of all choices in encoded contexts, ``[n, choices]``."""
-        score = _with_constant(context, self.standardization) @ self.theta
-        return eligible_softmax(score, np.ones_like(score, bool) if eligible is None else eligible)
+        def loss(flat: Floats) -> tuple[float, Floats]:
+            theta = flat.reshape(shape)
+            probabilities = _eligible_softmax(features @ theta, mask)
+            value = -weight @ np.log(probabilities[rows, chosen]) + 0.5 * (penalty * theta**2).sum()
+            excess = weight[:, None] * (probabilities - taken)
+            gradient = features.T @ excess + penalty * theta
+            return float(value) / decisions, gradient.ravel() / decisions
+
+        start, options = np.zeros(shape[0] * shape[1]), {"maxiter": MOST_STEPS}
+        best = scipy.optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+        return found._replace(theta=best.x.reshape(shape))
 
     def of_rows(self, log: "Log", chosen: NDArray[Any], eligible: Booleans) -> Floats:
         """Return the probability of the choice of each row of a log."""
         found, first = np.empty(len(log)), 0
         for part in log.parts:
             rows = slice(first, first + len(part.reward))
-            table = self.table(part.context, eligible[log.eligible_set[rows]])
+            score = self._features(part.context) @ self.theta
+            table = _eligible_softmax(score, eligible[log.eligible_set[rows]])
             found[rows] = table[np.arange(len(table)), chosen[rows]]
             first = rows.stop
         return found
 
+    def _features(self, context: NDArray[np.float32]) -> Floats:
+        """Return 1 and the standardized context, ``[n, 1 + D]``."""
+        standardized = self.standardization.apply(context.astype(np.float64))
+        return np.concatenate([np.ones((len(standardized), 1)), standardized], axis=1)
 
-def _with_constant(context: NDArray[np.float32], standardization: Standardization) -> Floats:
-    """Return the features of a linear model: 1 and the standardized context, ``[n, 1 + D]``."""
-    standardized = standardization.apply(context.astype(np.float64))
-    return np.concatenate([np.ones((len(standardized), 1)), standardized], axis=1)
 
-
-def _fitted_softmax(
-    features: Floats, chosen: NDArray[Any], eligible: Booleans, count: Floats | None
-) -> Floats:
-    """Return the coefficients of a multinomial logistic regression, ``[1 + D, choices]``."""
-    shape = (features.shape[1], eligible.shape[1])
-    row: Integers = np.arange(len(chosen))
-    taken = np.zeros(eligible.shape)
-    taken[row, chosen] = 1.0
-    weight = np.ones(len(chosen)) if count is None else count
-    decisions = float(weight.sum())
-    penalty = np.full(shape, PENALTY)
-    penalty[0] = CONSTANT_PENALTY
-
-    def loss(flat: Floats) -> tuple[float, Floats]:
-        theta = flat.reshape(shape)
-        probabilities = eligible_softmax(features @ theta, eligible)
-        value = -weight @ np.log(probabilities[row, chosen]) + 0.5 * (penalty * theta**2).sum()
-        excess = weight[:, None] * (probabilities - taken)
-        gradient = features.T @ excess + penalty * theta
-        return float(value) / decisions, gradient.ravel() / decisions
-
-    found = scipy.optimize.minimize(
-        loss,
-        np.zeros(shape[0] * shape[1]),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": MOST_STEPS},
-    )
-    theta: Floats = found.x.reshape(shape)
-    return theta
+def _eligible_softmax(score: Floats, eligible: Booleans) -> Floats:
+    found: Floats = scipy.special.softmax(np.where(eligible, score, -np.inf), axis=1)
+    return found
 
 
 class PropensityModel:
@@ -145,24 +115,23 @@ class PropensityModel:
             )
         sizes = [len(slot.choices) for slot in menu.slots]
         row = random_rows(len(log), min(MOST_ROWS, MOST_NUMBERS // max(sizes)), seed)
-        standardization = Standardization.of(log.parts, log.schema.context.numeric)
         self._models, self._floors = list[ChoiceModel](), list[Floats]()
         decisions = total(log.reward, log.count)
         for slot, (chosen, eligible) in enumerate(_slots(log)):
-            self._models.append(ChoiceModel.fitted(log, chosen, eligible, row, standardization))
+            self._models.append(ChoiceModel.fitted(log, chosen, eligible, row))
             frequency = np.bincount(chosen, log.count, minlength=sizes[slot]) / decisions
             self._floors.append(np.minimum(1 / np.sqrt(decisions), FLOOR_SHARE * frequency))
 
     def estimates(self, log: "Log") -> tuple[Floats, Floats]:
         """Return the estimated propensity of each slot's choice, and its floor, ``[N, S]``."""
-        pairs = [
-            (model.of_rows(log, chosen, eligible), floor[chosen])
-            for model, floor, (chosen, eligible) in zip(
-                self._models, self._floors, _slots(log), strict=True
-            )
-        ]
-        estimates, floors = (np.stack(one, axis=1) for one in zip(*pairs, strict=True))
-        return estimates, floors
+        slots = list(_slots(log))
+        models = zip(self._models, slots, strict=True)
+        floors = zip(self._floors, slots, strict=True)
+        estimates = [model.of_rows(log, chosen, eligible) for model, (chosen, eligible) in models]
+        return (
+            np.stack(estimates, axis=1),
+            np.stack([floor[chosen] for floor, (chosen, _) in floors], axis=1),
+        )
 
 
 def random_rows(rows: int, most: int, seed: int) -> Integers:
