@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from observations import observed, taught
 
-from submax import Arms, Feedback, Problem, Training
+from submax import Arms, Problem, Training
 
 REPLICAS, ROWS = 4, 400
 
@@ -29,37 +30,10 @@ def learned(problem, seed):
         rng = np.random.default_rng((seed, 5))
         context = rng.choice([-1.0, 1.0], size=(REPLICAS, ROWS, 2))
         action = rng.integers(3, size=(REPLICAS, ROWS, 1))
-        reward = (action[..., 0] == (context[..., 0] > 0)).astype(np.float64)
-        log_prob = np.full(reward.shape, -np.log(3))
-        feedback = Feedback(context, action, reward, log_prob, np.ones(reward.shape))
-        return policy.update(policy.init(problem, REPLICAS, rng), feedback, rng)
+        reward = action[..., 0] == (context[..., 0] > 0)
+        return taught(policy, problem, observed(action, reward, context, -np.log(3)), seed)
 
     return learn
-
-
-@pytest.fixture(scope="session")
-def earned(seed):
-    """The mean reward of a policy's decisions in new contexts; uniform choices earn a third."""
-
-    def measure(policy, state):
-        rng = np.random.default_rng((seed, 6))
-        context = rng.choice([-1.0, 1.0], size=(REPLICAS, 500, 2))
-        action = policy.act(state, context, rng).action[..., 0]
-        return float(np.mean(action == (context[..., 0] > 0)))
-
-    return measure
-
-
-@pytest.fixture(scope="session")
-def table(problem):
-    """Probability of every arm in each row, ``[R, n, K]``."""
-
-    def listed(policy, state, context):
-        shape = (*context.shape[:2], 1)
-        rows = [policy.log_prob(state, context, np.full(shape, arm)) for arm in range(3)]
-        return np.exp(np.stack(rows, axis=-1))
-
-    return listed
 
 
 @pytest.fixture(scope="session")

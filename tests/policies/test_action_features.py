@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from observations import observed, taught
 
-from submax.core.problem import Feedback, Problem
+from submax.core.problem import Problem
 from submax.core.rewards import Continuous
 from submax.core.spaces import Arms, Slots
 from submax.models.regression.bayesian import MOST_COLUMNS, described_actions
@@ -59,15 +60,13 @@ def truth(price, context):
     return 0.1 + 0.2 * price + 0.1 * price * context[..., 0]
 
 
-def learned(features, seed, noise=0.1, rows=300):
-    rng = np.random.default_rng(seed)
+def learned(features, seed):
+    rng, rows = np.random.default_rng(seed), 300
     problem = Problem(Arms(len(PRICES)), 2, Continuous(), features)
     context = rng.standard_normal((1, rows, 2))
     action = rng.integers(NEW, size=(1, rows, 1))
-    reward = truth(PRICES[action[..., 0]], context) + noise * rng.standard_normal((1, rows))
-    log_prob = np.full((1, rows), -np.log(NEW))
-    feedback = Feedback(context, action, reward, log_prob, np.ones((1, rows)))
-    return SMALL.update(SMALL.init(problem, 1, rng), feedback, rng)
+    reward = truth(PRICES[action[..., 0]], context) + 0.1 * rng.standard_normal((1, rows))
+    return taught(SMALL, problem, observed(action, reward, context, -np.log(NEW)), seed)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -89,11 +88,10 @@ def test_without_features_it_is_expected_to_be_like_the_average(seed):
 def test_features_that_say_nothing_are_not_believed():
     rng = np.random.default_rng(5)
     shuffled = tuple((price,) for price in rng.permutation(PRICES))
-    state = learned((shuffled,), 0)
-    bare = learned((), 0)
-    tried = slice(0, NEW)
-    found = SMALL.expected_rewards(state, ASKED)[0, :, tried]
-    expected = SMALL.expected_rewards(bare, ASKED)[0, :, tried]
+    found, expected = (
+        SMALL.expected_rewards(learned(features, 0), ASKED)[0, :, :NEW]
+        for features in ((shuffled,), ())
+    )
     np.testing.assert_allclose(found, expected, atol=0.05)
 
 

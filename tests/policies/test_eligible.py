@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from observations import listed, observed, taught
 
-from submax import Arms, Continuous, Discrete, Feedback, Problem, Slots, make_policy, simulate
+from submax import Arms, Continuous, Discrete, Problem, Slots, make_policy, simulate
 from submax.core.policy import probabilities_among
 from submax.environments import SleepingBernoulli
 from submax.estimators import Counting
@@ -27,10 +28,8 @@ KEPT = (0, 2, 3)
 
 def feedback(action, chances, rng):
     """Rows of uniformly chosen actions ``[1, n, S]`` with these chances of reward 1."""
-    reward = (rng.random(chances.shape) < chances).astype(float)
     joint = np.prod(action.max(axis=(0, 1)) + 1)
-    log_prob = np.full(chances.shape, -np.log(joint))
-    return Feedback(np.zeros((*chances.shape, 0)), action, reward, log_prob, np.ones(chances.shape))
+    return observed(action, rng.random(chances.shape) < chances, log_prob=-np.log(joint))
 
 
 @pytest.mark.parametrize("name", COUNTING)
@@ -40,33 +39,19 @@ def test_it_decides_as_a_policy_that_never_met_the_other_actions(name, seed):
     action = rng.integers(5, size=(1, 60, 1))
     rows = feedback(action, np.linspace(0.1, 0.7, 5)[action[..., 0]], rng)
     own = np.isin(rows.action[0, :, 0], KEPT)
-    renamed = np.searchsorted(KEPT, rows.action)
-    alone = Feedback(*(part[:, own] for part in rows._replace(action=renamed)[:5]))
-
-    def learned(of, rows):
-        state = policy.init(of, 1, np.random.default_rng(seed))
-        return policy.update(state, rows, np.random.default_rng(seed))
-
-    context = np.zeros((1, 1, 0))
-    whole = learned(problem, rows)
-    expected = policy.probabilities(learned(Problem(Arms(3)), alone), context)
-    found = probabilities_among(policy, whole, context, (KEPT,))
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    alone = rows._replace(action=np.searchsorted(KEPT, rows.action)).rows(own)
+    expected = listed(policy, taught(policy, Problem(Arms(3)), alone))
+    whole = taught(policy, problem, rows)
+    found = probabilities_among(policy, whole, np.zeros((1, 1, 0)), (KEPT,))
+    np.testing.assert_allclose(found[:, 0], expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", LEARNING)
 def test_the_second_best_arm_is_found_where_the_best_is_not_eligible(name, seed):
     """Three arms earn .05, .5 and .9; every third decision has only the first two."""
     environment = SleepingBernoulli(((0, 1, 2), (0, 1, 2), (0, 1)), means=(0.05, 0.5, 0.9))
-    trace = simulate(
-        environment,
-        make_policy(name),
-        observations=1800,
-        replicas=5,
-        delay=BatchedRewards(30),
-        seed=seed,
-        points=None,
-    )
+    settings = {"observations": 1800, "replicas": 5, "seed": seed, "points": None}
+    trace = simulate(environment, make_policy(name), delay=BatchedRewards(30), **settings)
     restricted = trace.actions[:, 902::3, 0]
     assert set(np.unique(restricted)) <= {0, 1}
     shares = (restricted == 1).mean(axis=1)
@@ -83,8 +68,7 @@ def test_slots_are_restricted_one_by_one(name, seed):
     # The best joint action is (2, 3); of those that are left, (1, 1) is the best, by 0.3 or more.
     # With 167 rows of each that is 5.7 standard errors of the difference of two means.
     chances = 0.05 + 0.35 * (action == [2, 3]).sum(axis=-1) + 0.3 * (action == 1).sum(axis=-1)
-    rows = feedback(action, chances, rng)
-    state = policy.update(policy.init(problem, 1, rng), rows, rng)
+    state = taught(policy, problem, feedback(action, chances, rng), seed)
     choices = ((0, 1), (0, 1, 2))
     found = probabilities_among(policy, state, np.zeros((1, 1, 0)), choices)[0, 0].reshape(2, 3)
     assert found.sum() == pytest.approx(1)
@@ -112,10 +96,7 @@ def test_it_is_the_mean_reward_of_each_arm(policy, tolerance, seed):
     problem = Problem(Arms(4), scale=Discrete(LEVELS))
     arm = np.arange(ROWS)[None] % 3
     reward = rng.choice(LEVELS, size=arm.shape)
-    feedback = Feedback(
-        np.zeros((1, ROWS, 0)), arm[..., None], reward, np.full(arm.shape, -1.0), np.ones(arm.shape)
-    )
-    state = policy.update(policy.init(problem, 1, rng), feedback, rng)
+    state = taught(policy, problem, observed(arm, reward, log_prob=-1.0))
     found = policy.expected_rewards(state, np.zeros((1, 1, 0)))[0, 0]
     means = [reward[arm == one].mean() for one in range(3)]
     assert found[:3] == pytest.approx(means, abs=tolerance)
@@ -127,11 +108,10 @@ def test_effects_of_slots_add_up(seed):
     action = rng.integers([2, 3], size=(1, ROWS, 2))
     means = np.array([0.0, 0.3])[action[..., 0]] + np.array([0.0, 0.2, 0.4])[action[..., 1]]
     reward = means + rng.normal(scale=0.1, size=means.shape)
-    feedback = Feedback(np.zeros((1, ROWS, 0)), action, reward, None, np.ones(means.shape))
-    policy = PosteriorSlots(draws=4)
-    state = policy.init(problem, 1, rng)
-    assert np.isnan(policy.expected_rewards(state, np.zeros((1, 1, 0)))).all()
-    found = policy.expected_rewards(policy.update(state, feedback, rng), np.zeros((1, 1, 0)))[0, 0]
+    policy, context = PosteriorSlots(draws=4), np.zeros((1, 1, 0))
+    assert np.isnan(policy.expected_rewards(policy.init(problem, 1, rng), context)).all()
+    state = taught(policy, problem, observed(action, reward), seed)
+    found = policy.expected_rewards(state, context)[0, 0]
     # Each joint action has about 67 rows; 6 standard errors of their mean.
     error = 6 * 0.1 / np.sqrt(ROWS / 12)
     assert found == pytest.approx([0.0, 0.2, 0.4, 0.3, 0.5, 0.7], abs=error)

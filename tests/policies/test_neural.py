@@ -1,11 +1,14 @@
 """Decisions of value networks, recomputed one action at a time."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
+from observations import observed, taught
 
-from submax import Feedback, Problem, Slots, Training
-from submax.estimators import Softmax
+from submax import Problem, Slots, Training
+from submax.estimators import Counting
 from submax.policies import (
     ActorCritic,
     BayesReparameterized,
@@ -40,10 +43,10 @@ def test_the_highest_value_has_all_but_epsilon(learned, training, problem, value
         assert np.allclose(found[replica, row], expected)
 
 
-def test_the_probability_is_that_of_drawn_values(learned, training, problem, table, seed):
+def test_the_probability_is_that_of_drawn_values(learned, training, problem, seed):
     policy = NeuralThompson(2.0, hidden=8, training=training)
     state, context = learned(policy), some_contexts(problem, 4, 1, seed)
-    probabilities = table(policy, state, context)
+    probabilities = policy.probabilities(state, context)
     logit, deviation = policy.scores(state, context)
     noise = np.random.default_rng((seed, 10)).normal(size=(4, 3000, 3))
     drawn = (logit + 2.0 * deviation * noise).argmax(axis=-1)
@@ -93,26 +96,47 @@ def test_scores_are_those_of_gradients_written_out(learned, training, problem, v
             assert np.allclose(found[replica, :5, arm], values, rtol=1e-3, atol=1e-4)
 
 
-def test_the_probability_is_the_share_of_masks(learned, training, problem, table, value, seed):
+def test_the_probability_is_the_share_of_masks(learned, training, problem, value, seed):
     policy = DropoutThompson(0.3, masks=40, hidden=8, training=training)
     state, context = learned(policy), some_contexts(problem, 4, 3, seed)
     # 4 × 40 × 8 units, each kept with chance 0.7.
     first, second = state.extra
     assert abs(np.mean(first > 0) - 0.7) < 6 * np.sqrt(0.21 / first.size)
-    found = table(policy, state, context)
+    found = policy.probabilities(state, context)
     for replica, row in np.ndindex(4, 3):
         expected = np.zeros(3)
         for mask in range(40):
             masks = first[replica, mask], second[replica, mask]
-            values = np.array(
-                [
-                    value(state.network, replica, context[replica, row], arm, *masks)
-                    for arm in range(3)
-                ]
-            )
+            asked = state.network, replica, context[replica, row]
+            values = np.array([value(*asked, arm, *masks) for arm in range(3)])
             best = np.isclose(values, values.max(), rtol=1e-6, atol=1e-6)
             expected += best / best.sum() / 40
         assert np.allclose(found[replica, row], expected)
+
+
+def test_conditioned_probabilities_follow_by_bayes_rule(learned, training, problem, value, seed):
+    """Recompute p(r | a, c) p(a | c), normalized over actions, one action at a time."""
+    policy = BayesReparameterized(estimator=Counting(), hidden=8, training=training)
+    state = learned(policy)
+    context = some_contexts(problem, 4, 5, seed)
+    table = policy.table(state, context)
+    counted = policy.estimator.belief(state.behaviour, context).prob_of_all()[:, :, 0]
+    action = state.rewards.buffer.action[..., 0]
+    times = np.stack([(action == arm).sum(axis=1) for arm in range(3)], axis=1)
+    logged = policy.estimator.smoothing + times
+    np.testing.assert_allclose(counted[:, 0], logged / logged.sum(axis=1, keepdims=True))
+    for replica, row in np.ndindex(4, 5):
+        logits = [
+            value(state.rewards.network, replica, context[replica, row], arm) for arm in range(3)
+        ]
+        paid = 1 / (1 + np.exp(-np.array(logits, dtype=float)))
+        joint = np.stack([1 - paid, paid]) * counted[replica, row]
+        expected = joint / joint.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(table.probabilities[replica, row], expected, rtol=1e-4)
+        np.testing.assert_allclose(table.prior[replica, row], joint.sum(axis=1), rtol=1e-4)
+    among = policy.table(policy.restricted(state, ((0, 2),)), context).probabilities
+    kept = table.probabilities[..., [0, 2]]
+    np.testing.assert_allclose(among, kept / kept.sum(axis=-1, keepdims=True), rtol=1e-6)
 
 
 # Value climb
@@ -159,8 +183,7 @@ def feedback_of(rng, rows=60):
     """Rows in which the last choice of the last slot is paid."""
     action = PROBLEM.space.uniform((REPLICAS, rows), rng)
     reward = (action[..., 2] == 3).astype(float)
-    context = rng.normal(size=(REPLICAS, rows, 2))
-    return Feedback(context, action, reward, None, np.ones((REPLICAS, rows)))
+    return observed(action, reward, rng.normal(size=(REPLICAS, rows, 2)))
 
 
 def test_epsilon_greedy_explores_with_its_probability(seed):
@@ -246,8 +269,7 @@ def noisy(problem, training, seed):
     action = rng.integers(3, size=(4, 600, 1))
     reward = ((context[..., 0] > 0) & (rng.random((4, 600)) < 0.5)).astype(float)
     policy = VarianceNetworkUCB(hidden=8, training=training)
-    feedback = Feedback(context, action, reward, None, np.ones(reward.shape))
-    return policy.update(policy.init(problem, 4, rng), feedback, rng)
+    return taught(policy, problem, observed(action, reward, context), seed)
 
 
 def test_the_second_network_predicts_the_variance(noisy):
@@ -282,38 +304,25 @@ def test_the_highest_bound_with_a_predicted_variance_is_taken(width, noisy, prob
 # Policies that train networks: uniform before the first feedback, and better afterwards
 
 
-KINDS = {
-    ActorCritic: {},
-    BayesReparameterized: {"estimator": Softmax, "strategy": SubMax()},
-    DropoutThompson: {"dropout": 0.3, "masks": 40},
-    NeuralEpsilonGreedy: {"epsilon": 0.0, "dropout": 0.0},
-    NeuralThompson: {},
-    NeuralUCB: {},
-    PolicyGradient: {},
-    SampleAverageSampling: {},
-    SampleAverageUCB: {},
-    VarianceNetworkUCB: {},
-}
-LEAST_EARNED = {DropoutThompson: 0.5}
+LEARNING = [
+    *(one() for one in (ActorCritic, NeuralThompson, NeuralUCB, PolicyGradient)),
+    *(one() for one in (SampleAverageSampling, SampleAverageUCB, VarianceNetworkUCB)),
+    BayesReparameterized(strategy=SubMax()),
+    DropoutThompson(dropout=0.3, masks=40),
+    NeuralEpsilonGreedy(epsilon=0.0, dropout=0.0),
+]
 
 
-def made(kind, training):
-    parts = dict(KINDS[kind])
-    if "estimator" in parts:
-        parts["estimator"] = parts["estimator"](hidden=8, training=training)
-    return kind(**parts, hidden=8, training=training)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_it_learns_which_arm_suits_which_context(kind, learned, earned, training):
-    policy = made(kind, training)
+@pytest.mark.parametrize("policy", LEARNING, ids=lambda one: type(one).__name__)
+def test_it_learns_which_arm_suits_which_context(policy, learned, training, problem, seed):
+    small = {"hidden": 8, "training": training}
+    if isinstance(policy, BayesReparameterized):
+        small["estimator"] = replace(policy.estimator, **small)
+    policy = replace(policy, **small)
+    fresh, rng = policy.init(problem, 4, np.random.default_rng(seed)), np.random.default_rng(seed)
+    context = rng.choice([-1.0, 1.0], size=(4, 500, 2))
+    assert np.allclose(policy.probabilities(fresh, context), 1 / 3)
+    action = policy.act(learned(policy), context, rng).action[..., 0]
     # Uniform choices earn a third.
-    assert earned(policy, learned(policy)) > LEAST_EARNED.get(kind, 0.7)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_before_the_first_feedback_it_is_uniform(kind, problem, training, seed):
-    policy = made(kind, training)
-    state = policy.init(problem, 4, np.random.default_rng(seed))
-    found = policy.probabilities(state, some_contexts(problem, 4, 6, seed))
-    assert np.allclose(found, 1 / 3)
+    least = 0.5 if isinstance(policy, DropoutThompson) else 0.7
+    assert np.mean(action == (context[..., 0] > 0)) > least

@@ -2,9 +2,10 @@ import math
 
 import numpy as np
 import pytest
+from observations import observed, taught
 from scipy import stats
 
-from submax import Arms, Box, Continuous, Feedback, Problem, Slots
+from submax import Arms, Box, Continuous, Problem, Slots
 from submax.estimators import Counting
 from submax.policies import EpsilonGreedy, FourierThompson, Gridded, RewardConditioned
 from submax.research.beyond.real_valued import Cells, FourierStatistics
@@ -17,12 +18,6 @@ CLEAR = 6.5
 SPACE = Box((-1.0,), (1.0,), (3,))
 PROBLEM = Problem(SPACE, context_width=2, scale=Continuous())
 SMALL = FourierThompson(points=4, features=12, draws=9)
-
-
-def taught(policy, problem, replicas, rows, seed):
-    rng = np.random.default_rng(seed)
-    feedback = some_feedback(problem, replicas, rows, seed)
-    return policy.update(policy.init(problem, replicas, rng), feedback, rng)
 
 
 def test_draws_have_mean_and_covariance_of_the_regression(seed):
@@ -51,10 +46,7 @@ def test_draws_have_mean_and_covariance_of_the_regression(seed):
 
 def feature(policy, state, context, action, seed):
     """The features of one action in one context: their sum after it alone was observed."""
-    one = (1, 1)
-    feedback = Feedback(
-        context.reshape(1, 1, -1), action.reshape(1, 1, -1), np.ones(one), None, np.ones(one)
-    )
+    feedback = observed(action.reshape(1, 1, -1), [[1]], context.reshape(1, 1, -1))
     return policy.update(state, feedback, np.random.default_rng(seed)).statistics.features[0]
 
 
@@ -94,7 +86,7 @@ def highest_cells(policy, state, replica, context):
 
 @pytest.mark.parametrize("rows", [0, 40])
 def test_the_density_is_the_share_of_the_functions_that_are_highest(rows, seed):
-    state = taught(SMALL, PROBLEM, 2, rows, seed)
+    state = taught(SMALL, PROBLEM, some_feedback(PROBLEM, 2, rows, seed), seed)
     context = some_contexts(PROBLEM, 2, 30, seed)
     action = SPACE.uniform((2, 30), np.random.default_rng((seed, 7)))
     found = np.exp(SMALL.log_prob(state, context, action))
@@ -121,11 +113,6 @@ def number_of_cell(action):
     return (int(choice) * POINTS + row) * POINTS + column
 
 
-def taught_by(policy, problem, feedback, seed):
-    rng = np.random.default_rng(seed)
-    return policy.update(policy.init(problem, len(feedback.reward), rng), feedback, rng)
-
-
 def slow_density(feedback, replica, action, epsilon):
     """ε-greedy over the mean reward of each cell, and uniform within it."""
     earned = {}
@@ -143,7 +130,7 @@ def test_the_density_is_that_of_the_definition(rows, seed):
     problem = Problem(MIXED, scale=Continuous())
     policy = Gridded(EpsilonGreedy(0.3), points=POINTS)
     feedback = some_feedback(problem, 4, rows, seed)
-    state = taught_by(policy, problem, feedback, seed)
+    state = taught(policy, problem, feedback, seed)
     action = MIXED.uniform((4, 50), np.random.default_rng((seed, 1)))
     found = np.exp(policy.log_prob(state, np.zeros((4, 50, 0)), action))
     for replica, row in np.ndindex(4, 50):
@@ -161,9 +148,9 @@ def test_propensities_reach_the_other_policy_as_those_of_cells(seed):
     logging = np.array([0.4, 0.3, 0.2, 0.1])
     density = logging[cell[..., 0]] / 5.0
     reward = (rng.random((2, 80)) < 0.5).astype(np.float64)
-    feedback = Feedback(np.zeros((2, 80, 0)), action, reward, np.log(density), np.ones((2, 80)))
+    feedback = observed(action, reward, log_prob=np.log(density))
     policy = Gridded(RewardConditioned(Counting(1.0), Optimized()), points=points)
-    state = taught_by(policy, problem, feedback, seed)
+    state = taught(policy, problem, feedback, seed)
     for replica in range(2):
         where, paid = cell[replica, :, 0], reward[replica]
         worth = [np.sum(paid[where == one]) / logging[one] / 80 for one in range(points)]
