@@ -1,12 +1,12 @@
 """Every number that a class takes is checked, and the error names the parameter."""
 
 import dataclasses
+from typing import get_type_hints
 
 import pytest
 from builtin_examples import examples
 from refusals import raises_code
 
-from submax import Error
 from submax.environments import ENVIRONMENTS
 from submax.estimators import ESTIMATORS
 from submax.policies import (
@@ -31,18 +31,17 @@ KINDS = [
 @pytest.mark.parametrize(("registry", "kind"), KINDS)
 def test_what_is_no_number_of_its_kind_is_refused(registry, kind):
     example = next(examples(registry, kind))
+    hints = get_type_hints(type(example))
     for field in dataclasses.fields(example):
-        if field.type not in (int, float):
+        kind = hints[field.name]
+        if kind not in (int, float):
             continue
         # The numbers of environments may be negative, such as a shift.
         below = [] if registry is ENVIRONMENTS else [-1]
-        broken = [1.5] if field.type is int else []
+        broken = [1.5] if kind is int else []
         for value in (float("nan"), "1", True, *below, *broken):
-            with pytest.raises(Error) as caught:
+            with raises_code("invalid-input", field.name):
                 dataclasses.replace(example, **{field.name: value})
-            assert caught.value.code == "invalid-input"
-            # A symbol may stand behind the name.
-            assert caught.value.parameter.split()[0] == field.name
 
 
 @pytest.mark.parametrize(
