@@ -125,10 +125,9 @@ _multiplier: ContextVar[int] = ContextVar("multiplier", default=1)
 
 
 def fall_back(kind: type[FallbackWarning], message: str, decisions: int) -> None:
-    """Report that a simpler rule was used for this many decisions.
+    """Report that a simpler rule was used for so many decisions, by a warning of this kind.
 
-    Inside ``counted_fallbacks`` the number is appended to its list; elsewhere a warning of this
-    kind is issued. Inside ``standing_for`` the number is multiplied.
+    Inside ``counted_fallbacks`` the number is appended to its list instead.
     """
     decisions *= _multiplier.get()
     counts = _counts.get()
@@ -139,10 +138,7 @@ def fall_back(kind: type[FallbackWarning], message: str, decisions: int) -> None
 
 
 class counted_fallbacks:  # noqa: N801 - used as a function; a generator would cost more
-    """Collect fallbacks instead of warning, as in ``with counted_fallbacks() as counts``.
-
-    ``counts`` is a list with the number of decisions of each fallback that the block reports.
-    """
+    """Collect the decisions of each fallback in ``with counted_fallbacks() as counts``."""
 
     def __enter__(self) -> list[int]:
         counts: list[int] = []
@@ -155,11 +151,7 @@ class counted_fallbacks:  # noqa: N801 - used as a function; a generator would c
 
 @contextmanager
 def standing_for(decisions: int) -> Iterator[None]:
-    """Multiply the number of decisions of every fallback in the block.
-
-    The block computes probabilities once, and this many decisions will use them. Of nested blocks
-    only the innermost one counts.
-    """
+    """Multiply the decisions of every fallback in the block, whose result so many will use."""
     token = _multiplier.set(decisions)
     try:
         yield

@@ -185,11 +185,7 @@ class MemoryCounts(NamedTuple):
 
 
 def _log_likelihood(counts: Floats, rows: MemoryRows, smoothing: Floats) -> Floats:
-    """Return the log-likelihood of the rows for counts of each rate: ``[R, M, L, A] -> [R, M]``.
-
-    A row also knows the rows before it, so the likelihood is that of a Dirichlet-multinomial
-    distribution and does not depend on their order.
-    """
+    """Return the Dirichlet-multinomial log-likelihood for counts of each rate, ``[R, M]``."""
     level, arm, weight, _ = rows
     replica = np.arange(len(arm))[:, None]
     of_level = counts.transpose(0, 2, 3, 1)[replica, level, arm]
@@ -303,10 +299,7 @@ class Counting(Estimator[CountingParams]):
         return params.counts + self._constants(params)[..., None]
 
     def smoothed_by_slot(self, params: CountingParams) -> list[Floats]:
-        """Return the same for the choices of each slot, ``[R, L, choices]``.
-
-        The constant is added to the counts of a choice, not of each joint action that contains it.
-        """
+        """Return the same for the choices of each slot, ``[R, L, choices]``."""
         sizes = params.problem.space.choices
         if len(sizes) == 1:
             return [self.smoothed(params)]
@@ -317,7 +310,6 @@ class Counting(Estimator[CountingParams]):
 
     @property
     def _rows_kept(self) -> Memory:
-        """Which rows are stored, if they are counted again."""
         return Memory() if self.memory == "fitted" else self.memory
 
     def _constants(self, params: CountingParams) -> Floats:

@@ -40,17 +40,15 @@ if TYPE_CHECKING:
 class NetworkParams(NamedTuple):
     """The stored rows, the trained parameters ``[R, P]``, and the network as plain arrays.
 
-    ``network`` is a `SlotNetwork`, or a network of another design with its own belief;
     ``reward_encoding`` has the levels at which the network is evaluated; ``latent
     [R, L or 1, Z, J]`` are the draws of the latent variable; ``level_share [R, 1, L]`` is how often
-    each level was observed; ``scaling`` standardizes contexts for the network, None if they are not
-    standardized.
+    each level was observed; ``scaling`` standardizes contexts, None if they are not standardized.
     """
 
     problem: Problem
     buffer: Buffer
     parameters: Parameters | None
-    network: Any
+    network: SlotNetwork
     reward_encoding: RewardEncoding
     latent: Floats
     level_share: Floats
@@ -62,9 +60,8 @@ class NetworkBelief(Belief):
     """The belief that the network of ``params`` gives in ``context [R, n, D]``.
 
     π(a | c, l) = (1/Z) Σ_z Π_s p(a_s | c, l, z), averaged over Z draws z of the network's latent
-    variable; s runs over slots. If actions have real-valued parts, the product has one more factor:
-    a mixture density of these parts, see `MixtureDensity`. The network is evaluated when a
-    probability is first asked for, not when the belief is made.
+    variable; s runs over slots. Real-valued parts of an action have a `MixtureDensity` as one more
+    factor. The network is evaluated when a probability is first asked for.
     """
 
     estimator: Any
@@ -117,8 +114,7 @@ class NetworkBelief(Belief):
     def observation_weights(self) -> Floats:
         """Return the number of stored rows times the share of each level: ``[R, n, L]``.
 
-        If all rows have the same weight, this is the number of stored rows at each level. Rows of
-        all contexts are counted, because the network learns about each context from all of them.
+        The network learns about each context from rows of all contexts.
         """
         return self.level_prior() * self.params.buffer.filled[:, None, None]
 
@@ -136,22 +132,17 @@ class NetworkBelief(Belief):
 
     def _outputs(self) -> NDArray[np.float32]:
         """Return the outputs of the network, ``[R, L, n, Z, O]``."""
-        return self.params.network.logits(self._scaled_context)
-
-    @property
-    def _scaled_context(self) -> Floats:
-        """The contexts as inputs of the network, standardized if it was trained so."""
         scaling = self.params.scaling
         context = self.context if scaling is None else scaling.scaled(self.context)
-        return context.astype(np.float64)
+        return self.params.network.logits(context.astype(np.float64))
 
 
 class NetworkEstimator(Estimator[NetworkParams]):
     """A network that JAX trains on the stored rows, for all replicas together.
 
     An input of the network is the reward, encoded by linear interpolation between the two nearest
-    bin edges, so any reward can be conditioned on. The trained network is evaluated with
-    numpy. Before the first feedback all probabilities are equal.
+    bin edges, so any reward can be conditioned on. Before the first feedback all probabilities are
+    equal.
     """
 
     training: Training
@@ -209,7 +200,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         buffer = params.buffer.add(feedback, self.memory, rng)
         encoding = problem.scale.reward_encoding(buffer.reward, buffer.weight)
         scaling = None
-        if self.training.standardizes:
+        if self.training.stops_early:
             scaling = ContextScaling.of(buffer, self.largest_deviation)
         action, reward = problem.space.scaled(buffer.action), encoding.encoded(buffer.reward)
         rows = Minibatches.of(buffer, action, reward, scaling)

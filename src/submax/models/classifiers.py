@@ -57,8 +57,7 @@ def class_by_name(name: str, role: str = "classifier", methods: str = "predict_p
 def described(value: Any) -> str:
     """Return the constructor call of a classifier, with all its parameters.
 
-    Two classifiers with the same text give the same fit. The objects themselves cannot be compared,
-    because libraries do not define equality of classifiers.
+    Two classifiers with the same text give the same fit; libraries do not define their equality.
 
     >>> from sklearn.naive_bayes import GaussianNB
     >>> described(GaussianNB())
@@ -124,9 +123,8 @@ class ComparedByKey:
 class ModelCache:
     """The fitted models of all replicas, or nothing yet.
 
-    It is a dataclass without fields, so files do not contain models: those of other libraries
-    could be stored only as pickles, which run code when they are read. After a state was read from
-    a file, its models are fitted again from its rows and seeds when they are first needed.
+    It has no fields, so files do not contain models: they would be pickles, which run code when
+    they are read. Models are fitted again from rows and seeds when they are first needed.
     """
 
     def __post_init__(self) -> None:
@@ -164,8 +162,7 @@ class FittedClassifier(NamedTuple):
     def expected_counts(self, features: Floats, counts: Floats) -> Floats:
         """Return N_l p̂(a | c, r_l) for n contexts: ``[n · L, W]`` and ``[L, A] -> [n, L, A]``.
 
-        N_l is the sum of the ``counts`` of level l. If the model gives no probabilities for a row,
-        the counts themselves are returned for it, and a fallback is reported.
+        N_l is the sum of the ``counts`` of level l, which stand in for a row without probabilities.
         """
         levels, size = counts.shape
         result = self.probabilities(features, size).reshape(-1, levels, size)
@@ -206,10 +203,7 @@ class FittedClassifier(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ClassifierTemplate(ComparedByKey):
-    """A classifier of any library. It is copied for every fit and never fitted itself.
-
-    Two templates are equal if their classifiers are of one class with the same parameters.
-    """
+    """A classifier of any library, which is copied for every fit and never fitted itself."""
 
     unfitted: Any
 

@@ -62,10 +62,9 @@ class Memory(Checked):
 class Buffer(NamedTuple):
     """The stored rows of each replica in order of arrival, ``filled [R]`` of them.
 
-    Arrays are ``[R, capacity, ...]``; behind the rows of a replica all values are zero, the weight
-    included. ``context`` has the precision of the added contexts, float32 or float64, and the
-    higher one if both occur. ``log_prob`` is NaN if it was not logged. ``priority`` is a uniform
-    random number per row; a reservoir keeps the rows with the highest priorities.
+    Arrays are ``[R, capacity, ...]``; behind the rows of a replica all values are zero. ``context``
+    has the highest precision of the added contexts. ``log_prob`` is NaN if it was not logged. A
+    reservoir keeps the rows with the highest ``priority``, a uniform random number.
     """
 
     context: NDArray[np.floating[Any]]
@@ -148,7 +147,6 @@ class Buffer(NamedTuple):
         return type(self)._make([*joined, filled])
 
     def _selected(self, keep: Booleans) -> Self:
-        """Return the rows marked in ``keep [R, capacity]``, in their order."""
         keep = keep & (np.arange(keep.shape[1]) < self.filled[:, None])
         filled = keep.sum(axis=1)
         if np.array_equal(filled, self.filled):
@@ -179,15 +177,11 @@ def _highest(buffer: Buffer, count: int) -> Booleans:
 
 @serializable("stored-buffer")
 class StoredBuffer(Buffer):
-    """Rows to which a model is fitted again after a state is read from a file.
-
-    The rows of a plain `Buffer` are not written to files, since decisions do not need them.
-    """
+    """Rows that are written to files, because a model is fitted to them again to decide."""
 
     __slots__ = ()
 
     def for_deciding(self) -> Self:
-        """Return all rows: without them there would be no model to decide with."""
         return self
 
 

@@ -20,18 +20,13 @@ STOPPING_EARLY = ("fitted", "converged")
 class Training(Checked):
     """Training by AdamW on minibatches of ``batch`` rows of the buffer.
 
-    ``steps`` is the number of steps of every refit. If it is "fitted", one row in ten is held out,
-    and a replica stops when the loss of its held-out rows no longer decreases; the parameters with
-    the lowest held-out loss are used. Reward-conditioned networks then continue from the parameters
-    of the last refit, and start from new ones whenever the number of rows has passed a power of
-    two; value networks start from new parameters at every refit. "converged" is the same with much
-    more patience and a higher limit, for a policy that is trained once, on a log: it takes up to
-    ten times as long.
-
-    With a fixed number of steps every refit starts from new parameters, or from the last ones if
-    ``continued`` is true. If ``standardized`` is true, the features of the context are shifted to
-    mean 0, scaled to a common deviation and clipped at a few deviations. The default, None, means
-    true if held-out rows decide when to stop.
+    ``steps`` is the number of steps of every refit, from new parameters, or from the last ones if
+    ``continued`` is true. If it is "fitted", one row in ten is held out, and a replica stops when
+    the loss of its held-out rows no longer decreases; the parameters with the lowest held-out loss
+    are used. Contexts are then standardized, see `ContextScaling`, and reward-conditioned networks
+    continue from the last refit, unless the number of rows has passed a power of two. "converged"
+    is the same with much more patience and a higher limit, for a policy that is trained once, on a
+    log: it takes up to ten times as long.
 
     Reference: Loshchilov and Hutter (2019); Prechelt (1998) for stopping early.
     """
@@ -41,7 +36,6 @@ class Training(Checked):
     learning_rate: Positive = 1e-3
     weight_decay: NonNegative = 0.0
     continued: bool = False
-    standardized: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,10 +51,6 @@ class Training(Checked):
     def stops_early(self) -> bool:
         """Whether the loss of held-out rows decides when training stops."""
         return self.steps in STOPPING_EARLY
-
-    @property
-    def standardizes(self) -> bool:
-        return self.stops_early if self.standardized is None else self.standardized
 
 
 EVERY = 10
@@ -116,8 +106,8 @@ class ContextScaling(NamedTuple):
     """Parameters of z = min(max((c − mean) · factor, −limit), limit), each ``[R, 1, D]``.
 
     By default each feature of z has the standard deviation 1 / √D, so z is about as long as a
-    one-hot action for any number of features D. With ``largest`` in ``of``, a feature keeps its own
-    deviation if this lies between 1 / √D and ``largest``. The factor of a constant feature is 0.
+    one-hot action. With ``largest`` in ``of``, a feature keeps its own deviation if this lies
+    between 1 / √D and ``largest``. The factor of a constant feature is 0.
     """
 
     mean: NDArray[np.float32]
@@ -129,7 +119,14 @@ class ContextScaling(NamedTuple):
         count = np.maximum(buffer.filled, 1)[:, None, None]
         # Behind the rows of a replica the contexts are zero, so the sum needs no mask.
         mean = buffer.context.sum(axis=1, keepdims=True, dtype=np.float64) / count
-        deviation = np.sqrt(_squares(buffer, mean) / count)
+        replicas, rows, width = buffer.context.shape
+        squares = np.zeros((replicas, 1, width))
+        step = max(1, NUMBERS_AT_ONCE // max(replicas * width, 1))
+        for begin in range(0, rows, step):
+            apart = buffer.context[:, begin : begin + step] - mean
+            there = np.arange(begin, begin + apart.shape[1]) < buffer.filled[:, None]
+            squares += (apart**2).sum(axis=1, keepdims=True, where=there[..., None])
+        deviation = np.sqrt(squares / count)
         varies = deviation > CONSTANT * np.abs(mean)
         least = 1 / np.sqrt(max(buffer.context.shape[2], 1))
         wanted = np.clip(deviation, least, max(largest, least))
@@ -143,19 +140,6 @@ class ContextScaling(NamedTuple):
         return np.minimum(np.maximum(apart, -self.limit), self.limit)
 
 
-def _squares(buffer: Buffer, mean: Floats) -> Floats:
-    """Return Σ (c − mean)² over the rows of each replica, ``[R, 1, D]``."""
-    replicas, rows, width = buffer.context.shape
-    total = np.zeros((replicas, 1, width))
-    step = max(1, NUMBERS_AT_ONCE // max(replicas * width, 1))
-    for begin in range(0, rows, step):
-        part = slice(begin, begin + step)
-        index = np.arange(rows)[part]
-        there = (index < buffer.filled[:, None])[..., None]
-        total += ((buffer.context[:, part] - mean) ** 2).sum(axis=1, keepdims=True, where=there)
-    return total
-
-
 FLOAT32_ROWS = 2**16
 """Up to this many rows, indices are drawn with float32 numbers: their 24 random bits are enough."""
 
@@ -163,8 +147,7 @@ FLOAT32_ROWS = 2**16
 class Minibatches(NamedTuple):
     """The ``filled [R]`` rows of all replicas as one table, ``[R · capacity, D + S + E + 1]``.
 
-    The columns are context, action, encoded reward and weight, all float32, so a minibatch
-    takes one look-up and one transfer to the device.
+    The columns are context, action, encoded reward and weight, all float32.
     """
 
     table: NDArray[np.float32]

@@ -1,6 +1,6 @@
 """Layers of networks, and the ways in which the reward enters them."""
 
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import equinox as eqx
 import jax
@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+Weights: TypeAlias = NDArray[np.float32]
 Parameter: TypeAlias = jax.Array | NDArray[np.float32]
 """A parameter of a layer: of numpy when it is drawn, of JAX in training."""
 
@@ -36,13 +37,6 @@ class Dense(eqx.Module):
     def __call__(self, x: jax.Array) -> jax.Array:
         """Apply the layer: ``[inputs] -> [outputs]``."""
         return jnp.matmul(self.weight, x) + self.bias
-
-
-class LevelLayer(NamedTuple):
-    """A plain layer for each reward level: ``weight [R, L, H, I]``, ``bias [R, L, H]``."""
-
-    weight: NDArray[np.float32]
-    bias: NDArray[np.float32]
 
 
 class Injection(eqx.Module):
@@ -93,9 +87,8 @@ class Injection(eqx.Module):
     def moved(self, encoded_edges: NDArray[np.float32]) -> "Injection":
         """Return the layer for other bin edges that is the same function of the reward.
 
-        ``encoded_edges [R, E, E]`` are the new bin edges, encoded by the old ones. The layer is
-        linear in the encoding, so its values at the new bin edges determine it. Parameters are
-        numpy arrays.
+        ``encoded_edges [R, E, E]`` are the new bin edges, encoded by the old ones: the layer is
+        linear in the encoding.
         """
         scale, shift = (
             None if table is None else encoded_edges @ np.asarray(table)
@@ -103,10 +96,10 @@ class Injection(eqx.Module):
         )
         return Injection(self.dense, scale, shift, self.form)
 
-    def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
-        """Return the layers ReLU(W_l h + b_l) at encoded levels ``[R, L, E]``, for all replicas.
+    def folded(self, levels: Weights) -> tuple[Weights, Weights]:
+        """Return W_lᵀ = (s_l ⊙ W)ᵀ ``[R, L, I, H]`` and b_l = s_l ⊙ b + t_l ``[R, L, 1, H]``.
 
-        W_l = s_l ⊙ W and b_l = s_l ⊙ b + t_l.
+        They are the layers ReLU(W_l h + b_l) at encoded levels ``[R, L, E]``.
         """
         weight, bias = (np.asarray(part)[:, None] for part in (self.dense.weight, self.dense.bias))
         factor = np.ones((*levels.shape[:2], weight.shape[-2]), dtype=np.float32)
@@ -114,7 +107,7 @@ class Injection(eqx.Module):
             part = levels @ np.asarray(self.scale)
             factor = scipy.special.expit(part) if self.form == "gate" else 1 + part
         shift = 0.0 if self.shift is None else levels @ np.asarray(self.shift)
-        return LevelLayer(factor[..., None] * weight, factor * bias + shift)
+        return (factor[..., None] * weight).swapaxes(-1, -2), (factor * bias + shift)[:, :, None]
 
 
 INJECTIONS = {
@@ -178,12 +171,11 @@ class Network(eqx.Module):
         They are the first layer's weights ``[R, L, I, H]``, split at the ``ends`` of inputs, its
         biases ``[R, L, 1, H]``, and the weights and biases of the second layer and the head.
         """
-        first, second = self.trunk.first.folded(levels), self.trunk.second.folded(levels)
+        weight, bias = self.trunk.first.folded(levels)
         return [
-            *np.split(first.weight.swapaxes(-1, -2), np.asarray(ends), axis=2),
-            first.bias[:, :, None],
-            second.weight.swapaxes(-1, -2),
-            second.bias[:, :, None],
+            *np.split(weight, np.asarray(ends), axis=2),
+            bias,
+            *self.trunk.second.folded(levels),
             np.asarray(self.head.weight).swapaxes(-1, -2)[:, None],
             np.asarray(self.head.bias)[:, None, None],
         ]

@@ -202,7 +202,7 @@ class GradientPolicy(Policy[PolicyNetwork]):
         critic = state.critic and state.critic.trained(feedback, self.training, 0.0, rng)
         before, buffer = state.learned, state.buffer.add(feedback, EVERYTHING, rng)
         state = state._replace(critic=critic, buffer=buffer)
-        scaling = ContextScaling.of(buffer, 1.0) if self.training.standardizes else None
+        scaling = ContextScaling.of(buffer, 1.0) if self.training.stops_early else None
         action = state.problem.space.scaled(buffer.action)
         rows, design = (
             Minibatches.of(buffer, action, self.columns(state), scaling),

@@ -182,7 +182,7 @@ class ValueBelief(NamedTuple):
         )
         space, width = self.problem.space, self.problem.context_width
         design = ValueDesign(space.choices, width, hidden, dropout)
-        scaling = ContextScaling.of(buffer) if training.standardizes else None
+        scaling = ContextScaling.of(buffer) if training.stops_early else None
         targets = reward_shares(self.problem.scale, buffer, buffer.reward)[..., None]
         rows = Minibatches.of(buffer, buffer.action, targets, scaling)
         # By default training starts from new parameters: with a fitted number of steps, continuing
