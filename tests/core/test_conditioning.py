@@ -8,12 +8,13 @@ from submax.core.conditioning import (
     LIMIT,
     ConditionalDistribution,
     Table,
+    TabularBelief,
     estimated_density,
     mixture,
     rejection,
     unseen,
 )
-from submax.core.numerics import draw
+from submax.core.spaces import Arms
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 WEIGHTS = {
@@ -181,31 +182,17 @@ MIXED = {
 }
 
 
-class Listed(ConditionalDistribution):
-    """Tables of probabilities ``[R, n, L, M]`` in the place of an estimator's belief."""
+def listed(probabilities):
+    """The belief with these tables of probabilities ``[R, n, L, M]``."""
+    replicas, rows, levels, size = probabilities.shape
+    rewards = np.tile(np.arange(float(levels)), (replicas, 1))
+    prior = np.full((replicas, rows, levels), 1 / levels)
+    return TabularBelief(Arms(size), rewards, prior, probabilities)
 
-    def __init__(self, probabilities):
-        self.probabilities = probabilities
 
-    def rows(self, row):
-        return Listed(np.take_along_axis(self.probabilities, row[..., None, None], axis=1))
-
-    def sample(self, level, count, rng):
-        shape = self.probabilities.shape[:2]
-        rows = self.probabilities[:, :, level]
-        flat = np.repeat(rows.reshape(1, shape[0] * shape[1], rows.shape[-1]), count, axis=1)
-        return draw(flat, flat.shape[1], rng).reshape(*shape, count, 1)
-
-    def prob(self, action):
-        replicas, rows, levels, _ = self.probabilities.shape
-        shape = (replicas, rows, levels, action.shape[2])
-        index = np.broadcast_to(action[:, :, None, :, 0], shape)
-        return np.take_along_axis(self.probabilities, index, axis=-1)
-
-    def expected(self, weights):
-        levels = self.probabilities.shape[2]
-        prior = np.full(self.probabilities.shape[:3], 1 / levels)
-        return mixture(Table(self.probabilities, np.arange(levels), prior, prior), weights)
+def expected_mixture(belief, weights):
+    prior = belief.level_prior()
+    return mixture(Table(belief.prob_of_all(), belief.levels()[:, None], prior, prior), weights)
 
 
 def many_rows(tables, copies):
@@ -218,11 +205,11 @@ def many_rows(tables, copies):
 def test_draws_follow_the_listed_mixture(weights, size, seed):
     rng = np.random.default_rng((seed, size))
     tables = rng.dirichlet(np.ones(size), size=(2, 3, len(weights)))
-    listed = Listed(many_rows(tables, 1500))
-    every = np.broadcast_to(np.array(weights), listed.probabilities.shape[:3])
-    action, exhausted = rejection(every, listed, rng)
+    belief = listed(many_rows(tables, 1500))
+    every = np.broadcast_to(np.array(weights), belief.level_prior().shape)
+    action, exhausted = rejection(every, belief, rng)
     assert action.shape == (2, 4500, 1)
-    expected = listed.expected(every)
+    expected = expected_mixture(belief, every)
     for replica in range(2):
         for one in range(3):
             drawn = ~exhausted[replica, one::3]
@@ -242,10 +229,10 @@ def test_rows_are_drawn_by_their_own_weights(seed):
     tables = rng.dirichlet(np.ones(4), size=(2, 4, 3))
     own = np.array([[-1.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.2, 0.3, -0.1]])
     # One row more, in which nothing can be drawn.
-    listed = Listed(np.concatenate([many_rows(tables[:, :3], 1500), tables[:, 3:]], axis=1))
+    belief = listed(np.concatenate([many_rows(tables[:, :3], 1500), tables[:, 3:]], axis=1))
     weights = np.concatenate([np.tile(own, (2, 1500, 1)), np.zeros((2, 1, 3))], axis=1)
-    action, exhausted = rejection(weights, listed, rng)
-    expected = listed.expected(weights)
+    action, exhausted = rejection(weights, belief, rng)
+    expected = expected_mixture(belief, weights)
     for replica in range(2):
         for one in range(3):
             found = action[replica, one:4500:3, 0][~exhausted[replica, one:4500:3]]
@@ -266,9 +253,9 @@ def test_settled_rows_stay_as_they_are_while_others_go_on(seed):
             probabilities[replica, row, 0, other] = 1.0
             probabilities[replica, row, 1, other] = 1 - rare
             probabilities[replica, row, 1, row] = rare
-    listed = Listed(probabilities)
+    belief = listed(probabilities)
     weights = np.tile([-1.0, 1.0], (3, size, 1))
-    action, exhausted = rejection(weights, listed, rng)
+    action, exhausted = rejection(weights, belief, rng)
     expected = np.broadcast_to(np.arange(size), (3, size))
     # With one in 256 a row gives up with probability below 4e-4: 18 rows, so a few at most.
     assert exhausted.sum() <= 4
@@ -281,7 +268,7 @@ def test_where_nothing_is_left_every_row_is_exhausted(weights, seed):
     for size in (1, 5):
         # Both levels are equal.
         table = rng.dirichlet(np.ones(size), size=(2, 3, 1))
-        listed = Listed(np.repeat(table, 2, axis=2))
-        action, exhausted = rejection(np.tile(weights, (2, 3, 1)), listed, rng)
+        belief = listed(np.repeat(table, 2, axis=2))
+        action, exhausted = rejection(np.tile(weights, (2, 3, 1)), belief, rng)
         assert action.shape == (2, 3, 1)
         assert np.all(exhausted)

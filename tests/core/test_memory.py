@@ -5,7 +5,7 @@ import pytest
 from refusals import raises_code
 
 from submax.core.problem import Problem
-from submax.core.rewards import Continuous, Discrete
+from submax.core.rewards import Continuous
 from submax.core.spaces import Arms, Slots
 from submax.estimators.counting import Counting
 from submax.models.memory import NEGLIGIBLE, Buffer, Memory
@@ -93,22 +93,6 @@ def test_a_buffer_keeps_what_a_list_keeps(memory, seed):
             np.testing.assert_array_equal(getattr(buffer, name)[replica, :count], whole)
         for array in buffer[:-1]:
             assert not np.any(array[replica, count:])
-
-
-def test_level_shares_are_shares_of_the_weight(seed):
-    rng = np.random.default_rng(seed)
-    problem = Problem(Arms(3), scale=Discrete((-1.0, 0.0, 2.0)))
-    feedback = some_feedback(problem, 3, 25, seed)
-    feedback = feedback._replace(weight=rng.choice([0.0, 0.5, 2.0], size=(3, 25)))
-    feedback.weight[2] = 0.0
-    nothing = np.zeros((3, 0))
-    encoding = problem.scale.reward_encoding(nothing, nothing)
-    share = Buffer.empty(problem, 3).add(feedback, Memory(), None).level_share(encoding)
-    for replica in range(2):
-        reward, weight = feedback.reward[replica], feedback.weight[replica]
-        mass = [weight[reward == value].sum() for value in problem.scale.values]
-        np.testing.assert_allclose(share[replica], np.array(mass) / sum(mass))
-    assert np.array_equal(share[2], np.full(3, 1 / 3))
 
 
 def test_a_light_new_row_stays_beside_a_heavy_old_one():

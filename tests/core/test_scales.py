@@ -34,13 +34,6 @@ MOVING = [
 ]
 
 
-def encoded_by(scale, rewards, weight=None):
-    """The encoding of one replica."""
-    reward = np.array([rewards], dtype=np.float64)
-    given = np.ones(reward.shape) if weight is None else np.array([weight], dtype=np.float64)
-    return scale.reward_encoding(reward, given)
-
-
 def slow_quantile(pairs, share):
     """The first reward up to which at least this share of the weight lies."""
     pairs = sorted(pairs)
@@ -146,16 +139,6 @@ def test_moving_levels_are_weighted_quantiles_of_each_replica(scale, kind, seed)
         assert encoding.bin_edges[replica].tolist() == slow_bin_edges(pairs, scale)
 
 
-@pytest.mark.parametrize("scale", MOVING, ids=repr)
-@pytest.mark.parametrize("rewards", [[0.0] * 95 + [3.0] * 5, [0.0] * 5 + [3.0] * 95], ids=str)
-def test_rare_rewards_are_still_a_level_of_their_own(scale, rewards):
-    encoding = encoded_by(scale, rewards)
-    assert encoding.levels[0, 0] == 0.0
-    assert encoding.levels[0, -1] == 3.0
-    place = encoding.nearest(np.array([rewards]))
-    assert set(place.ravel()) == {0, scale.levels - 1}
-
-
 @pytest.mark.parametrize("max_enumerated_actions", [1, 4096])
 @pytest.mark.parametrize("scale", [*MOVING, Discrete((0.0, 7.0))], ids=repr)
 def test_where_all_rewards_are_equal_the_policy_is_uniform(scale, max_enumerated_actions, seed):
@@ -241,12 +224,3 @@ def test_an_embedding_is_a_place_between_two_bin_edges(bin_edges, reward):
     for row in found:
         places = np.flatnonzero(row)
         assert places[-1] - places[0] <= 1
-
-
-@given(rising(2))
-def test_a_reward_at_a_bin_edge_is_one_hot_and_equal_edges_are_one(bin_edges):
-    found = encoding_of(bin_edges).encoded(np.array([bin_edges]))[0]
-    assert np.array_equal(np.sort(found, axis=1)[:, -1], np.ones(len(bin_edges)))
-    for one, mine in zip(bin_edges, found, strict=True):
-        for other, yours in zip(bin_edges, found, strict=True):
-            assert np.array_equal(mine, yours) == (one == other)

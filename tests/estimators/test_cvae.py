@@ -1,13 +1,18 @@
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
 
 from submax.core.problem import Feedback, Problem
-from submax.core.spaces import Slots
+from submax.core.rewards import Continuous
+from submax.core.spaces import Box, Slots
 from submax.estimators.network import CVAE
 from submax.models.nn.reward_injection import Injection
 from submax.models.nn.training import restored
 from submax.models.training_settings import Training
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.strategies.weighted import SubMax
 from submax.testing.problems import some_contexts
 
 pytestmark = pytest.mark.xdist_group("CVAE")
@@ -96,3 +101,39 @@ def test_equal_levels_are_equal_exactly_where_they_share_their_draws(shared, see
         assert np.array_equal(low, high)
     else:
         assert np.abs(high - low).max() > 1e-3
+
+
+# From −2 to 6; where rewards are 0 or 1, they are 1 with the same numbers as chances.
+BOX, MIXED = Box((-2.0,), (6.0,)), Box((-2.0,), (6.0,), (2,))
+GOOD, BAD = 4.4, -0.4
+
+
+@pytest.mark.parametrize(
+    "problem", [Problem(BOX, scale=Continuous(asked=3)), Problem(MIXED)], ids=["box", "mixed"]
+)
+def test_high_rewards_are_where_they_were_observed(problem, seed):
+    """Numbers are paid the more the nearer they are to 4.4; of choices only the second one is."""
+    rng, estimator = np.random.default_rng((seed, 5)), replace(ESTIMATOR, draws=32, components=3)
+    action = problem.space.uniform((REPLICAS, 1500), rng)
+    reward = np.exp(-((action[..., -1] - GOOD) ** 2) / 2)
+    if problem.space.choices:
+        reward *= 0.1 + 0.9 * action[..., 0]
+        reward = (rng.random(reward.shape) < reward).astype(np.float64)
+    log_prob = np.full(reward.shape, -problem.space.log_measure)
+    context = np.zeros((REPLICAS, 1500, 0))
+    feedback = Feedback(context, action, reward, log_prob, np.ones(reward.shape))
+    policy = RewardConditioned(estimator, SubMax())
+    state = policy.update(policy.init(problem, REPLICAS, rng), feedback, rng)
+    belief = estimator.belief(state.params, context[:, :1])
+
+    def density(*action):
+        return belief.prob(np.array([[action]]))[..., 0]
+
+    first = [1.0] * len(problem.space.choices)
+    good, bad = (density([*first, number]) for number in (GOOD, BAD))
+    assert np.all(good[..., -1] > 2 * bad[..., -1])
+    assert np.all(good[..., 0] < good[..., -1])
+    if problem.space.choices:
+        assert np.all(good[..., -1] > 2 * density([0.0, GOOD])[..., -1])
+    decided = policy.act(state, context, rng).action[..., -1]
+    assert np.median(np.abs(decided - GOOD)) < 1.5

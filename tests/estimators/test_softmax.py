@@ -13,9 +13,6 @@ from submax.estimators.network import CVAE, Softmax
 from submax.models.memory import NUMBERS_PER_PART, Memory, importance_values
 from submax.models.networks.choices import INJECTION_FORMS
 from submax.models.training_settings import Training
-from submax.policies.reward_conditioned import RewardConditioned
-from submax.research.rivals.neural import NeuralUCB
-from submax.strategies.weighted import SubMax
 
 pytestmark = pytest.mark.xdist_group("Softmax")
 
@@ -110,11 +107,6 @@ def test_going_on_with_other_bin_edges_begins_where_training_ended(injection, se
 
 LARGE_FEATURES = Problem(Arms(2), context_width=4)
 TRAINING = Training(learning_rate=0.01, batch=64)
-POLICIES = [
-    RewardConditioned(Softmax(hidden=16, training=TRAINING), SubMax()),
-    RewardConditioned(CVAE(hidden=16, latent=2, draws=3, training=TRAINING), SubMax()),
-    NeuralUCB(hidden=16, training=TRAINING),
-]
 
 
 def contexts(rows, rng):
@@ -137,22 +129,6 @@ def some_feedback(rows, seed):
     reward = rewarded(context, action)
     known = np.full(reward.shape, -np.log(2))
     return Feedback(context, action[..., None], reward, known, np.ones(reward.shape))
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("policy", POLICIES, ids=lambda one: type(one).__name__)
-def test_features_of_any_size_are_learned_from_and_nothing_diverges(policy, seed):
-    rng = np.random.default_rng(seed)
-    feedback = some_feedback(400, seed)
-    state = policy.init(LARGE_FEATURES, REPLICAS, rng)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DivergedWarning)
-        for first in range(0, 400, 200):
-            state = policy.update(state, feedback.rows(slice(first, first + 200)), rng)
-    context = contexts(500, rng)
-    action = policy.act(state, context, rng).action[..., 0]
-    # Choice at random earns a half.
-    assert rewarded(context, action).mean() > 0.8
 
 
 def test_contexts_far_out_and_unscaled_do_not_make_the_loss_of_a_cvae_infinite(seed):

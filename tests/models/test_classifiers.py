@@ -155,18 +155,6 @@ def test_rows_are_drawn_in_proportion_if_weights_cannot_be_given(seed):
     assert np.abs(np.mean(draws, axis=0) - expected).max() < 5 * 0.5 / np.sqrt(2000)
 
 
-def test_equal_weights_need_no_draw(seed):
-    features, action = some_rows(seed, actions=2)
-    equal = fitted(Plain(), features, action, np.full(40, 0.3))
-    np.testing.assert_array_equal(equal.model.target, action)
-    # Rows of one action in a block are drawn as often as their weight says, rounded down or up.
-    action = np.sort(action)
-    weight = np.where(action == 1, 0.4, 0.1)
-    drawn = fitted(Plain(), features, action, weight)
-    expected = 40 * weight[action == 1].sum() / weight.sum()
-    assert abs(drawn.model.target.sum() - expected) < 1
-
-
 def test_actions_become_numbers_without_gaps(seed):
     """Some libraries refuse anything else."""
     features, action = some_rows(seed, actions=2)
@@ -175,9 +163,3 @@ def test_actions_become_numbers_without_gaps(seed):
     np.testing.assert_array_equal(found.seen, [3, 7])
     probabilities = found.probabilities(features[:1], 9)
     np.testing.assert_array_equal(probabilities, [[0, 0, 0, 0.5, 0, 0, 0, 0.5, 0]])
-
-
-def test_probabilities_in_single_precision_sum_to_one(seed):
-    features, action = some_rows(seed, actions=2)
-    found = fitted(Plain(np.float32(0.1)), features, action).probabilities(features, 2)
-    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-15)
