@@ -62,7 +62,7 @@ def test_what_is_no_classifier_is_refused(given):
 @pytest.mark.parametrize(
     ("given", "parameters", "parameter"),
     [
-        ("sklearn.linear_model.LogisticRegression", {"max_itr": 5}, None),
+        ("sklearn.linear_model.LogisticRegression", {"max_itr": 5}, "parameters"),
         ("sklearn.pipeline.Pipeline", {}, "parameters"),
         (GaussianNB(), {"var_smoothing": 1.0}, "parameters"),
     ],

@@ -176,14 +176,12 @@ class _Writer:
             return {"array": name, "shape": list(value.shape)}
         if not self.for_learning and hasattr(value, "for_deciding"):
             value = value.for_deciding()
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return {"record": tag_of(value), "values": [self.write(one) for one in value]}
+        names: Any = getattr(value, "_fields", None) if isinstance(value, tuple) else None
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fields = [(one.name, getattr(value, one.name)) for one in dataclasses.fields(value)]
-            return {
-                "data": tag_of(value),
-                "values": {name: self.write(one) for name, one in fields},
-            }
+            names = [field.name for field in dataclasses.fields(value)]
+        if names is not None:
+            values = {name: self.write(getattr(value, name)) for name in names}
+            return {"record": tag_of(value), "values": values}
         return self._plain(value)
 
     def _plain(self, value: Any) -> Any:
@@ -217,22 +215,15 @@ class _Reader:
         if "array" in tree:
             return self.arrays[tree["array"]].reshape(tree["shape"])
         if "record" in tree:
-            return self._class(tree["record"])(*map(self.read, tree["values"]))
-        if "data" in tree:
-            values = {name: self.read(one) for name, one in tree["values"].items()}
-            return self._class(tree["data"])(**values)
+            kind = class_of(tree["record"], self.custom)
+            if not (hasattr(kind, "_fields") or dataclasses.is_dataclass(kind)):
+                raise InputError(f"{tree['record']!r} is not a named tuple or a dataclass")
+            return kind(**{name: self.read(one) for name, one in tree["values"].items()})
         if "table" in tree:
             return {name: self.read(one) for name, one in tree["table"].items()}
         items = tree["tuple"] if "tuple" in tree else tree["list"]
         made = [self.read(one) for one in items]
         return tuple(made) if "tuple" in tree else made
-
-    def _class(self, name: str) -> Any:
-        """Return the class with this tag, which must be a named tuple or a dataclass."""
-        kind = class_of(name, self.custom)
-        if not (hasattr(kind, "_fields") or dataclasses.is_dataclass(kind)):
-            raise InputError(f"{name!r} is not a named tuple or a dataclass")
-        return kind
 
 
 def _classes_in(modules: Sequence[str]) -> dict[str, type]:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import one_of
 from submax.core.errors import FallbackWarning, InputError, fall_back, one_line
 from submax.core.rewards import RewardEncoding
 from submax.core.serialization import serializable
@@ -30,28 +29,21 @@ def class_by_name(name: str, role: str = "classifier", methods: str = "predict_p
     'GaussianNB'
     """
     module_name, _, class_name = name.rpartition(".")
-    if not module_name or not all(part.isidentifier() for part in name.split(".")):
-        raise InputError(
-            f"{role} {name!r} is not the dotted name of a class: write it as {EXAMPLE}",
-            parameter=role,
-        )
     try:
-        module = importlib.import_module(module_name)
+        result = getattr(importlib.import_module(module_name), class_name)
     except Exception as error:
         raise InputError(
-            f"{role} {name!r} cannot be imported ({one_line(error)}): check the name, "
-            f"or install {name.partition('.')[0]}",
+            f"{role} {name!r} cannot be imported ({one_line(error)}): install its package, and "
+            f"write the dotted name of a class, such as {EXAMPLE}",
             parameter=role,
         ) from error
-    result = getattr(module, class_name, None)
-    if inspect.isclass(result) and hasattr(result, "fit"):
-        return result
-    what = "it is not a class with a method fit" if result else "no such name is in its module"
-    raise InputError(
-        f"{role} {name!r} cannot be used: {what}: name a class with the methods fit "
-        f"and {methods}, such as {EXAMPLE}",
-        parameter=role,
-    )
+    if not (inspect.isclass(result) and hasattr(result, "fit")):
+        raise InputError(
+            f"{role} {name!r} cannot be used: name a class with the methods fit and {methods}, "
+            f"such as {EXAMPLE}",
+            parameter=role,
+        )
+    return result
 
 
 def described(value: Any) -> str:
@@ -281,37 +273,25 @@ def resampled(weight: Floats, rng: np.random.Generator) -> Integers:
 
 def made(kind: Any, name: str, parameters: Mapping[str, Any]) -> Any:
     """Return the object of a class with these parameters, or raise an ``InputError``."""
-    known = inspect.signature(kind).parameters
-    if not any(one.kind is one.VAR_KEYWORD for one in known.values()):
-        for key in parameters:
-            one_of(f"parameter of {name}:", key, known)
     try:
         return kind(**parameters)
     except Exception as error:
+        known = ", ".join(inspect.signature(kind).parameters) or "none"
         raise InputError(
-            f"{name} cannot be made from parameters {dict(parameters)} "
-            f"({one_line(error)}); its parameters are {', '.join(known) or 'none'}: "
-            "change the parameters",
+            f"{name} cannot be made from parameters {dict(parameters)} ({one_line(error)}); its "
+            f"parameters are {known}: change the parameters",
             parameter="parameters",
         ) from error
 
 
 def _checked(classifier: Any) -> Any:
     """Return the classifier, or raise an ``InputError`` if it lacks a method."""
-    if inspect.isclass(classifier):
+    methods = [getattr(classifier, name, None) for name in ("fit", "predict_proba")]
+    if inspect.isclass(classifier) or not all(map(callable, methods)):
         raise InputError(
-            f"classifier is the class {classifier.__name__}: write "
-            f"{classifier.__name__}() with its parameters",
-            parameter="classifier",
-        )
-    methods = ("fit", "predict_proba")
-    missing = [method for method in methods if not callable(getattr(classifier, method, None))]
-    if missing:
-        raise InputError(
-            f"classifier is {classifier!r:.80}, without the method "
-            f"{' and '.join(missing)}: give an object with fit and predict_proba, or a "
-            f"dotted name such as {EXAMPLE}, or wrap this one in "
-            "sklearn.calibration.CalibratedClassifierCV",
+            f"classifier is {classifier!r:.80}, and it must be an object with the methods fit and "
+            f"predict_proba, or a dotted name such as {EXAMPLE}: write Class() and not Class, or "
+            "wrap the object in sklearn.calibration.CalibratedClassifierCV",
             parameter="classifier",
         )
     return classifier
