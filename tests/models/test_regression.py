@@ -224,13 +224,6 @@ def test_a_belief_for_deciding_has_the_same_draws_and_refuses_to_learn(seed):
         stored.learned(rows, SETTINGS, np.random.default_rng(seed))
 
 
-def test_all_numbers_of_a_wide_context_stay_linear_features(seed):
-    context = np.random.default_rng(seed).standard_normal((200, 400))
-    found = new_map(context, np.ones(200), 288, np.random.default_rng(seed))
-    assert found.projection is None
-    assert (len(found.landmarks), found.width) == (48, 449)
-
-
 # Features of contexts: numbers, kernels at landmarks, and how numbers are standardized
 
 
@@ -313,7 +306,11 @@ def test_equal_rows_and_no_context_leave_the_constant(seed):
     assert without.rows(np.zeros((3, 0))).tolist() == [[1.0]] * 3
 
 
-def test_wide_contexts_are_projected_and_keep_their_length(seed):
+def test_wide_contexts_are_linear_features_and_wider_ones_are_projected(seed):
+    context = np.random.default_rng(seed).standard_normal((200, 400))
+    found = new_map(context, np.ones(200), 288, np.random.default_rng(seed))
+    assert found.projection is None
+    assert (len(found.landmarks), found.width) == (48, 449)
     context, rng = contexts(seed, rows=400, width=1000)
     found = map_of(context, 100, rng)
     assert found.width == 1 + 300 + 48
@@ -756,14 +753,6 @@ def test_equal_rewards_teach_nothing_and_are_remembered_in_a_bounded_sample(seed
     assert belief.kept.weight.sum() == pytest.approx(200)
 
 
-def test_a_belief_for_deciding_keeps_its_draws_and_refuses_to_learn_slots(seed):
-    belief = learned_slots(some_slot_rows(100, seed), 50, seed)
-    stored = belief.for_deciding()
-    assert stored.pool is belief.pool
-    with raises_code("invalid-input"):
-        stored.learned(some_slot_rows(5, seed), SLOT_SETTINGS, np.random.default_rng(seed))
-
-
 # Rows of a regression: their sums, and a sample of them
 
 
@@ -780,24 +769,6 @@ def assert_equal(one, other):
         np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12)
 
 
-def test_sums_in_parts_joined_and_faded_are_those_of_the_rows(rows):
-    features, number, reward, weight = rows
-    empty = Sums.empty(3, 4, 0.5)
-    whole, parts = empty.add(*rows), empty
-    for part in (slice(0, 20), slice(20, 20), slice(20, 50)):
-        parts = parts.add(*(column[part] for column in rows))
-    assert_equal(parts, whole)
-    one = empty.add(*(column[:20] for column in rows))
-    other = Sums.empty(3, 4, -7.0).add(*(column[20:] for column in rows))
-    assert_equal(one.joined(other), whole)
-    assert_equal(whole.faded(0.3), empty.add(features, number, reward, 0.3 * weight))
-
-    moment, square = whole.centred(-2.0)
-    other = Sums.empty(3, 4, -2.0).add(*rows)
-    np.testing.assert_allclose(moment, other.moment, rtol=1e-10)
-    assert square == pytest.approx(other.square)
-
-
 def test_sums_that_keep_rows_are_those_of_the_rows(rows, monkeypatch):
     """Whether no row, some or all of them are in the Gram matrices."""
     monkeypatch.setattr(posterior, "FEW_ROWS", 4.0)
@@ -809,10 +780,16 @@ def test_sums_that_keep_rows_are_those_of_the_rows(rows, monkeypatch):
     counts = np.bincount(number, minlength=3)
     np.testing.assert_array_equal(partly.summed, counts > 16)
     theta = np.random.default_rng(1).normal(size=(3, 4))
+    twice = list(zip(rows, rows, strict=True))
     for one in (kept, partly, partly.settled(0.0)):
         assert_equal(one.settled(0.0), added)
         assert_equal(one.faded(0.3).settled(0.0), added.faded(0.3))
-        assert_equal(one.joined(kept), added.joined(added))
+        assert_equal(one.joined(kept), Sums.empty(3, 4, 0.5).add(*map(np.concatenate, twice)))
+        assert_equal(one.joined(Sums.empty(3, 4, -7.0).add(*rows)), added.joined(added))
+        moment, square = one.centred(-2.0)
+        other = Sums.empty(3, 4, -2.0).add(*rows)
+        np.testing.assert_allclose(moment, other.moment, rtol=1e-10)
+        assert square == pytest.approx(other.square)
         np.testing.assert_allclose(one.total, added.gram[:, :, 0], rtol=1e-10)
         fit = weight @ np.sum(features * theta[number], axis=1) ** 2
         assert one.squared(theta) == pytest.approx(fit)
