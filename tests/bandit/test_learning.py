@@ -43,7 +43,7 @@ def taught(learner, data):
 
 def test_updates_of_counts_equal_one_fit_to_all_rows():
     policy, data = make_policy("thompson-1-1"), rows(300)
-    learner = Learner(schema(), policy, seed=1)
+    learner = Learner(schema(), policy, seed=1, failures=Counter())
     left = taught(learner, data)
     whole = Model.fitted(schema(), policy, [data.rows(slice(300 - left))], 1)
     context = np.zeros((1, 1, 0))
@@ -56,7 +56,9 @@ def test_updates_of_counts_equal_one_fit_to_all_rows():
 
 def test_numbers_are_standardized_again_only_if_they_have_moved(monkeypatch):
     monkeypatch.setattr(learning, "CONTEXT_LEARN_SHARE", 0.0)
-    learner = Learner(schema(2), make_policy({"kind": "linear-thompson"}), seed=1)
+    learner = Learner(
+        schema(2), make_policy({"kind": "linear-thompson"}), seed=1, failures=Counter()
+    )
     data = rows(300, width=2)
     assert taught(learner, data) == 0
     fitted = learner.model.fitted_rows
@@ -81,7 +83,7 @@ def test_moments_of_contexts_are_those_of_all_rows_together():
 
 def test_other_choices_and_another_policy_are_fitted_from_kept_rows():
     data, before = rows(200), schema()
-    learner = Learner(before, make_policy("thompson-1-1"), seed=1)
+    learner = Learner(before, make_policy("thompson-1-1"), seed=1, failures=Counter())
     learner.learn(data)
     menu = before.menu.changed(Change("pause", "C"))
     policy = make_policy({"kind": "ucb1"})

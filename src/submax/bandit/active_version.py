@@ -224,7 +224,7 @@ class ActiveVersion:
         self.groups_since, self.ramps = groups_since, ramps
         self.limits: Sequence[Limit] = ()
         self.active, self.can_list = menu.active, menu.can_list
-        self._failures, self._is_ramped = failures, False
+        self._failures = failures
         rails = settings.guard_rails
         self._baseline: EncodedAction = (
             [] if rails.baseline is None else menu.encoded(rails.baseline)
@@ -257,7 +257,7 @@ class ActiveVersion:
     def limited(self, limits: Sequence[Limit]) -> "ActiveVersion":
         """A copy that decides within these limits of new choices, which may soon be others."""
         new = copy(self)
-        new.limits, new._is_ramped = limits, True
+        new.limits = limits
         new._sampler = lru_cache(MAX_CACHED_SETS)(new._context_free_sampler)
         return new
 
@@ -301,9 +301,10 @@ class ActiveVersion:
     def may_vary(self) -> bool:
         """Whether decisions of the version may have different probabilities.
 
-        They depend on the context, or on how far a ramp is.
+        They depend on the context, or on how far a ramp is; units that got their actions during
+        the ramp keep them.
         """
-        return not self._ignores_context or self._is_ramped
+        return not self._ignores_context or bool(self.ramps)
 
     def probabilities(self, values: list[Any], eligible: ChoiceIndices, uniform: bool) -> Floats:
         """The probabilities ``[M]`` of the eligible joint actions, if these can be listed."""

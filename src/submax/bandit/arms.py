@@ -25,7 +25,7 @@ class Tally(msgspec.Struct):
     """Sums over decisions, of one choice for example.
 
     ``known`` are decisions whose reward is known, also by default, and ``rewarded`` those that got
-    one; then the sums of r and r², and with w = 1 / propensity those of w, w², w r, w² r and w² r².
+    one; then come the sums of r, r², w, w², w r, w² r and w² r², with w = 1 / propensity.
     """
 
     decisions: float = 0.0
@@ -41,9 +41,7 @@ class Tally(msgspec.Struct):
 
     @classmethod
     def total(cls, tallies: Iterable["Tally"]) -> "Tally":
-        """The sums of several tallies."""
-        rows = [*map(msgspec.structs.astuple, tallies)]
-        return cls(*map(sum, zip(*rows, strict=True)))
+        return cls(*map(sum, zip(*map(msgspec.structs.astuple, tallies), strict=True)))
 
     def learned(self, reward: float, weight: float) -> None:
         """Count one row that is learned from."""
@@ -59,7 +57,6 @@ class Tally(msgspec.Struct):
 
     @property
     def mean(self) -> float | None:
-        """The mean reward of decisions whose reward is known."""
         return self.reward / self.known if self.known else None
 
     @property
@@ -142,10 +139,9 @@ def arm_statuses(
         total = sum(one.decisions for one in known)
         chances: dict[int, float] = {}
         if probabilities is not None:
-            joint = np.reshape(probabilities, [len(indices) for indices in menu.active])
+            joint = np.reshape(probabilities, [*map(len, menu.active)])
             others = tuple(axis for axis in range(joint.ndim) if axis != place)
-            shares = joint.sum(axis=others).tolist()
-            chances = dict(zip(menu.active[place], shares, strict=True))
+            chances = dict(zip(menu.active[place], joint.sum(axis=others).tolist(), strict=True))
         for index, choice in enumerate(slot.choices):
             one = known[index] if index < len(known) else Tally()
             rate, low, high = one.weighted_rate(settings.scale)
@@ -183,21 +179,19 @@ def missing_rails(rails: GuardRails, menu: ActionSpec) -> list[str]:
     return found
 
 
+STATUS_MEANINGS = {
+    "paused": "decisions follow the control, the baseline or chance, and are not learned from",
+    "archived": "decisions and rewards are refused",
+}
+
+
 def rail_notices(
     settings: Settings, menu: ActionSpec, ramps: Sequence[Ramp], decided: int, tallies: Tallies
 ) -> list[str]:
-    """What an operator should know about the status, ramps and guard rails of a bandit.
-
-    ``decided`` is the number of decisions so far.
-    """
+    """What an operator should know about status, ramps and guard rails after so many decisions."""
     found = []
-    if settings.status == "paused":
-        found.append(
-            "the bandit is paused: decisions follow the control, the baseline or "
-            "chance, and are not learned from"
-        )
-    elif settings.status == "archived":
-        found.append("the bandit is archived: decisions and rewards are refused")
+    if settings.status != "active":
+        found.append(f"the bandit is {settings.status}: {STATUS_MEANINGS[settings.status]}")
     for limit in limits_at(ramps, decided):
         slot, index = limit.place
         found.append(
@@ -228,38 +222,6 @@ def unknown_notices(failures: Mapping[str, int]) -> list[str]:
     ]
 
 
-COLUMNS = ("decisions", "share", "learned")
-
-
-def arms_summary(sentences: Sequence[str], arms: Sequence[ArmStatus], *, binary: bool) -> Summary:
-    """Sentences, and a table of choices, the most frequent first, within 80 characters.
-
-    Mean rewards are rates in % if rewards are ``binary``. ``next`` is the share of the next
-    decisions that each choice gets.
-    """
-    plain = all(arm.slot == "" for arm in arms)
-    known = any(arm.probability is not None for arm in arms)
-    columns = [
-        *(["action"] if plain else ["slot", "choice"]),
-        *COLUMNS,
-        *(["rate" if binary else "mean", "95 % interval"]),
-        *(["next"] if known else []),
-    ]
-    rows = []
-    for arm in sorted(arms, key=lambda one: (one.slot, -one.decisions)) if plain else arms:
-        name = arm.choice if arm.status == "active" else f"{arm.choice} ({arm.status})"
-        cells = [
-            f"{arm.decisions:,}",
-            percentage(arm.share),
-            f"{arm.rows:,}",
-            percentage(arm.reward_rate) if binary else number(arm.reward_rate),
-            _interval(arm, binary),
-            *([percentage(arm.probability)] if known else []),
-        ]
-        rows.append([*([] if plain else [arm.slot]), name, *cells])
-    return Summary(sentences, columns, rows, texts=1 if plain else 2)
-
-
 def _interval(arm: ArmStatus, binary: bool) -> str:
     if arm.low is None or arm.high is None:
         return "–"
@@ -276,10 +238,10 @@ def bandit_summary(
     failures: Mapping[str, int],
     more: Sequence[str] = (),
 ) -> Summary:
-    """Sentences, and a table of actions with counts, mean rewards and shares of decisions.
+    """Sentences, and a table of choices with counts, mean rewards and shares of decisions.
 
     ``counts`` are those of events and outcomes, ``failures`` has counts by kind, and ``more`` are
-    further sentences.
+    further sentences. The most frequent choices of each slot come first.
     """
     settings, menu = version.settings, version.menu
     decisions, learned = counts.get("decisions", 0), counts.get("learned", 0)
@@ -290,15 +252,15 @@ def bandit_summary(
         f"{counted(decisions, 'decision')}, {learned:,} learned from, "
         f"{decisions - counts.get('matured', 0):,} open; version {version.version}",
     ]
-    if counts.get("late rewards"):
-        sentences.append(
-            f"{counted(counts['late rewards'], 'reward')} arrived too late to be learned from"
-        )
-    if counts.get("dropped from quarantine"):
-        dropped = counted(counts["dropped from quarantine"], "reward")
-        sentences.append(
-            f"{dropped} for unknown decisions were dropped because too many were waiting"
-        )
+    for kind, became in (
+        ("late rewards", "arrived too late to be learned from"),
+        (
+            "dropped from quarantine",
+            "for unknown decisions were dropped because too many were waiting",
+        ),
+    ):
+        if counts.get(kind):
+            sentences.append(f"{counted(counts[kind], 'reward')} {became}")
     failed = [f"{count:,} {kind}" for kind, count in failures.items() if count]
     if failed:
         sentences.append(f"failures, after which the bandit continued: {', '.join(failed)}")
@@ -306,17 +268,33 @@ def bandit_summary(
         sentences.append(f"the bandit is {settings.status}")
     sentences += [*missing_rails(settings.guard_rails, menu), *more]
     probabilities = version.average_probabilities(np.zeros((0, 0))) if menu.plain else None
-    arms = arm_statuses(settings, menu, tallies, probabilities)
-    found = arms_summary(sentences, arms, binary=isinstance(settings.scale, Binary))
-    if menu.plain or not menu.slots:
-        return found
-    room = max(1, (LINES - len(sentences) - 2) // len(menu.slots))
-    rows: list[Sequence[str]] = []
+    arms, binary = arm_statuses(settings, menu, tallies, probabilities), settings.scale == Binary()
+    room = max(1, (LINES - len(sentences) - 2) // max(1, len(menu.slots)))
+    shown: list[ArmStatus] = []
     for slot in menu.slots:
-        of_slot = [row for row in found.rows if row[0] == slot.name]
-        # The sort keeps the order of choices that were decided equally often.
-        rows += sorted(of_slot, key=lambda row: -int(row[2].replace(",", "")))[:room]
-    return Summary(sentences, found.columns, rows, texts=2, more=len(found.rows) - len(rows))
+        of_slot = [one for one in arms if one.slot == slot.name]
+        most = len(of_slot) if menu.plain else room
+        shown += sorted(of_slot, key=lambda one: -one.decisions)[:most]
+    rows = [
+        [
+            *([] if menu.plain else [arm.slot]),
+            arm.choice if arm.status == "active" else f"{arm.choice} ({arm.status})",
+            f"{arm.decisions:,}",
+            percentage(arm.share),
+            f"{arm.rows:,}",
+            percentage(arm.reward_rate) if binary else number(arm.reward_rate),
+            _interval(arm, binary),
+            *([] if probabilities is None else [percentage(arm.probability)]),
+        ]
+        for arm in shown
+    ]
+    columns = [
+        *(["action"] if menu.plain else ["slot", "choice"]),
+        *("decisions", "share", "learned", "rate" if binary else "mean", "95 % interval"),
+        *([] if probabilities is None else ["next"]),
+    ]
+    left_out = len(arms) - len(shown)
+    return Summary(sentences, columns, rows, texts=1 if menu.plain else 2, more=left_out)
 
 
 def _actions(menu: ActionSpec) -> str:

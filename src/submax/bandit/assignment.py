@@ -17,10 +17,9 @@ Group = Literal["bandit", "holdout", "control"]
 class ExperimentAssignment(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The group into which a decision was drawn, and the probabilities of the groups.
 
-    ``since`` is the position of the settings by which the groups were drawn: decisions with
-    different values must not be compared. ``holdout_share`` is the probability of the holdout; 0 if
-    the baseline was not eligible. ``control_share`` is the probability of the control among the
-    decisions that are not held out; 0 if there was nothing to choose between it and others.
+    ``since`` is the position of the settings by which groups were drawn: decisions with different
+    values must not be compared. ``holdout_share`` is 0 if the baseline was not eligible.
+    ``control_share`` is that of the decisions that are not held out; 0 without an alternative.
     """
 
     since: int
@@ -40,11 +39,10 @@ Codes = NDArray[np.uint64]
 
 
 class UnitNumbers:
-    """Numbers that are as if drawn at random for each unit, and the same whenever they are asked.
+    """Random numbers of each unit, which are the same in all processes and after restarts.
 
-    They follow by a hash from the name and the seed of a bandit, a purpose and the unit. So they
-    take no memory, and all processes and restarts agree. The numbers of different units, purposes
-    or bandits are independent of each other.
+    They follow by a hash from the name and the seed of a bandit, a purpose and the unit, and are
+    independent of each other.
     """
 
     def __init__(self, name: str, seed: int) -> None:
@@ -59,19 +57,12 @@ class UnitNumbers:
 
         It is i with the probability rateᵢ / Σ rates. At least one rate must be above 0.
         """
-        arrivals = np.full(len(codes), np.inf)
-        numbers = self.exponentials(purpose, unit, codes)
-        return int(np.divide(numbers, rates, out=arrivals, where=rates > 0).argmin())
-
-    def exponentials(self, purpose: str, unit: str, codes: Codes) -> Floats:
-        """Independent exponential numbers of mean 1, one for each of the different ``codes``."""
         bits = mixed(codes + np.uint64(self._hash(purpose, unit)))
-        uniforms = ((bits >> np.uint64(64 - FRACTION_BITS)) + 0.5) / 2**FRACTION_BITS
-        numbers: Floats = -np.log(uniforms)
-        return numbers
+        exponentials = -np.log(((bits >> np.uint64(64 - FRACTION_BITS)) + 0.5) / 2**FRACTION_BITS)
+        arrivals = np.full(len(codes), np.inf)
+        return int(np.divide(exponentials, rates, out=arrivals, where=rates > 0).argmin())
 
     def generator(self, purpose: str, unit: str) -> np.random.Generator:
-        """A random generator, for what needs more than one number."""
         return np.random.default_rng(self._hash(purpose, unit))
 
     def _hash(self, purpose: str, unit: str) -> int:

@@ -71,11 +71,11 @@ class BanditRecord(msgspec.Struct):
 
     settings: Settings
     menu: ActionSpec
-    ramps: tuple[Ramp, ...]
-    groups_since: int
-    without_propensity: int
-    decisions: DecisionsState
-    pins: list[Pin]
+    ramps: tuple[Ramp, ...] = ()
+    groups_since: int = 0
+    without_propensity: int = 0
+    decisions: DecisionsState | None = None
+    pins: list[Pin] = []
 
 
 class Bandit(BanditFace):
@@ -128,50 +128,41 @@ class Bandit(BanditFace):
         settings = new_settings(NAME, declaration, trained)
         policy = settings.build_policy(custom_policy(declaration))
         warn_if_context_is_ignored(settings, policy)
-        menu = settings.menu if trained is None else trained.schema.menu
         if rng is None and "seed" in options:
             rng = np.random.default_rng([options["seed"], DRAWING])
-        self._begin(settings, menu, policy, rng or np.random.default_rng(), clock, Pins(PINS_KEPT))
+        record = BanditRecord(settings, settings.menu if trained is None else trained.schema.menu)
+        self._begin(record, policy, rng or np.random.default_rng(), clock)
         if trained is not None:
-            self._without_propensity = without_propensity(trained)
+            record.without_propensity = without_propensity(trained)
             self._learner.start_from(trained.rows)
             self._renew()
 
     def _begin(
         self,
-        settings: Settings,
-        menu: ActionSpec,
+        record: BanditRecord,
         policy: Policy[Any],
         rng: np.random.Generator,
         clock: Callable[[], float],
-        pins: Pins,
     ) -> None:
         super().__init__()
-        self._settings, self._menu, self._policy = settings, menu, policy
+        settings, self._record, self._policy = record.settings, record, policy
         self._rng, self._clock, self._lock = rng, clock, RLock()
-        self._ramps: tuple[Ramp, ...] = ()
-        self._groups_since = self._without_propensity = 0
-        self._decisions, self._pins = Decisions(settings), pins
-        self._draws = Draws(NAME, pins, rng, clock)
+        self._decisions = Decisions(settings, record.decisions)
+        self._pins = Pins(PINS_KEPT, record.pins)
+        self._draws = Draws(NAME, self._pins, rng, clock)
+        self._draws.decided = self._decisions.counts["decisions"]
         self._rewards = RewardValues(settings)
-        self._learner = Learner(settings.schema(menu), policy, settings.seed, self._failures)
+        self._learner = Learner(settings.schema(record.menu), policy, settings.seed, self._failures)
         self._renew()
-        self._is_made = True
 
     def _renew(self) -> None:
         """Decide by the present settings, choices and model from now on."""
-        settings, learner = self._settings, self._learner
-        learner.use(settings.schema(self._menu), self._policy, settings.seed)
+        settings, menu, learner = self.settings, self.menu, self._learner
+        learner.use(settings.schema(menu), self._policy, settings.seed)
         self._active = ActiveVersion(
-            settings,
-            self._menu,
-            learner.fitted_policy,
-            learner.model,
-            learner.version,
-            self._failures,
-            self._groups_since,
-            self._ramps,
-        )
+            settings, menu, learner.fitted_policy, learner.model, learner.version, self._failures,
+            self._record.groups_since, self._record.ramps,
+        )  # fmt: skip
 
     def _decided(self, **request: Any) -> Decision:
         with self._lock:
@@ -210,15 +201,9 @@ class Bandit(BanditFace):
         """Remember a decision that was drawn."""
         drawn = decision.drawn
         answer = Decision(
-            request.identifier,
-            self._menu.action(drawn.row),
-            drawn.propensity,
-            decision.version,
-            decision.holdout,
-            False,
-            request.unit,
-            decision.paused,
-        )
+            request.identifier, self._record.menu.action(drawn.row), drawn.propensity,
+            decision.version, decision.holdout, False, request.unit, decision.paused,
+        )  # fmt: skip
         self._decisions.add(
             MadeDecision(answer, now, drawn.row, request.values, request.activate, decision.group)
         )
@@ -256,12 +241,11 @@ class Bandit(BanditFace):
             new, learner = len(self._decisions.rows), self._learner
             if not new and not learner.outdated:
                 fresh = learner.model.rows == 0
-                reason = why_nothing_matured(self._decisions.counts, self._settings, fresh)
+                reason = why_nothing_matured(self._decisions.counts, self.settings, fresh)
                 return RefitResult(False, learner.version, 0, reason)
             if not self._learn():
-                return RefitResult(
-                    False, learner.version, 0, f"the policy failed: {learner.failure}"
-                )
+                reason = f"the policy failed: {learner.failure}"
+                return RefitResult(False, learner.version, 0, reason)
             what = f"learned from {new} new rows" if new else "fitted anew for the active choices"
             return RefitResult(True, learner.version, new, what)
 
@@ -285,14 +269,14 @@ class Bandit(BanditFace):
     def change(self, change: Change) -> list[str]:
         with self._lock:
             self._check_open()
-            before = missing_rails(self._settings.guard_rails, self._menu)
-            decided = self._decisions.counts["decisions"]
-            self._menu, self._ramps = changed_choices(
-                self._settings, self._menu, self._ramps, change, decided
+            record, decided = self._record, self._decisions.counts["decisions"]
+            rails = record.settings.guard_rails
+            before = missing_rails(rails, record.menu)
+            record.menu, record.ramps = changed_choices(
+                record.settings, record.menu, record.ramps, change, decided
             )
             self._renew()
-            after = missing_rails(self._settings.guard_rails, self._menu)
-        return [sentence for sentence in after if sentence not in before]
+            return [one for one in missing_rails(rails, record.menu) if one not in before]
 
     def set_status(self, status: Status) -> Settings:
         return self.set(status=status)
@@ -301,18 +285,18 @@ class Bandit(BanditFace):
         with self._lock:
             self._check_open()
             check_options(changes, STORE_ONLY)
-            settings, policy = changed_settings(self._settings, changes), self._policy
-            if settings == self._settings:
+            record, before = self._record, self.settings
+            settings, policy = changed_settings(before, changes), self._policy
+            if settings == before:
                 return settings
             if "policy" in changes:
                 policy = settings.build_policy(custom_policy(changes))
-            check_propensities(settings, policy, self._without_propensity)
-            msgspec.structs.replace(settings, menu=self._menu).check(policy)
-            if settings.groups != self._settings.groups:
-                self._groups_since += 1
-            if settings.context != self._settings.context:
+            check_propensities(settings, policy, record.without_propensity)
+            msgspec.structs.replace(settings, menu=record.menu).check(policy)
+            record.groups_since += settings.groups != before.groups
+            if settings.context != before.context:
                 self._decisions.use_context(settings.context)
-            self._settings, self._policy = settings, policy
+            record.settings, self._policy = settings, policy
             self._renew()
             # The state of the policy that decided until now does not fit another policy.
             self.refit()
@@ -321,9 +305,8 @@ class Bandit(BanditFace):
     def arms(self) -> list[ArmStatus]:
         with self._lock:
             self._advance()
-            active = self.active
-            probabilities = active.average_probabilities(self._recent_contexts())
-            return arm_statuses(self._settings, self._menu, self._decisions.tallies, probabilities)
+            probabilities = self.active.average_probabilities(self._recent_contexts())
+            return arm_statuses(self.settings, self.menu, self._decisions.tallies, probabilities)
 
     def _recent_contexts(self) -> Floats:
         """The encoded contexts of the last rows that were learned from."""
@@ -334,15 +317,15 @@ class Bandit(BanditFace):
             if count >= AVERAGED_CONTEXTS:
                 break
         if not parts:
-            return np.zeros((0, self._settings.context.width))
+            return np.zeros((0, self.settings.context.width))
         return np.concatenate(parts[::-1])[-AVERAGED_CONTEXTS:].astype(np.float64)
 
     def notices(self) -> list[str]:
         with self._lock:
             self._advance()
-            decisions, rails = self._decisions, self._settings.guard_rails
+            decisions, rails = self._decisions, self.settings.guard_rails
             decided, sums = decisions.counts["decisions"], decisions.tallies
-            found = rail_notices(self._settings, self._menu, self._ramps, decided, sums)
+            found = rail_notices(self.settings, self.menu, self._record.ramps, decided, sums)
             found += unknown_notices(self._failures)
             if rails.holdout or rails.control_share:
                 found += [f"{one.against}: {one.cautions[-1]}" for one in self.lift() if one.alarm]
@@ -352,7 +335,7 @@ class Bandit(BanditFace):
         with self._lock:
             self._advance()
             comparisons = self._decisions.comparisons
-            return lift_reports(self._settings, comparisons, self._groups_since)
+            return lift_reports(self.settings, comparisons, self._record.groups_since)
 
     def counts(self) -> dict[str, int]:
         with self._lock:
@@ -361,11 +344,11 @@ class Bandit(BanditFace):
 
     @property
     def settings(self) -> Settings:
-        return self._settings
+        return self._record.settings
 
     @property
     def menu(self) -> ActionSpec:
-        return self._menu
+        return self._record.menu
 
     @property
     def active(self) -> ActiveVersion:
@@ -383,16 +366,8 @@ class Bandit(BanditFace):
         An existing file is replaced as a whole.
         """
         with self._lock:
-            learner = self._learner
-            record = BanditRecord(
-                self._settings,
-                self._menu,
-                self._ramps,
-                self._groups_since,
-                self._without_propensity,
-                self._decisions.saved(),
-                list(self._pins),
-            )
+            learner, record = self._learner, self._record
+            record.decisions, record.pins = self._decisions.saved(), list(self._pins)
             saved = SavedBandit(
                 encoded(record),
                 learner.model,
@@ -400,7 +375,7 @@ class Bandit(BanditFace):
                 learner.recent.parts,
                 generator_state(self._rng),
             )
-            saved.write(path, self._settings.policy)
+            saved.write(path, record.settings.policy)
 
     @classmethod
     def load(
@@ -419,14 +394,9 @@ class Bandit(BanditFace):
         """
         saved, made = SavedBandit.read(path, policy, trust=trust)
         record = decoded(saved.record, BanditRecord)
-        rng = generator_at(saved.generator)
         bandit = cls.__new__(cls)
-        bandit._begin(record.settings, record.menu, made, rng, clock, Pins(PINS_KEPT, record.pins))
-        bandit._ramps, bandit._groups_since = record.ramps, record.groups_since
-        bandit._without_propensity = record.without_propensity
-        bandit._decisions = Decisions(record.settings, record.decisions)
+        bandit._begin(record, made, generator_at(saved.generator), clock)
         bandit._learner.restore(saved.learned, saved.version, saved.rows)
-        bandit._draws.resume(bandit._decisions.counts["decisions"], record.ramps)
         bandit._renew()
         return bandit
 
@@ -436,8 +406,8 @@ class Bandit(BanditFace):
     def _summary(self) -> Summary:
         with self._lock:
             self._advance()
-            decisions, active = self._decisions, self.active
-            return bandit_summary(NAME, active, decisions.counts, decisions.tallies, self._failures)
+            counts, tallies = self._decisions.counts, self._decisions.tallies
+            return bandit_summary(NAME, self.active, counts, tallies, self._failures)
 
     def _advance(self) -> float:
         """Let decisions mature whose time is over; return the seconds that have passed."""

@@ -1,7 +1,7 @@
 """Declare bandits in a store and change them: settings, choices, published versions, deletion."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -43,7 +43,7 @@ ATTEMPTS = 20
 """How often a change is tried if other processes change the same bandit at the same moment."""
 ROWS_IN_PART = 65_536
 """Rows of a trained policy in one row of the table ``history``."""
-Record = TypeVar("Record")
+Record = TypeVar("Record", bound=msgspec.Struct)
 Changes = tuple[dict[str, Any], list[Statement]]
 """New values of columns of a bandit, and further statements of the same transaction."""
 
@@ -51,9 +51,8 @@ Changes = tuple[dict[str, Any], list[Statement]]
 class StartedFrom(msgspec.Struct, frozen=True):
     """The trained policy that a bandit started from: its number of rows, and hashes.
 
-    ``parts`` are the hashes of the rows, ``log`` is that of the log that was read, and ``model``
-    that of the model. ``without_propensity`` counts the rows without a propensity, and
-    ``estimated_propensities`` those whose propensity was estimated when the log was read.
+    ``without_propensity`` counts the rows without a propensity, and ``estimated_propensities``
+    those whose propensity was estimated when the log was read.
     """
 
     policy: str | dict[str, Any]
@@ -68,10 +67,9 @@ class StartedFrom(msgspec.Struct, frozen=True):
 class DeclaredBandit(msgspec.Struct, frozen=True):
     """A row of the table ``bandit``: what is declared now.
 
-    ``menu`` has the actions with their current status, and ``ramps`` are those of choices that were
-    added. ``published`` is the version that should decide; ``held`` if an operator chose it.
-    ``revision`` rises with every change, and ``groups_since`` is the revision at which holdout or
-    control last changed.
+    ``menu`` has the actions with their current status. ``published`` is the version that should
+    decide; ``held`` if an operator chose it. ``revision`` rises with every change, and
+    ``groups_since`` is the revision at which holdout or control last changed.
     """
 
     n: int
@@ -104,8 +102,9 @@ class DeclaredBandit(msgspec.Struct, frozen=True):
         return self.settings.build_policy(custom)
 
 
-def _record(kind: type[Record], names: Iterable[str], row: Sequence[Any], *encoded: str) -> Record:
-    """A row of a query whose columns have these names; those that are ``encoded`` are JSON."""
+def _record(kind: type[Record], row: Sequence[Any], *encoded: str) -> Record:
+    """A row of a query as a record; the columns that are ``encoded`` are JSON."""
+    names = [field.encode_name for field in msgspec.structs.fields(known_type(kind))]
     values = dict(zip(names, row, strict=True))
     for name in encoded:
         values[name] = msgspec.json.decode(values[name] or "null")
@@ -128,11 +127,8 @@ def find_bandit(store: Store, name: str) -> DeclaredBandit | None:
     found = store.select(f"select {COLUMNS['bandit']} from bandit where name = :name", name=name)
     if not found:
         return None
-    names = COLUMNS["bandit"].split(", ")
     try:
-        return _record(
-            DeclaredBandit, names, found[0], "settings", "actions", "ramps", "started_from"
-        )
+        return _record(DeclaredBandit, found[0], "settings", "actions", "ramps", "started_from")
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise InputError(
             f"the declaration of the bandit {name!r} is damaged or from a newer submax ({error}): "
@@ -293,19 +289,20 @@ def _new_settings(store: Store, here: DeclaredBandit, settings: Settings) -> Cha
     # Rewards of decisions that have matured are late, also within a longer time. A cursor of 0 is
     # the beginning, before anything was read.
     settled = store.now(here.n) - wait_of(here.settings)
-    moved = (("version", "cursor"), ("progress", "matured"))
+    moved = {"bandit": here.n, "longer": longer}
     return columns, [
         Statement(
-            "update counts set settled = :change where bandit = :bandit and settled < :change",
-            {"bandit": here.n, "change": settled},
+            "update counts set settled = :settled where bandit = :bandit and settled < :settled",
+            {"bandit": here.n, "settled": settled},
         ),
-        *(
-            Statement(
-                f"update {table} set {time} = {time} + :change "
-                f"where bandit = :bandit and {time} <> 0",
-                {"bandit": here.n, "change": longer},
-            )
-            for table, time in moved
+        Statement(
+            "update version set cursor = cursor + :longer where bandit = :bandit and cursor <> 0",
+            moved,
+        ),
+        Statement(
+            "update progress set matured = matured + :longer "
+            "where bandit = :bandit and matured <> 0",
+            moved,
         ),
     ]
 
@@ -364,11 +361,7 @@ def delete_bandit(store: Store, name: str, *, who: Who = PYTHON) -> None:
     n = {"bandit": here.n}
     store.execute([("update bandit set deleted = 1, revision = revision + 1 where n = :bandit", n)])
     store.delete_decisions(here.n, "n > 0")
-    tables = [
-        table
-        for table, columns in COLUMNS.items()
-        if "bandit" in columns.split(", ") and table not in ("decision", "reward")
-    ]
+    tables = [table for table, columns in COLUMNS.items() if "bandit" in columns.split(", ")]
     store.execute(
         [
             *((f"delete from {table} where bandit = :bandit", n) for table in tables),
@@ -390,12 +383,11 @@ def _json(value: Any) -> str:
 
 
 class StoredVersion(msgspec.Struct, frozen=True):
-    """A version: what it was fitted to, and the hash of its model.
+    """A version: what it was fitted to, why, and the hash of its model.
 
-    ``rows`` is the number of decisions that it learned from, those that matured up to the time
-    ``cursor``. ``active`` are the indices of the choices that were active, and ``ahead`` is how
-    many decisions were expected before the next version. ``reason`` says why it was made.
-    ``kept``: its model is still in the store.
+    It learned from the ``rows`` decisions that matured up to the time ``cursor``, with the choices
+    ``active``. ``ahead`` decisions were expected before the next version. ``kept``: its model is
+    still in the store.
     """
 
     version: int
@@ -419,8 +411,7 @@ def versions(store: Store, bandit: int, last: str = "") -> list[StoredVersion]:
         f"order by number{last}",
         bandit=bandit,
     )
-    names = StoredVersion.__struct_fields__
-    return [_record(StoredVersion, names, row, "policy", "active") for row in rows]
+    return [_record(StoredVersion, row, "policy", "active") for row in rows]
 
 
 def newest_version(store: Store, bandit: int) -> StoredVersion | None:
@@ -446,11 +437,10 @@ def publication_statement(
     return _insert("publication", bandit=bandit, at=store.now(0), version=version, held=int(held))
 
 
-def publications(store: Store, bandit: int) -> list[tuple[float, int]]:
-    """When which version began to decide, oldest first."""
-    return store.select(
-        "select at, version from publication where bandit = :bandit order by n", bandit=bandit
-    )
+def publications(store: Store, bandit: int) -> list[int]:
+    """The versions that began to decide, oldest first."""
+    sql = "select version from publication where bandit = :bandit order by n"
+    return [version for (version,) in store.select(sql, bandit=bandit)]
 
 
 def model_of(store: Store, bandit: int, version: int) -> tuple[bytes, str, Any]:
@@ -459,11 +449,8 @@ def model_of(store: Store, bandit: int, version: int) -> tuple[bytes, str, Any]:
     A ``NotFoundError`` is raised if there is no such version or its model is gone, and an
     ``InputError`` if the model is damaged.
     """
-    found = store.select(
-        "select model, hash, policy from version where bandit = :bandit and number = :number",
-        bandit=bandit,
-        number=version,
-    )
+    sql = "select model, hash, policy from version where bandit = :bandit and number = :number"
+    found = store.select(sql, bandit=bandit, number=version)
     # A database takes the text '1' for the number.
     if not found or not isinstance(version, int):
         newest = newest_version(store, bandit)
@@ -505,7 +492,7 @@ def publish(
 
 def roll_back(store: Store, name: str, *, who: Who = PYTHON) -> int:
     """Publish the last version before the current one that was published, and hold it."""
-    history = [version for _, version in publications(store, read_bandit(store, name).n)]
+    history = publications(store, read_bandit(store, name).n)
     if not history:
         raise ConflictError("there is no version to go back to: refit first")
     before = max((version for version in history if version < history[-1]), default=0)
@@ -516,10 +503,7 @@ def roll_back(store: Store, name: str, *, who: Who = PYTHON) -> int:
 
 
 def _start_statements(store: Store, name: str, trained: TrainedPolicy) -> list[Statement]:
-    """Make a trained policy the first version, and keep its rows for later versions.
-
-    The bandit is written by the same transaction, so its number is not known yet.
-    """
+    """Make a trained policy the first version, and keep its rows for later versions."""
     started = _started_from(trained)
     version = StoredVersion(
         1, store.now(0), started.policy, started.rows, 0.0, trained.origin.seed,
@@ -537,6 +521,7 @@ def _start_statements(store: Store, name: str, trained: TrainedPolicy) -> list[S
             {"started": _json(started)},
         ),
     ]
+    # The bandit is written by the same transaction, so its number is not known yet.
     of_name = "(select n from bandit where name = :bandit)"
     return [
         one._replace(sql=one.sql.replace(":bandit", of_name), values={**one.values, "bandit": name})
@@ -569,8 +554,8 @@ def _parts(trained: TrainedPolicy) -> list[Columns]:
 class AuditLine(msgspec.Struct, frozen=True):
     """A change: ``action`` was done on ``subject``, a bandit or a key.
 
-    ``key`` is the id of the key that did it, empty if there was none. ``name`` is that of the key,
-    or says how the change was made. ``detail`` is the beginning of the request.
+    ``key`` is the id of the key that did it, if any; ``name`` is that of the key, or says how the
+    change was made. ``detail`` is the beginning of the request.
     """
 
     at: float
@@ -594,11 +579,11 @@ def audit_statement(
 
 def audit_lines(store: Store, count: int = 1000, subject: str | None = None) -> list[AuditLine]:
     """The last changes, newest first, of one bandit or of all."""
-    which = "" if subject is None else "where subject = :subject "
     rows = store.select(
-        f"select at, action, subject, who, name, detail from audit {which}"
-        "order by n desc limit :count",
+        "select at, action, subject, who, name, detail from audit "
+        "where :every = 1 or subject = :subject order by n desc limit :count",
         count=count,
-        **({} if subject is None else {"subject": subject}),
+        every=int(subject is None),
+        subject=subject or "",
     )
     return [AuditLine(*row) for row in rows]

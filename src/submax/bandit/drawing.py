@@ -16,12 +16,8 @@ from submax.bandit.active_version import (
     DrawnAction,
     joint_action,
 )
-from submax.bandit.assignment import (
-    ExperimentAssignment,
-    UnitNumbers,
-    action_codes,
-)
-from submax.bandit.guard_rails import Place, Ramp, find_places, limits_at
+from submax.bandit.assignment import ExperimentAssignment, UnitNumbers, action_codes
+from submax.bandit.guard_rails import find_places, limits_at
 from submax.bandit.names import check_identifier, new_identifier
 from submax.core.arrays import Floats
 from submax.core.errors import InputError
@@ -32,11 +28,7 @@ PAUSED, CONTROL, HOLDOUT = "paused", "control", "holdout"
 
 
 class CheckedRequest(NamedTuple):
-    """The id of a decision that is to be made, and what it is made from.
-
-    ``values`` are those of the context, in the order of its fields. ``unit`` is the visitor or
-    customer for whom it is made, None if the caller named none.
-    """
+    """A decision that is to be made; ``values`` are those of the context, in declared order."""
 
     identifier: str
     values: list[Any]
@@ -138,7 +130,7 @@ class Draws:
     """Draws the decisions of one process.
 
     ``decided`` is the number of decisions so far, which says whether the burn-in is over and how
-    far ramps are. The caller subtracts decisions that turn out to be repeated.
+    far ramps are. The caller sets it, and subtracts decisions that turn out to be repeated.
 
     **Units.** The same unit gets the same action for a while. Each joint action a has an
     exponential number Eₐ, which follows from the unit and the period by a hash, and the action with
@@ -161,35 +153,11 @@ class Draws:
     ) -> None:
         self.decided = 0
         self._name, self._pins, self._rng, self._clock = name, pins, rng, clock
-        self._starts: dict[Place, int] = {}
-        self._ramps: tuple[Ramp, ...] = ()
-        self._open_ramps: tuple[Ramp, ...] = ()
-        self._ramped_version: int | None = None
-
-    def resume(self, decided: int, ramps: Iterable[Ramp]) -> None:
-        """Continue after so many decisions, and in these ramps."""
-        self.decided = decided
-        self._starts = {ramp.place: ramp.since for ramp in ramps}
 
     def ramped(self, version: ActiveVersion) -> ActiveVersion:
-        """The version as it decides now, with the limits of choices that are still ramped up.
-
-        The ramp of a choice that is added later, here or by another process, begins with the next
-        decision of this process. The version counts as ramped until the next one, because units
-        that got their actions during the ramp keep them.
-        """
-        if not version.ramps and self._ramped_version != version.version:
-            return version
-        if version.ramps is not self._ramps:
-            for ramp in version.ramps:
-                self._starts.setdefault(ramp.place, self.decided)
-            self._ramps = self._open_ramps = version.ramps
-        limits = limits_at(self._open_ramps, self.decided, self._starts) if self._open_ramps else ()
-        if limits:
-            self._ramped_version = version.version
-        else:
-            self._open_ramps = ()
-        return version.limited(limits) if self._ramped_version == version.version else version
+        """The version as it decides now, with the limits of choices that are still ramped up."""
+        limits = limits_at(version.ramps, self.decided) if version.ramps else ()
+        return version.limited(limits) if limits else version
 
     def draw(
         self,
@@ -259,10 +227,7 @@ class Draws:
         """The control, the baseline, or a uniform draw, which is the same for the same unit."""
         drawn = version.fixed_action(request.eligible)
         if drawn is None:
-            rng = self._rng
-            if request.unit is not None:
-                rng = self._numbers(version).generator(PAUSED, request.unit)
-            (drawn,) = version.draw([request.values], request.eligible, uniform=True, rng=rng)
+            drawn = self._fresh(version, request, True, None if request.unit is None else PAUSED)
         return DrawnDecision(drawn, version.version, paused=True)
 
     def _held_out(self, version: ActiveVersion, requests: Sequence[CheckedRequest]) -> list[bool]:
@@ -282,12 +247,33 @@ class Draws:
         self, version: ActiveVersion, pairs: Sequence[tuple[CheckedRequest, bool]]
     ) -> list[tuple[DrawnAction, int]]:
         """Draw for requests that name units, each uniformly or not; return versions, too."""
-        sticky, number, now = version.settings.sticky, version.version, self._clock()
-        if sticky == "none":
-            return [(self._fresh(version, *pair, None), number) for pair in pairs]
-        periods, after = _periods(sticky, number, now)
-        if not self.must_pin(version):
-            return [(self._fresh(version, *pair, periods[0]), number) for pair in pairs]
+        sticky, now = version.settings.sticky, self._clock()
+        period, pins = None, dict[str, Pin]()
+        if sticky != "none":
+            periods, after = _periods(sticky, version.version, now)
+            period = periods[0]
+            if self.must_pin(version):
+                pins = self._pins_of(version, pairs, periods, after, now)
+        found = []
+        for request, is_uniform in pairs:
+            pin = pins.get(request.unit or "")
+            # None if nothing that the pin knows is eligible.
+            repeated = None if pin is None else self._repeated(version, request, pin)
+            if pin is None or repeated is None:
+                found.append((self._fresh(version, request, is_uniform, period), version.version))
+            else:
+                found.append((repeated, pin.version))
+        return found
+
+    def _pins_of(
+        self,
+        version: ActiveVersion,
+        pairs: Sequence[tuple[CheckedRequest, bool]],
+        periods: list[str],
+        after: float,
+        now: float,
+    ) -> dict[str, Pin]:
+        """The pins of units, which are made for units that have none."""
         units = {request.unit or "" for request, _ in pairs}
         pins, new = dict(self._pins.find(units, periods, after)), dict[str, Pin]()
         for request, is_uniform in pairs:
@@ -295,22 +281,12 @@ class Draws:
             if unit not in pins and unit not in new:
                 drawn = self._fresh(version, request, is_uniform, periods[0])
                 new[unit] = Pin(
-                    unit, periods[0], now, *drawn[:2], number, request.eligible, drawn[2]
+                    unit, periods[0], now, *drawn[:2], version.version, request.eligible, drawn[2]
                 )
         if new:
             # Another process may have been first: what is kept decides.
             pins.update((pin.unit, pin) for pin in self._pins.keep(list(new.values())))
-        found = []
-        for request, is_uniform in pairs:
-            pin = pins[request.unit or ""]
-            repeated = self._repeated(version, request, pin)
-            if repeated is None:
-                # Nothing that the pin knows is eligible.
-                fresh = self._fresh(version, request, is_uniform, periods[0])
-                found.append((fresh, version.version))
-            else:
-                found.append((repeated, pin.version))
-        return found
+        return pins
 
     def _fresh(
         self, version: ActiveVersion, request: CheckedRequest, uniform: bool, period: str | None

@@ -179,11 +179,7 @@ class DurableBandit(BanditFace):
         self._summarize_at = 0.0
         # The number of the last row that was summed, and until when rows mature after it.
         self._summarized: tuple[int, float] = (0, -math.inf)
-        if self.settings.guard_rails.burn_in or self._declared.ramps:
-            decided = declaring.count_decisions(store, self._declared.n)
-            self._draws.resume(decided, self._declared.ramps)
         self._look = Look()
-        self._is_made = True
         if background:
             FOLLOWER.add(self)
             FITTER.add(self)
@@ -246,6 +242,8 @@ class DurableBandit(BanditFace):
             number, decides, model = self._best(declared, policy)
             self._policy, self._rewards = policy, RewardValues(declared.settings)
             self.read.declared = declared
+            if declared.settings.guard_rails.burn_in or declared.ramps:
+                self._draws.decided = declaring.count_decisions(self.store, declared.n)
             self._active = ActiveVersion(
                 declared.settings, declared.menu, decides, model, number, self._failures,
                 declared.groups_since, declared.ramps,
@@ -258,7 +256,7 @@ class DurableBandit(BanditFace):
         """The published version, or the last one before it whose model is undamaged."""
         wanted = [declared.published]
         if declared.published:
-            earlier = [one for _, one in declaring.publications(self.store, declared.n)]
+            earlier = declaring.publications(self.store, declared.n)
             wanted += [one for one in reversed(earlier) if one != declared.published]
         for number in wanted:
             if number == 0:

@@ -19,13 +19,10 @@ from submax.schema.actions import ARMS, ActionSpec, Change, clean_features
 
 
 class BanditFace(ABC):
-    """The methods by which a bandit is used, whether or not it has a store.
-
-    All methods may be called from any thread.
-    """
+    """The methods of a bandit, with or without a store; any thread may call them."""
 
     def __init__(self) -> None:
-        self._closed, self._is_made = False, False
+        self._closed = False
         self._failures: Counter[str] = Counter()
 
     def decide(
@@ -39,10 +36,10 @@ class BanditFace(ABC):
     ) -> Decision:
         """Choose an action.
 
-        If a decision with this ``id`` exists, it is returned again, and nothing is drawn. (A bandit
-        in memory remembers the last 100,000 ids.) ``eligible`` are the names of the arms that may
-        be chosen, or a table of slots with such names. With ``activate=False`` the decision is
-        learned from only if ``activate`` is called before ``reward_wait`` is over.
+        If a decision with this ``id`` exists, it is returned again. (A bandit in memory remembers
+        the last 100,000 ids.) ``eligible`` are the names of the arms that may be chosen, or a table
+        of slots with such names. With ``activate=False`` the decision is learned from only if
+        ``activate`` is called before ``reward_wait`` is over.
 
         ``unit`` names the visitor or customer for whom the decision is made. As long as the setting
         ``sticky`` says, a unit gets the same action, and it is always in the same group: held out
@@ -241,10 +238,7 @@ class BanditFace(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Refuse further calls, and stop what runs in the background; a second call does nothing.
-
-        A store that was opened with the bandit is closed, too.
-        """
+        """Refuse further calls, stop what runs in the background, and close the store."""
 
     def __enter__(self) -> Self:
         return self
@@ -253,9 +247,6 @@ class BanditFace(ABC):
         self.close()
 
     def __repr__(self) -> str:
-        # A debugger shows what a constructor left that did not end.
-        if not getattr(self, "_is_made", False):
-            return f"<{type(self).__name__} that could not be made>"
         return str(self._summary())
 
     @abstractmethod

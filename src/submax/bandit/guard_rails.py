@@ -1,6 +1,6 @@
 """Guard rails and ramps: what is declared, and what they do to probabilities."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -19,9 +19,9 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Every eligible action has at least the probability ``minimum``. The action ``control`` has
     exactly the probability ``control_share`` if it is eligible. The first ``burn_in`` decisions are
-    drawn uniformly within these two limits; each process on a shared store counts its own
-    decisions. A share ``holdout`` of the decisions gets the action ``baseline`` and is not learned
-    from, so the policy can be compared with the baseline. With ``aa_test`` the holdout is
+    drawn uniformly within these two limits; between versions, each process on a shared store counts
+    its own decisions. A share ``holdout`` of the decisions gets the action ``baseline`` and is not
+    learned from, so the policy can be compared with the baseline. With ``aa_test`` the holdout is
     decided by the policy as well, so both groups are alike and every difference is an error.
     """
 
@@ -92,10 +92,7 @@ Place = tuple[int, int]
 
 
 class Limit(NamedTuple):
-    """The largest ``share`` of the next decisions that a choice may have, and what is left.
-
-    ``left`` is the number of decisions until there is no limit.
-    """
+    """The largest ``share`` of decisions that a choice may have, for the ``left`` next ones."""
 
     place: Place
     share: float
@@ -103,30 +100,24 @@ class Limit(NamedTuple):
 
 
 class Ramp(NamedTuple):
-    """A ramp over the first ``decisions`` after a choice was added.
-
-    ``since`` is the number of decisions that the log had when the choice was added.
-    """
+    """A ramp over the first ``decisions`` after a choice was added, after ``since`` decisions."""
 
     place: Place
     decisions: int
     since: int
 
 
-def limits_at(
-    ramps: Iterable[Ramp], decided: int, starts: Mapping[Place, int] | None = None
-) -> tuple[Limit, ...]:
+def limits_at(ramps: Iterable[Ramp], decided: int) -> tuple[Limit, ...]:
     """Return the limits of the choices that are still ramped up after ``decided`` decisions.
 
-    After n of the N decisions of its ramp, a choice has at most the probability (n + 1) / N. The
-    ramp of a choice begins at ``since``, or where ``starts`` says.
+    After n of the N decisions of its ramp, a choice has at most the probability (n + 1) / N.
 
     >>> limits_at([Ramp((0, 3), decisions=1000, since=500)], decided=599)
     (Limit(place=(0, 3), share=0.1, left=901),)
     """
     found = []
     for ramp in ramps:
-        done = max(0, decided - (starts or {}).get(ramp.place, ramp.since))
+        done = max(0, decided - ramp.since)
         if done < ramp.decisions:
             share = (done + 1) / ramp.decisions
             found.append(Limit(ramp.place, share, ramp.decisions - done))

@@ -38,8 +38,8 @@ class LearningWarning(UserWarning):
 class RefitResult(msgspec.Struct, frozen=True):
     """What ``Bandit.refit`` did; it is true in a condition if something was ``learned``.
 
-    ``version`` is the version that decides now, ``rows`` the number of new rows that were learned
-    from. ``reason`` is one sentence: what was learned, or why nothing was.
+    ``version`` decides now, and learned from so many new ``rows``. ``reason`` is one sentence: what
+    was learned, or why nothing was.
     """
 
     learned: bool
@@ -103,14 +103,14 @@ class Learner:
         schema: Schema,
         policy: Policy[Any],
         seed: int,
-        failures: Counter[str] | None = None,
+        failures: Counter[str],
     ) -> None:
         self.fitted_policy = policy
         self.model = Model.fitted(schema, policy, [], seed)
         self.version = 0
         self.recent = RecentRows(most_rows(schema.context.width))
         self.failure: str | None = None
-        self._failures: Counter[str] = Counter() if failures is None else failures
+        self._failures = failures
         self.use(schema, policy, seed)
 
     def use(self, schema: Schema, policy: Policy[Any], seed: int) -> None:
@@ -166,7 +166,15 @@ class Learner:
                 kept = [Columns.joined([*self.recent.parts, new])]
                 self.model = Model.fitted(schema, policy, kept, self.seed, ahead, rows)
         except Exception as error:
-            self._note_failure(error)
+            self._failures[FAILED_UPDATES] += 1
+            known, self.failure = self.failure is not None, one_line(error)
+            if not known:
+                warnings.warn(
+                    f"the policy failed while it learned, so version {self.version} keeps "
+                    f"deciding: {self.failure}",
+                    LearningWarning,
+                    stacklevel=5,
+                )
             self._plan(failed_with=len(new.reward))
             return False
         self.fitted_policy, self.failure = policy, None
@@ -174,17 +182,6 @@ class Learner:
         self.version += 1
         self._plan()
         return True
-
-    def _note_failure(self, error: Exception) -> None:
-        self._failures[FAILED_UPDATES] += 1
-        known, self.failure = self.failure is not None, one_line(error)
-        if not known:
-            warnings.warn(
-                f"the policy failed while it learned, so version {self.version} keeps "
-                f"deciding: {self.failure}",
-                LearningWarning,
-                stacklevel=6,
-            )
 
 
 def why_nothing_matured(counts: Mapping[str, int], settings: Settings, fresh: bool) -> str:
@@ -205,9 +202,8 @@ def why_nothing_matured(counts: Mapping[str, int], settings: Settings, fresh: bo
     subject = "1 decision is" if waiting == 1 else f"{waiting} decisions are"
     if settings.reward_wait > 0:
         return (
-            f"{subject} not older than reward_wait = {settings.reward_wait:g} seconds, and a "
-            "decision is learned from when that time is over: wait, or declare a shorter "
-            "reward_wait (0: learn when the reward comes)"
+            f"{subject} not older than reward_wait = {settings.reward_wait:g} seconds: wait, or "
+            "declare a shorter reward_wait (0: learn when the reward comes)"
         )
     limit = settings.no_reward_after
     otherwise = "declare no_reward_after" if limit is None else f"wait {limit:g} seconds"

@@ -40,7 +40,6 @@ class ClusterSums(msgspec.Struct, frozen=True):
     count: int = 0
 
     def add(self, values: Floats, units: Sequence[str | None]) -> "ClusterSums":
-        """Return the sums with further values."""
         alone = np.array([unit is None for unit in units])
         # Sums in sequence do not depend on how the values are divided between calls.
         total, squares = self.total, self.squares
@@ -52,13 +51,12 @@ class ClusterSums(msgspec.Struct, frozen=True):
             counts = list(counts) or [0] * CLUSTERS
             for value, unit in zip(values.tolist(), units, strict=True):
                 if unit is not None:
-                    place = cluster_of(unit)
-                    sums[place] += value
-                    counts[place] += 1
+                    sums[cluster_of(unit)] += value
+                    counts[cluster_of(unit)] += 1
         return ClusterSums(sums, counts, total, squares, self.count + int(alone.sum()))
 
     def variance(self, mean: float) -> float:
-        """Return the estimated variance of the sum of all values, whose mean is ``mean``."""
+        """The estimated variance of the sum of all values, whose mean is ``mean``."""
         alone = self.squares - 2 * mean * self.total + self.count * mean**2
         deviations = np.array(self.sums) - mean * np.array(self.counts)
         return float(max(alone, 0.0) + (deviations**2).sum())
@@ -66,8 +64,8 @@ class ClusterSums(msgspec.Struct, frozen=True):
 
 @lru_cache(4096)
 def cluster_of(unit: str) -> int:
-    """Return the number of the cluster of a unit."""
-    return int.from_bytes(hashlib.blake2b(unit.encode(), digest_size=8).digest()) % CLUSTERS
+    """The number of the cluster of a unit."""
+    return _hash(unit) % CLUSTERS
 
 
 MAX_UNITS = 4096
@@ -90,7 +88,7 @@ class UnitSample(msgspec.Struct):
 
     def is_new(self, unit: str) -> bool:
         """Whether a unit belongs to the sample and comes for the first time."""
-        hashed = _hash(unit)
+        hashed = _hash(f"sample {unit}")
         if hashed >> (HASH_BITS - self.halvings) or hashed in self.known:
             return False
         self.known[hashed] = None
@@ -101,8 +99,7 @@ class UnitSample(msgspec.Struct):
         return True
 
 
-def _hash(unit: str) -> int:
-    text = f"sample {unit}"
+def _hash(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
 
@@ -167,12 +164,10 @@ class LiftTally(msgspec.Struct, frozen=True):
     def add(
         self, reward: Floats, held_out: Booleans, units: Sequence[str | None] | None = None
     ) -> "LiftTally":
-        """Return the tally with further decisions.
+        """Return the tally with further decisions; ``units`` is None if no decision has one.
 
-        ``units`` are those of the decisions; None if no decision has one. The order of decisions
-        matters, but not how they are divided between calls.
+        The order of decisions matters, but not how they are divided between calls.
         """
-        # Sums in sequence do not depend on how the rows are divided.
         sums = _running(self.reward_sum, reward)
         centre = (self.start + sums[:-1]) / (1 + self.decisions + np.arange(len(reward)))
         x = (reward - centre) * np.where(held_out, -1 / self.share, 1 / (1 - self.share))
@@ -185,19 +180,16 @@ class LiftTally(msgspec.Struct, frozen=True):
             float(_running(self.sum, x)[-1]),
             float(_running(self.squares, x**2)[-1]),
             float(_running(self.held_out_reward, reward[held_out])[-1]),
-            self._clustered(x, units),
+            self._clustered(x, [None] * len(x) if units is None else units),
         )
 
-    def _clustered(self, x: Floats, units: Sequence[str | None] | None) -> ClusterSums | None:
+    def _clustered(self, x: Floats, units: Sequence[str | None]) -> ClusterSums | None:
         """The sums by clusters; None as long as no decision has a unit."""
-        has_units = units is not None and any(unit is not None for unit in units)
-        if self.clusters is None and not has_units:
+        if self.clusters is None and all(unit is None for unit in units):
             return None
-        before = self.clusters
-        if before is None:
-            # The decisions so far had no units, and each was a cluster of its own.
-            before = ClusterSums([], [], self.sum, self.squares, self.decisions)
-        return before.add(x, [None] * len(x) if units is None else units)
+        # The decisions without units so far are clusters of their own.
+        alone = ClusterSums([], [], self.sum, self.squares, self.decisions)
+        return (self.clusters or alone).add(x, units)
 
     @property
     def means(self) -> tuple[float, float]:
@@ -214,7 +206,8 @@ class LiftTally(msgspec.Struct, frozen=True):
 
         At all times together the truth is outside the interval with at most the chance ``error``.
         """
-        exact = bounds is not None and self.clusters is None
+        clusters = self.clusters
+        exact = bounds is not None and clusters is None
         limit = math.inf if bounds is None else bounds[1] - bounds[0]
         if self.decisions == 0:
             return Lift(math.nan, -limit, limit, exact)
@@ -222,13 +215,11 @@ class LiftTally(msgspec.Struct, frozen=True):
         if exact:
             width = mixture_boundary(self.squares, error, *self.boundary_of(limit))
         else:
-            deviation = math.sqrt(self._variance(estimate) / self.decisions)
+            variance = self.squares if clusters is None else clusters.variance(estimate)
+            deviation = math.sqrt(variance / self.decisions)
             width = deviation * mixture_boundary(self.decisions, error, 0.0, PLANNED_DECISIONS)
         half = width / self.decisions
         return Lift(estimate, max(estimate - half, -limit), min(estimate + half, limit), exact)
-
-    def _variance(self, estimate: float) -> float:
-        return self.squares if self.clusters is None else self.clusters.variance(estimate)
 
     def boundary_of(self, span: float) -> tuple[float, float]:
         """The largest |x|, and the Σ x² at which the interval is narrowest, for this span."""
@@ -237,16 +228,15 @@ class LiftTally(msgspec.Struct, frozen=True):
 
 
 def _running(before: float, values: Floats) -> Floats:
-    """Return the running sums, added in sequence."""
+    """The running sums; added in sequence, they do not depend on how the values are divided."""
     return np.cumsum(np.concatenate([[before], values]))
 
 
 class GroupComparison(msgspec.Struct):
     """What is known about the difference between a bandit and a group, in constant memory.
 
-    ``since`` is the position of the settings by which the groups are drawn. ``counted`` draws are
-    those of different units, and of decisions without a unit; ``chosen`` of these were in the
-    group.
+    ``since`` is the position of the settings by which groups are drawn. ``counted`` are the draws
+    of different units and of decisions without a unit; ``chosen`` of these were in the group.
     """
 
     since: int = 0
@@ -270,11 +260,8 @@ class GroupComparison(msgspec.Struct):
         """
         changes = np.flatnonzero((np.diff(since) != 0) | (np.diff(share) != 0)) + 1
         for first, last in pairwise([0, *changes.tolist(), len(since)]):
-            drawn_since, drawn_share, part = (
-                int(since[first]),
-                float(share[first]),
-                slice(first, last),
-            )
+            drawn_since, drawn_share = int(since[first]), float(share[first])
+            part = slice(first, last)
             if drawn_since < self.since:
                 # Another process had not read the newest settings when it decided.
                 continue
@@ -289,7 +276,6 @@ class GroupComparison(msgspec.Struct):
 
 
 HOLDOUT, CONTROL = "holdout", "control"
-"""The groups with which the other decisions are compared."""
 
 
 def new_comparisons(settings: Settings) -> dict[str, GroupComparison]:
@@ -413,7 +399,6 @@ def _report(
     if aa_test and enough:
         strict = tally.lift(bounds, AA_ERROR)
         differs = not strict.low <= 0.0 <= strict.high
-    alarm = differs or (ratio is not None and ratio.alarm)
     return LiftReport(
         against=against,
         action=action,
@@ -429,12 +414,19 @@ def _report(
         decisions_of_group=tally.held_out,
         sample_ratio=ratio,
         aa_test=aa_test,
-        alarm=alarm,
-        cautions=[*_cautions(settings, tally, enough), *_alarms(ratio, differs)],
+        alarm=differs or (ratio is not None and ratio.alarm),
+        cautions=[*_cautions(settings, tally, enough, ratio, differs)],
     )
 
 
-def _cautions(settings: Settings, tally: LiftTally, enough: bool) -> Iterator[str]:
+def _cautions(
+    settings: Settings,
+    tally: LiftTally,
+    enough: bool,
+    ratio: SampleRatioReport | None,
+    differs: bool,
+) -> Iterator[str]:
+    """What the interval relies on; the last sentence is the reason of an alarm."""
     if not enough:
         yield (
             f"there is no interval yet: each group needs at least {FEWEST} units (or decisions "
@@ -446,7 +438,7 @@ def _cautions(settings: Settings, tally: LiftTally, enough: bool) -> Iterator[st
             "and high if you know them"
         )
     if tally.clusters is not None:
-        yield ("the interval is clustered by unit, and approximate for few units")
+        yield "the interval is clustered by unit, and approximate for few units"
     if settings.reward_wait == 0:
         yield (
             "with reward_wait=0 a decision counts when its reward arrives, which is "
@@ -455,9 +447,6 @@ def _cautions(settings: Settings, tally: LiftTally, enough: bool) -> Iterator[st
         )
     elif settings.default_reward is None:
         yield "decisions without a reward do not count"
-
-
-def _alarms(ratio: SampleRatioReport | None, differs: bool) -> Iterator[str]:
     if ratio is not None and ratio.alarm:
         yield (
             f"the group has the share {ratio.observed:.4g} instead of {ratio.expected:.4g}, so "

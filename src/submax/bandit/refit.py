@@ -7,9 +7,10 @@ cannot be made again elsewhere, so it is fitted here.
 
 import logging
 import time
-from collections import OrderedDict
-from collections.abc import Iterator
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -75,10 +76,7 @@ class FitRequest(NamedTuple):
 
 
 class FittedVersion(NamedTuple):
-    """A version that was fitted, its model, and how many ``new`` rows it learned from.
-
-    ``state`` is that of the learner; None if it is not to be written.
-    """
+    """A version, its model, the number of ``new`` rows, and what the next update needs, if kept."""
 
     version: StoredVersion
     model: bytes
@@ -150,19 +148,17 @@ def fit_version(store: Store, request: FitRequest, policy: Policy[Any]) -> Fitte
 def _learned_model(
     store: Store, bandit: int, newest: StoredVersion, policy: Policy[Any]
 ) -> Model | None:
-    """The model of the newest version with all that learning needs; None if that is not known."""
+    """The model of the newest version with all that learning needs, if that is known."""
     kept = MODELS.pop((store.address, bandit, newest.model), None)
     if kept is not None:
         return kept
     sql = "select state, hash from learner where bandit = :bandit and version = :version"
-    found = store.select(sql, bandit=bandit, version=newest.version)
-    if not found or hash_of(bytes(found[0][0])) != found[0][1]:
-        return None
-    try:
-        model: Model = read_state(bytes(found[0][0]), modules_of(policy))[0]
-    except InputError:
-        return None
-    return model
+    for data, recorded in store.select(sql, bandit=bandit, version=newest.version):
+        if hash_of(bytes(data)) == recorded:
+            with suppress(InputError):
+                model: Model = read_state(bytes(data), modules_of(policy))[0]
+                return model
+    return None
 
 
 class AllRows:
@@ -194,15 +190,10 @@ def _time_before(store: Store, bandit: int, decisions: int) -> float:
 
 def history_of(store: Store, bandit: int) -> Iterator[Columns]:
     """The rows of a trained policy from which a bandit was started."""
-    parts = store.select(
-        "select part from history where bandit = :bandit order by part", bandit=bandit
-    )
-    for (part,) in parts:
-        ((data, recorded),) = store.select(
-            "select rows, hash from history where bandit = :bandit and part = :part",
-            bandit=bandit,
-            part=part,
-        )
+    numbers = "select part from history where bandit = :bandit order by part"
+    rows = "select rows, hash from history where bandit = :bandit and part = :part"
+    for (part,) in store.select(numbers, bandit=bandit):
+        ((data, recorded),) = store.select(rows, bandit=bandit, part=part)
         columns, _ = read_state(bytes(data))
         if not isinstance(columns, Columns) or columns.hash != recorded:
             raise InputError(
@@ -326,7 +317,7 @@ class Refitter:
         self._begun = time.monotonic()
         if not self._fits_here:
             try:
-                return self._published(self._submitted())
+                return self._published(self._submitted().result)
             except NoProcessError as error:
                 LOG.warning(
                     "%s: versions are fitted in the process that decides: %s",
@@ -334,27 +325,22 @@ class Refitter:
                     error,
                 )
         policy = self._declared.settings.build_policy(self._custom)
-        here: Future[FittedVersion | None] = Future()
-        try:
-            here.set_result(fit_version(self._store, self._request(), policy))
-        except Exception as error:
-            here.set_exception(error)
-        return self._published(here)
+        return self._published(lambda: fit_version(self._store, self._request(), policy))
 
     def _collect(self) -> bool:
         job, self._job = self._job, None
         if job is None:
             return False
         try:
-            return self._published(job) is not None
+            return self._published(job.result) is not None
         except NoProcessError:
             return self._fit_and_publish() is not None
 
-    def _published(self, job: "Future[FittedVersion | None]") -> FittedVersion | None:
-        """Wait for a fit, and publish the version unless there is nothing new."""
+    def _published(self, fit: Callable[[], FittedVersion | None]) -> FittedVersion | None:
+        """Fit, or wait for a fit, and publish the version unless there is nothing new."""
         try:
             with SPANS.span("submax.refit", bandit=self._declared.name):
-                fitted = job.result()
+                fitted = fit()
                 if fitted is not None and not self._publish(fitted):
                     fitted = None
         except (StoreError, NoProcessError):
@@ -365,9 +351,8 @@ class Refitter:
             self._fitted_at = time.monotonic()
             if isinstance(error, Error) and not isinstance(error, JobError):
                 raise
-            raise TrainingError(
-                str(error) if isinstance(error, JobError) else one_line(error)
-            ) from error
+            reason = str(error) if isinstance(error, JobError) else one_line(error)
+            raise TrainingError(reason) from error
         self._failures = 0
         self._fitted_at = time.monotonic()
         self._fit_seconds = self._fitted_at - self._begun
@@ -387,21 +372,17 @@ class Refitter:
         version = msgspec.structs.replace(fitted.version, at=self._store.now(bandit))
         if hash_of(fitted.model) != version.model:
             raise InputError("the model of the next version is damaged: check the machine's memory")
-        values = {
-            "bandit": bandit,
-            "number": version.version,
-            "at": version.at,
-            "old": version.version - self._declared.settings.keep_versions,
-        }
+        number, values = version.version, {"bandit": bandit, "number": version.version}
+        old = number - self._declared.settings.keep_versions
         statements = [
             Statement(PUBLISH, values, required=True),
             version_statement(bandit, version, fitted.model),
-            *(Statement(sql, values) for sql in (NOTE, FORGET_OLD)),
+            Statement(NOTE, {**values, "at": version.at}),
+            Statement(FORGET_OLD, {"bandit": bandit, "old": old}),
         ]
         if fitted.state is not None:
             state = {"state": fitted.state, "hash": hash_of(fitted.state)}
-            kept = {"bandit": bandit, "version": version.version, **state}
-            statements.append(Statement(KEEP_STATE, kept))
+            statements.append(Statement(KEEP_STATE, {**values, **state}))
         try:
             self._store.execute(statements)
         except ConflictError as error:
@@ -409,7 +390,7 @@ class Refitter:
             if not found or found[0][0]:
                 return False
             raise ConflictError(
-                f"another process wrote version {version.version} first: call refit there"
+                f"another process wrote version {number} first: call refit there"
             ) from error
         return True
 
@@ -419,13 +400,12 @@ class Refitter:
             f"select {status_sql(here.settings, settled=True)} as status, count(*) from decision d "
             "where d.bandit = :bandit group by status"
         )
-        statuses: dict[str, int] = dict(
-            self._store.select(sql, bandit=here.n, clock=self._store.now(here.n))
+        counts = Counter(
+            dict(self._store.select(sql, bandit=here.n, clock=self._store.now(here.n)))
         )
-        decisions = sum(statuses.values())
-        matured = decisions - statuses.get("pending", 0)
-        counts = {**statuses, "decisions": decisions, "matured": matured}
-        reason = why_nothing_matured(counts, here.settings, not statuses.get("learned", 0))
+        decisions = counts.total()
+        counts.update(decisions=decisions, matured=decisions - counts["pending"])
+        reason = why_nothing_matured(counts, here.settings, not counts["learned"])
         return RefitResult(False, here.published, 0, reason)
 
 
@@ -443,7 +423,7 @@ FORGET_OLD = (
     "and model is not null and number <> (select published from bandit where n = :bandit)"
 )
 KEEP_STATE = (
-    "insert into learner (bandit, version, state, hash) values (:bandit, :version, :state, :hash) "
+    "insert into learner (bandit, version, state, hash) values (:bandit, :number, :state, :hash) "
     "on conflict (bandit) do update set version = excluded.version, state = excluded.state, "
     "hash = excluded.hash"
 )

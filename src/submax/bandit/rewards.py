@@ -22,7 +22,7 @@ MAX_NUMBERS_CACHED = 100
 
 
 class CheckedReward(NamedTuple):
-    """A reward as it is written: its key, its value and, if rewards have parts, the parts."""
+    """A reward as it is written: its key, its value, and its parts, if rewards have parts."""
 
     key: str
     value: float

@@ -61,11 +61,7 @@ Actions = Sequence[str] | Mapping[str, Sequence[str] | Sequence[float]]
 
 
 class BanditOptions(TypedDict, total=False):
-    """The types in which Python callers declare a bandit, beside its actions.
-
-    ``Settings`` and ``PLAIN_FORMS`` describe each option and its default; a test asserts that names
-    and types agree with them.
-    """
+    """The types in which Python callers declare a bandit, beside its actions."""
 
     action_features: Mapping[str, Mapping[str, Any]]
     context: Mapping[str, Any]
@@ -187,14 +183,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def schema(self, menu: ActionSpec) -> Schema:
         """The schema of decisions and rewards, with the choices of ``menu``."""
         parts = self.reward_parts
-        if parts is None:
-            return Schema(menu=menu, context=self.context, rewards=self.rewards)
-        return Schema(
-            menu=menu,
-            context=self.context,
-            rewards=rewards_of(parts.scale),
-            slot_rewards=parts.each if parts.kind == SLOTS else None,
-        )
+        rewards = self.rewards if parts is None else rewards_of(parts.scale)
+        by_slot = parts.each if parts is not None and parts.kind == SLOTS else None
+        return Schema(menu=menu, context=self.context, rewards=rewards, slot_rewards=by_slot)
 
     def build_policy(self, given: Policy[Any] | None) -> Policy[Any]:
         """The policy; ``given`` is the object with which the bandit was opened, if any."""
@@ -378,14 +369,14 @@ def new_settings(
     given = dict(declaration)
     if trained is not None:
         schema = trained.schema
-        learned = {
+        given = {
             "actions": schema.menu.declaration,
             "action_features": schema.menu.features,
             "context": schema.context.table,
             "rewards": schema.rewards,
             "policy": specification_of(trained),
+            **given,
         }
-        given = {**learned, **given}
     if "actions" not in given:
         known = f"; there are: {', '.join(others)}" if others else ""
         raise InputError(
@@ -506,42 +497,43 @@ def changed_settings(
 def _completed(settings: Settings, word: str, value: Any) -> Any:
     """The value of a setting, with what a change leaves open."""
     if word == "guard_rails" and isinstance(value, Mapping):
-        defaults = msgspec.structs.asdict(GuardRails())
+        defaults = msgspec.structs.asdict(DEFAULTS.guard_rails)
         named = {rail: defaults.get(rail) if one is None else one for rail, one in value.items()}
         return {**msgspec.structs.asdict(settings.guard_rails), **named}
     if word == "context" and isinstance(value, Mapping):
         return {**settings.context.table, **value}
     if value is None and word in SETTING_TYPES and not allows_none(word):
-        field = next(one for one in msgspec.structs.fields(Settings) if one.name == word)
-        return field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+        return getattr(DEFAULTS, word)
     return value
+
+
+DEFAULTS = Settings(menu=ActionSpec(()))
+"""Settings in which nothing but the actions was declared."""
 
 
 def changed_choices(
     settings: Settings, menu: ActionSpec, ramps: tuple[Ramp, ...], change: Change, decided: int
 ) -> tuple[ActionSpec, tuple[Ramp, ...]]:
-    """The choices and ramps after a change, when so many decisions were made."""
+    """The choices and ramps after a change, when so many decisions were made.
+
+    The default ramp of a choice that is added is as long as what is known of the others.
+    """
     changed = menu.changed(change)
     settings.guard_rails.check(changed)
-    if change.verb in ("add", "retire"):
-        place = changed.place(change)
-        ramps = tuple(ramp for ramp in ramps if ramp.place != place)
-    if change.verb == "add":
-        ramps += _new_ramp(change, changed, decided)
-    return changed, ramps
-
-
-def _new_ramp(change: Change, menu: ActionSpec, decided: int) -> tuple[Ramp, ...]:
-    """The ramp of a choice that is added: by default over as many decisions as were made."""
     if change.ramp is not None:
         whole_number("ramp", change.ramp, at_least=0, at_most=LONGEST_RAMP)
-    if not menu.can_list:
-        if change.ramp:
-            raise InputError(
-                f"ramp needs at most {LISTED} joint actions without real-valued parts: "
-                "leave it out",
-                parameter="ramp",
-            )
-        return ()
+    if change.ramp and not changed.can_list:
+        raise InputError(
+            f"ramp needs at most {LISTED} joint actions without real-valued parts: leave it out",
+            parameter="ramp",
+        )
+    if change.verb in ("pause", "resume"):
+        return changed, ramps
+    place = changed.place(change)
+    ramps = tuple(
+        one for one in ramps if one.place != place and decided < one.since + one.decisions
+    )
     length = min(DEFAULT_RAMP, decided) if change.ramp is None else change.ramp
-    return (Ramp(menu.place(change), length, decided),) if length else ()
+    if change.verb == "add" and length and changed.can_list:
+        ramps += (Ramp(place, length, decided),)
+    return changed, ramps

@@ -21,8 +21,6 @@ LISTED = 65_536
 """Largest number of joint actions whose probabilities a live bandit lists: half a megabyte."""
 MOST_SLOTS = 64
 """Largest number of slots, named ones and ranges of numbers together."""
-MOST_FEATURES = 100
-"""Largest number of features of a choice: more than any described catalogue needs."""
 MOST_COLUMNS = 256
 """Largest number of columns that encode the features of a choice: every stored policy holds all
 columns of all choices."""
@@ -65,7 +63,6 @@ class Slot(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, name: str, names: object) -> "Slot":
-        """A slot with these names of choices."""
         what = f"the choices{of_slot(name)}"
         checked = check_names(what, names, MOST_CHOICES, ", or of two numbers (low, high)")
         return cls(name, tuple(map(Choice, checked)))
@@ -76,12 +73,9 @@ class Slot(msgspec.Struct, frozen=True):
 
     @property
     def active(self) -> tuple[int, ...]:
-        return tuple(
-            index for index, choice in enumerate(self.choices) if choice.status == "active"
-        )
+        return tuple(at for at, choice in enumerate(self.choices) if choice.status == "active")
 
     def index(self, name: object) -> int:
-        """The index of a choice; an ``InputError`` suggests similar names."""
         one_of(f"choice{of_slot(self.name)}", str(name)[:80], self.names)
         return self.names.index(str(name))
 
@@ -110,8 +104,7 @@ class Slot(msgspec.Struct, frozen=True):
         status = next((choice.status for choice in self.choices if choice.name == name), None)
         if verb == "add":
             if status is not None:
-                status_text = "retired" if status == "retired" else "there already"
-                raise ConflictError(f"{name!r} is {status_text}{of}: choose a new name")
+                raise ConflictError(f"{name!r} is {status} already{of}: choose a new name")
             if len(self.choices) >= MOST_CHOICES:
                 raise InputError(
                     f"a slot has at most {MOST_CHOICES} choices, retired ones included"
@@ -191,9 +184,9 @@ def described(slots: Sequence[Slot], given: object) -> tuple[Slot, ...]:
 
 def clean_features(choice: str, given: object) -> Features:
     """Return the features of a choice as plain floats and strings, or raise an ``InputError``."""
-    if not isinstance(given, Mapping) or len(given) > MOST_FEATURES:
+    if not isinstance(given, Mapping) or len(given) > MOST_COLUMNS:
         raise InputError(
-            f"the features of {choice!r} must be a table of at most {MOST_FEATURES} numbers and "
+            f"the features of {choice!r} must be a table of at most {MOST_COLUMNS} numbers and "
             f"texts such as {{'price': 3.0, 'genre': 'rock'}}, not {short_repr(given)}",
             parameter="features",
         )
@@ -303,8 +296,8 @@ class ActionSpec(msgspec.Struct, frozen=True):
         slots: list[Slot] = []
         ranges: list[NumberRange] = []
         for name, given in actions.items():
-            is_range = isinstance(given, (list, tuple)) and len(given) == 2
-            if name != ARMS and is_range and all(map(_is_number, given)):
+            is_pair = isinstance(given, (list, tuple)) and len(given) == 2
+            if name != ARMS and is_pair and all(map(_is_number, given)):
                 Box((given[0],), (given[1],))
                 ranges.append(NumberRange(name, float(given[0]), float(given[1])))
             else:
@@ -353,11 +346,10 @@ class ActionSpec(msgspec.Struct, frozen=True):
 
     def space(self, choices: ChoiceIndices) -> Space:
         sizes = tuple(map(len, choices))
-        low = tuple(part.low for part in self.ranges)
-        high = tuple(part.high for part in self.ranges)
-        if not self.ranges:
-            return Arms(sizes[0]) if self.plain else Slots(sizes)
-        return Box(low, high, sizes)
+        if self.ranges:
+            low, high = zip(*((part.low, part.high) for part in self.ranges), strict=True)
+            return Box(low, high, sizes)
+        return Arms(sizes[0]) if self.plain else Slots(sizes)
 
     def eligible(self, wanted: object) -> ChoiceIndices:
         """Return the indices of the active choices among ``wanted``, or all if it is None.
@@ -370,8 +362,9 @@ class ActionSpec(msgspec.Struct, frozen=True):
             raise InputError(
                 f"eligible must be a table of slots, not {wanted!r:.60}", parameter="eligible"
             )
+        names = [slot.name for slot in self.slots]
         for name in wanted:
-            one_of("slot", str(name), [slot.name for slot in self.slots])
+            one_of("slot", str(name), names)
         return tuple(slot.eligible(wanted.get(slot.name)) for slot in self.slots)
 
     def action(self, encoded: Sequence[int | float]) -> Action:

@@ -12,12 +12,11 @@ from submax.core.arrays import Floats
 from submax.core.checks import did_you_mean, finite, one_of
 from submax.core.decoding import known_type
 from submax.core.errors import InputError
-from submax.schema.names import check_name, short_repr
+from submax.core.summary import listed
+from submax.schema.names import check_name, check_names, short_repr
 
 MOST_CATEGORIES = 10_000
 """Largest number of categories of a field; each takes a column of the encoded context."""
-MAX_FIELDS_NAMED = 5
-"""How many fields a message names: more would make it hard to read."""
 MOST_FIELDS = 1000
 """Largest number of fields of a context."""
 LARGEST = 1e30
@@ -43,7 +42,7 @@ def as_number(value: object) -> float | None:
 
 
 class Number(msgspec.Struct, frozen=True, tag="number"):
-    """A field whose value is a number. If the value is missing, the ``default`` is used.
+    """A field whose value is a number. A missing value is replaced by the ``default``.
 
     Without a default, a missing value is an error. ``check`` refuses a wrong declaration, and
     ``clean`` a wrong value. The encoding has ``width`` columns, and ``code`` is the number there.
@@ -81,20 +80,9 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
     default: str | None = None
 
     def check(self, name: str) -> None:
-        values = self.values
-        if not isinstance(values, (list, tuple)) or not 0 < len(values) <= MOST_CATEGORIES:
-            raise InputError(
-                f"the categories of {name!r} must be a list of 1 to {MOST_CATEGORIES} names, "
-                f"not {short_repr(values)}",
-                parameter=name,
-            )
-        for value in values:
-            check_name(f"a category of {name!r}", value)
-        if len(set(values)) < len(values):
-            raise InputError(
-                f"a category of {name!r} is repeated: give every category once", parameter=name
-            )
-        if self.default is not None and self.default not in (*values, OTHER):
+        what = f"the categories of {name!r}"
+        check_names(what, self.values, MOST_CATEGORIES, parameter=name)
+        if self.default is not None and self.default not in (*self.values, OTHER):
             raise InputError(
                 f"the default of {name!r} must be one of its categories, not {self.default!r}",
                 parameter=name,
@@ -191,10 +179,10 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         return dict(zip(self.names, self.fields, strict=True))
 
     def extended(self, wanted: "ContextSchema") -> "ContextSchema":
-        """Return this schema with the categories and fields that ``wanted`` has in addition.
+        """Return the schema with the categories and fields that ``wanted`` has in addition.
 
-        Nothing that was declared may be missing. A field that is new is missing in all rows so far:
-        a number without a default then counts as 0, and a category as none of its values.
+        Nothing may be missing. In earlier rows, a new number without a default counts as 0, and a
+        new category as none of its values.
         """
         after = wanted.table
         fields, added = [], list(self.added)
@@ -257,55 +245,51 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         """
         if context is None:
             context = {}
-        # To ask whether it is a Mapping takes longer, and most contexts are a dict.
-        if not isinstance(context, dict) and not isinstance(context, Mapping):
-            raise InputError(
-                f"a context must be a table of values by field, not {context!r:.60}",
-                parameter="context",
-            )
-        # A dict whose number of keys is that of the declared names in it has no others. Another
-        # mapping may list a key twice, or contain a name that it does not list.
-        if type(context) is not dict or sum(map(context.__contains__, self.names)) < len(context):
+        if type(context) is not dict:
+            if not isinstance(context, Mapping):
+                raise InputError(
+                    f"a context must be a table of values by field, not {context!r:.60}",
+                    parameter="context",
+                )
+            context = dict(context)
+        # If as many keys as there are declared names in it, there are no others.
+        if sum(map(context.__contains__, self.names)) < len(context):
             self._refuse_unknown(context)
-        return [
-            self._value(name, field, context)
-            for name, field in zip(self.names, self.fields, strict=True)
-        ]
+        values: list[Value] = []
+        for name, field in zip(self.names, self.fields, strict=True):
+            value = context.get(name)
+            if value is not None:
+                values.append(field.clean(name, value))
+            elif field.default is not None:
+                values.append(field.default)
+            else:
+                raise InputError(
+                    f"the context lacks {listed(self._missing(context))}: pass a value, as in "
+                    f"decide({{{name!r}: …}}), or declare a default",
+                    parameter=name,
+                )
+        return values
 
     def _refuse_unknown(self, context: Mapping[Any, Any]) -> None:
-        # With many fields, looking for each name among all of them would take long.
         known = frozenset(self.names)
         unknown = [name for name in context if name not in known]
-        if not unknown:
-            return
-        hint = did_you_mean(str(unknown[0])[:80], self.names)
         missing = self._missing(context)
-        verb = "fields {} are" if len(unknown) > 1 else "field {} is"
         raise InputError(
-            f"the context {verb.format(_few(unknown))} not declared; {hint}"
+            f"the context has undeclared fields: {listed([f'{name!r:.60}' for name in unknown])}; "
+            f"{did_you_mean(str(unknown[0])[:80], self.names)}"
             f"declared: {', '.join(self.names) or 'none'}"
-            + (f"; missing: {_few(missing)}" if missing else ""),
+            + (f"; missing: {listed(missing)}" if missing else ""),
             parameter=str(unknown[0])[:60],
         )
 
     def _missing(self, context: Mapping[Any, Any]) -> list[str]:
-        """The names of fields that have neither a value nor a default."""
+        """The names of fields that have neither a value nor a default, for a message."""
         fields = self.table.items()
-        return [name for name, one in fields if one.default is None and context.get(name) is None]
-
-    def _value(self, name: str, field: Field, context: Mapping[str, Any]) -> Value:
-        value = context.get(name)
-        if value is not None:
-            return field.clean(name, value)
-        if field.default is None:
-            missing = self._missing(context)
-            verb = "are missing, and they have" if len(missing) > 1 else "is missing, and it has"
-            raise InputError(
-                f"context {_few(missing)} {verb} no default: pass a value, as in "
-                f"decide({{{name!r}: …}}), or declare a default",
-                parameter=name,
-            )
-        return field.default
+        return [
+            f"{name!r:.60}"
+            for name, one in fields
+            if one.default is None and context.get(name) is None
+        ]
 
     def encode(self, rows: Sequence[Sequence[Value]]) -> Floats:
         """Return the encoded contexts of decisions, ``[n, D]``.
@@ -352,19 +336,13 @@ def _in_words(field: Field | None) -> str:
     return short_repr(list(field.values)) if isinstance(field, Category) else "a number"
 
 
-def _few(names: Sequence[object]) -> str:
-    """The first names of a list, for a message."""
-    shown = ", ".join(f"{name!r:.60}" for name in names[:MAX_FIELDS_NAMED])
-    return shown + (", …" if len(names) > MAX_FIELDS_NAMED else "")
-
-
 def _field(name: str, given: object) -> Field:
     """A field as it is declared in Python, or by a table as in TOML and over HTTP."""
     if isinstance(given, (Number, Category)):
         return given
     if given in (float, int, bool, "number", "float"):
         return Number()
-    if isinstance(given, (list, tuple)) and not (given and all(map(_is_number, given))):
+    if isinstance(given, (list, tuple)):
         return Category(tuple(given))
     if not isinstance(given, Mapping):
         raise InputError(
@@ -374,15 +352,9 @@ def _field(name: str, given: object) -> Field:
         )
     wanted: type[Field] = Category if "values" in given else Number
     tag = wanted.__name__.lower()
-    if given.get("type", tag) != tag:
-        raise InputError(f"context {name!r}: only a category has 'values'", parameter=name)
     for key in given:
         one_of(f"key of context {name!r}:", str(key), ("type", *wanted.__struct_fields__))
     try:
-        return msgspec.convert({**given, "type": tag}, known_type(wanted))
+        return msgspec.convert({"type": tag, **given}, known_type(wanted))
     except msgspec.ValidationError as error:
         raise InputError(f"context {name!r}: {error}", parameter=name) from error
-
-
-def _is_number(value: object) -> bool:
-    return as_number(value) is not None

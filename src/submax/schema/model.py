@@ -97,8 +97,8 @@ class Model(NamedTuple):
     ) -> "Model":
         """Return the model after more rows, with the same choices and standardization.
 
-        The parts are iterated over several times. A policy assumes by itself that as many decisions
-        follow as it got rows; another number, ``ahead``, is recorded.
+        The parts are iterated over several times. Unless told otherwise, a policy assumes that as
+        many decisions follow as it got rows.
         """
         state, rows = self.state, self.rows + sum(len(part.reward) for part in parts)
         rng = np.random.default_rng([seed, rows])

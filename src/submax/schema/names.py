@@ -13,26 +13,30 @@ Action = str | dict[str, str | float]
 """The name of an arm, or the chosen value of every slot and range by its name."""
 
 
-def check_name(what: str, value: object) -> None:
+def check_name(what: str, value: object, parameter: str | None = None) -> None:
     """Raise an ``InputError`` unless the value is a printable string of 1 to 200 characters."""
     if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
         raise InputError(
             f"{what} must be a text of 1 to {LONGEST_NAME} printable characters, "
-            f"not {short_repr(value)}"
+            f"not {short_repr(value)}",
+            parameter=parameter,
         )
 
 
-def check_names(what: str, values: object, most: int, instead: str = "") -> list[str]:
+def check_names(
+    what: str, values: object, most: int, instead: str = "", parameter: str | None = None
+) -> list[str]:
     """Return a list of different names, or raise an ``InputError`` about ``what`` they are."""
     if not isinstance(values, (list, tuple)) or not 0 < len(values) <= most:
         raise InputError(
-            f"{what} must be a list of 1 to {most} names{instead}, not {short_repr(values)}"
+            f"{what} must be a list of 1 to {most} names{instead}, not {short_repr(values)}",
+            parameter=parameter,
         )
     for value in values:
-        check_name(f"one of {what}", value)
+        check_name(f"one of {what}", value, parameter)
     twice = next((value for value, count in Counter(values).items() if count > 1), None)
     if twice is not None:
-        raise InputError(f"{what} have {twice!r} twice: give every name once")
+        raise InputError(f"{what} have {twice!r} twice: give every name once", parameter=parameter)
     return list(values)
 
 

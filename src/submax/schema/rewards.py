@@ -43,9 +43,7 @@ def rewards_of(rewards: object) -> dict[str, Any]:
     if isinstance(rewards, str):
         rewards = {"kind": rewards}
     if isinstance(rewards, Mapping):
-        if "kind" not in rewards:
-            raise InputError(f"the table rewards has no 'kind': give one of {', '.join(SCALES)}")
-        kind = str(rewards["kind"])
+        kind = str(rewards.get("kind"))
         one_of("kind of rewards", kind, SCALES)
         wanted: Any = SCALES[kind]
         known = ["kind", *(field.name for field in dataclasses.fields(wanted))]
@@ -119,8 +117,10 @@ class RewardParts(msgspec.Struct, frozen=True):
             return Binary()
         if len(possible) > 1:
             return Discrete(tuple(possible))
-        ends = [_weighted(weight, _ends(self.each_scale)) for weight in self.weights.values()]
-        low, high = sum(min(*one, 0.0) for one in ends), sum(max(*one, 0.0) for one in ends)
+        low, high = 0.0, 0.0
+        for weight in filter(None, self.weights.values()):
+            ends = [weight * end for end in _ends(self.each_scale)]
+            low, high = low + min(*ends, 0.0), high + max(*ends, 0.0)
         return Continuous(
             low=None if math.isinf(low) else low, high=None if math.isinf(high) else high
         )
@@ -131,24 +131,23 @@ class RewardParts(msgspec.Struct, frozen=True):
         came = (weight * parts[name] for name, weight in self.weights.items() if name in parts)
         return float(sum(came))
 
-    def given(self, value: object, name: object) -> dict[str, Any]:
+    def given(self, value: Any, name: object) -> dict[str, Any]:
         """The parts that a caller gave: a value with a name, a table, or a list for all slots."""
         word = "slot" if self.kind == SLOTS else "name"
         is_list = self.kind == SLOTS and isinstance(value, (list, tuple, np.ndarray))
-        listed: Any = value if is_list else None
-        table: Mapping[Any, Any]
+        table: dict[Any, Any] = {}
         if name is not None:
             table = {name: value}
-        elif isinstance(value, Mapping) and value:
-            table = value
-        elif listed is not None and len(listed) == len(self.weights):
-            table = dict(zip(self.weights, listed, strict=True))
-        else:
+        elif isinstance(value, Mapping):
+            table = dict(value)
+        elif is_list and len(value) == len(self.weights):
+            table = dict(zip(self.weights, value, strict=True))
+        if not table:
             raise InputError(
                 f"the reward {short_repr(value)} was given without a {word}, but this "
                 f"bandit has a reward for each of {', '.join(self.names)}: give "
                 f"{word}={self.names[0]!r}, or a table",
-                code=UNKNOWN_NAME if listed is None else "invalid-input",
+                code="invalid-input" if is_list else UNKNOWN_NAME,
             )
         for one in table:
             if not isinstance(one, str) or one not in self.weights:
@@ -157,7 +156,7 @@ class RewardParts(msgspec.Struct, frozen=True):
                     f"{', '.join(self.names)}: give one of these",
                     code=UNKNOWN_NAME,
                 )
-        return dict(table)
+        return table
 
     def _possible(self) -> set[float]:
         """All combined rewards, if they are known and not too many; else none."""
@@ -225,8 +224,3 @@ def _ends(scale: Scale) -> tuple[float, float]:
     low = 0.0 if isinstance(scale, Counts) else getattr(scale, "low", None)
     high = getattr(scale, "high", None)
     return -math.inf if low is None else low, math.inf if high is None else high
-
-
-def _weighted(weight: float, ends: tuple[float, float]) -> tuple[float, float]:
-    # Zero times infinity would be undefined.
-    return (weight * ends[0], weight * ends[1]) if weight else (0.0, 0.0)

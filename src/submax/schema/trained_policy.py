@@ -37,10 +37,9 @@ def most_rows(width: int) -> int:
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a policy was learned from.
+    """Where a policy was learned from: the hash of the ``log``, and how many of its rows.
 
-    ``log`` is the hash of the log, ``log_rows`` its number of rows, and ``rows`` the number of rows
-    that were learned from: a ``share`` of the log, either the first rows by time, or random ones by
+    The ``rows`` are a ``share`` of the log, either the first ones by time, or random ones by
     ``seed``. ``estimated_propensities`` counts rows whose propensity was estimated.
     """
 
@@ -100,22 +99,19 @@ class TrainedPolicy(NamedTuple):
         """
         sizes = tuple(len(slot.choices) for slot in self.schema.menu.slots)
         table = np.zeros((len(context), math.prod(sizes)))
-        known = active = self.model.active
-        if eligible is not None:
-            active = tuple(
-                tuple(choice for choice in each if choice in asked)
-                for each, asked in zip(known, eligible, strict=True)
-            )
-            if not all(active):
-                chosen = np.ravel_multi_index(np.ix_(*eligible), sizes).ravel()
-                table[:, chosen] = 1.0 / len(chosen)
-                return table
-        seen = self.model.standardization.apply(context.astype(np.float64))[None]
+        known = self.model.active
+        asked = known if eligible is None else eligible
         places = tuple(
-            tuple(each.index(choice) for choice in kept)
-            for each, kept in zip(known, active, strict=True)
+            tuple(place for place, choice in enumerate(each) if choice in these)
+            for each, these in zip(known, asked, strict=True)
         )
+        if not all(places):
+            chosen = np.ravel_multi_index(np.ix_(*asked), sizes).ravel()
+            table[:, chosen] = 1.0 / len(chosen)
+            return table
+        seen = self.model.standardization.apply(context.astype(np.float64))[None]
         found = probabilities_among(self.policy, self.model.state, seen, places)[0]
+        active = [[each[place] for place in kept] for each, kept in zip(known, places, strict=True)]
         table[:, np.ravel_multi_index(np.ix_(*active), sizes).ravel()] = found
         return table
 
@@ -186,10 +182,9 @@ def _last(parts: Sequence[Columns], count: int, schema: Schema) -> Columns:
     count = min(count, most_rows(schema.context.width))
     kept: list[Columns] = []
     for part in reversed(parts):
-        if count <= 0:
-            break
-        first = max(len(part.reward) - count, 0)
-        kept.insert(0, part.rows(slice(first, None)))
-        count -= len(part.reward) - first
+        rows = min(count, len(part.reward))
+        if rows:
+            kept.insert(0, part.rows(slice(len(part.reward) - rows, None)))
+        count -= rows
     slots = len(schema.menu.slots) + len(schema.menu.ranges)
     return Columns.joined(kept) if kept else Columns.empty(schema.context.width, slots)

@@ -36,8 +36,8 @@ export interface Audit {
 /**
  * A change: ``action`` was done on ``subject``, a bandit or a key.
  *
- * ``key`` is the id of the key that did it, empty if there was none. ``name`` is that of the key,
- * or says how the change was made. ``detail`` is the beginning of the request.
+ * ``key`` is the id of the key that did it, if any; ``name`` is that of the key, or says how the
+ * change was made. ``detail`` is the beginning of the request.
  */
 export interface AuditLine {
   at: number;
@@ -263,9 +263,9 @@ export interface Failure {
  *
  * Every eligible action has at least the probability ``minimum``. The action ``control`` has
  * exactly the probability ``control_share`` if it is eligible. The first ``burn_in`` decisions are
- * drawn uniformly within these two limits; each process on a shared store counts its own
- * decisions. A share ``holdout`` of the decisions gets the action ``baseline`` and is not learned
- * from, so the policy can be compared with the baseline. With ``aa_test`` the holdout is
+ * drawn uniformly within these two limits; between versions, each process on a shared store counts
+ * its own decisions. A share ``holdout`` of the decisions gets the action ``baseline`` and is not
+ * learned from, so the policy can be compared with the baseline. With ``aa_test`` the holdout is
  * decided by the policy as well, so both groups are alike and every difference is an error.
  */
 export interface GuardRails {
@@ -444,12 +444,11 @@ export interface Set {
 }
 
 /**
- * A version: what it was fitted to, and the hash of its model.
+ * A version: what it was fitted to, why, and the hash of its model.
  *
- * ``rows`` is the number of decisions that it learned from, those that matured up to the time
- * ``cursor``. ``active`` are the indices of the choices that were active, and ``ahead`` is how
- * many decisions were expected before the next version. ``reason`` says why it was made.
- * ``kept``: its model is still in the store.
+ * It learned from the ``rows`` decisions that matured up to the time ``cursor``, with the choices
+ * ``active``. ``ahead`` decisions were expected before the next version. ``kept``: its model is
+ * still in the store.
  */
 export interface StoredVersion {
   version: number;
