@@ -243,7 +243,6 @@ def test_a_decision_is_found_with_what_became_of_it(opened, clock):
         ("reward", 4.0, False),
         ("again", 14.0, True),
     ]
-    assert [one.taken for one in bandit.believed_actions(found)].count(True) == 1
     assert bandit.find_decision("two") is None
     bandit.reward("two", 1.0)
     assert bandit.is_quarantined("two")
@@ -453,7 +452,6 @@ def test_versions_are_fitted_published_held_and_rolled_back(opened, clock, where
     assert bandit.publish() == 4
     assert (bandit.version, bandit.held) == (4, False)
     assert bandit.notices() == []
-    assert bandit.believed_actions(bandit.find_decision("d500"))[0].reward is not None
     # Learning goes on where it stopped, also after a restart, and with another wait.
     bandit.set(reward_wait=2 * WAIT)
     assert not bandit.refit()

@@ -164,11 +164,8 @@ def decided(bandit, count: int = 1, **more):
     return bandit.decide_many([{"context": context, **more}] * count)
 
 
-def test_a_decision_is_shown_with_context_rewards_and_what_actions_were_believed_to_earn(
-    bandit, clock
-):
-    first, *_ = early = decided(bandit, 200)
-    for one in early:
+def test_a_decision_is_shown_with_context_rewards_and_what_could_have_been_chosen(bandit, clock):
+    for one in decided(bandit, 200):
         bandit.reward(one.id, float(one.action == "A"))
     clock.now += 100
     bandit.refit()
@@ -188,13 +185,7 @@ def test_a_decision_is_shown_with_context_rewards_and_what_actions_were_believed
         ("too-late", 1.0, 105, True),
     ]
     assert sum(row.probability for row in page.actions) == pytest.approx(1)
-    believed = {row.action: row.reward for row in page.actions}
-    assert believed["A"] == pytest.approx(1, abs=0.2)
-    assert believed["B"] == pytest.approx(0, abs=0.2)
     assert [row.action for row in page.actions if row.taken] == [one.action]
-    # Before anything was learned no belief is claimed.
-    page = decisions_page(bandit, first.id).decision
-    assert all(row.reward is None for row in page.actions)
 
 
 def test_decisions_of_a_unit_are_listed_newest_first(bandit):

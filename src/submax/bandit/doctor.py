@@ -6,11 +6,10 @@ from typing import Literal, NamedTuple
 
 from submax.bandit.declaring import DeclaredBandit, bandit_names, find_bandit
 from submax.bandit.reading import BanditReader
+from submax.bandit.refit import history_of
 from submax.bandit.store import Store
 from submax.core.errors import InputError, StoreError, one_line
-from submax.core.serialization import read_state
 from submax.core.summary import counted
-from submax.policies import make_policy
 from submax.schema.model import hash_of
 
 MANY_DECISIONS = 100
@@ -35,7 +34,14 @@ def examined(store: Store, names: Sequence[str] | None = None) -> Iterator[Findi
 
     No code of a user is run.
     """
-    yield from _database(store)
+    # The database's own checks, checksums of rows, and counts that must agree.
+    damage = store.damage()
+    found = list(islice(damage, SHOWN_DAMAGE))
+    yield from (Finding("damage", sentence) for sentence in found)
+    if more := sum(1 for _ in damage):
+        yield Finding("damage", f"{more} more rows are damaged or missing")
+    if not found:
+        yield Finding("ok", "the store is whole: all rows have their checksums, none is missing")
     try:
         names = bandit_names(store) if names is None else names
     except InputError as error:
@@ -45,77 +51,33 @@ def examined(store: Store, names: Sequence[str] | None = None) -> Iterator[Findi
         yield Finding("ok", "there is no bandit yet: submax.open or POST /bandits declares one")
     for name in names:
         try:
-            yield from _bandit(store, name)
+            yield from (Finding(kind, f"{name}: {said}") for kind, said in _bandit(store, name))
         except StoreError:
             raise
         except Exception as error:
             # A damaged row may hold anything, so reading it may fail in any way.
             reason = str(error) if isinstance(error, InputError) else one_line(error)
             yield Finding("damage", f"{name}: it cannot be read: {reason}")
-    yield from _strays(store)
-
-
-def _database(store: Store) -> Iterator[Finding]:
-    """The database's own checks, checksums of rows, and counts that must agree."""
-    damage = store.damage()
-    found = list(islice(damage, SHOWN_DAMAGE))
-    yield from (Finding("damage", sentence) for sentence in found)
-    more = sum(1 for _ in damage)
-    if more:
-        yield Finding("damage", f"{more} more rows are damaged or missing")
-    if not found:
-        yield Finding("ok", "the store is whole: all rows have their checksums, none is missing")
 
 
 def _bandit(store: Store, name: str) -> Iterator[Finding]:
     declared = find_bandit(store, name)
     if declared is None:
-        yield Finding("damage", f"{name}: there is no bandit of this name")
-        return
-    if declared.deleted:
+        yield Finding("damage", "there is no bandit of this name")
+    elif declared.deleted:
         yield Finding(
-            "advice",
-            f"{name}: it was deleted, and the deletion did not come to its end: run submax delete "
+            "advice", "it was deleted, and the deletion did not come to its end: run submax delete "
             "again",
-        )
-        return
-    yield from _started(store, declared)
-    yield from _models(store, declared)
-    yield from _advice(store, declared)
-
-
-def _started(store: Store, declared: DeclaredBandit) -> Iterator[Finding]:
-    """Check the rows of the trained policy that the bandit was started from."""
-    started = declared.started_from
-    if started is None:
-        return
-    estimated = started.estimated_propensities
-    rest = f"; {estimated} rows learned from have estimated propensities" if estimated else ""
-    yield Finding("ok", f"{declared.name}: started with {started.rows} rows of a log{rest}")
-    parts = store.select(
-        "select part, rows, hash from history where bandit = :bandit order by part",
-        bandit=declared.n,
-    )
-    whole = {part for part, data, recorded in parts if _hash_of_rows(bytes(data)) == recorded}
-    for part, recorded in enumerate(started.parts):
-        if part not in whole or parts[part][2] != recorded:
-            yield Finding(
-                "damage",
-                f"{declared.name}: part {part} of the rows that it was started with is missing or "
-                "damaged: restore a backup",
-            )
-
-
-def _hash_of_rows(data: bytes) -> str:
-    try:
-        return str(read_state(data)[0].hash)
-    except (InputError, AttributeError):
-        return ""
+        )  # fmt: skip
+    else:
+        yield from _models(store, declared)
+        yield from _history(store, declared)
+        yield from _counts(BanditReader(store, declared))
 
 
 def _models(store: Store, declared: DeclaredBandit) -> Iterator[Finding]:
     """Check that every model in the store has the hash that was recorded."""
-    whole = set()
+    whole, published = set(), declared.published
     sql = (
         "select number, hash, model from version where bandit = :bandit and model is not null "
         "order by number"
@@ -125,49 +87,34 @@ def _models(store: Store, declared: DeclaredBandit) -> Iterator[Finding]:
             if hash_of(bytes(model)) == recorded:
                 whole.add(number)
             else:
-                yield Finding(
-                    "damage", f"{declared.name}: the model of version {number} is damaged"
-                )
-    published = declared.published
+                yield Finding("damage", f"the model of version {number} is damaged")
     if published == 0 or published in whole:
-        yield Finding(
-            "ok", f"{declared.name}: {len(whole)} models are whole, and version {published} decides"
-        )
+        yield Finding("ok", f"{len(whole)} models are whole, and version {published} decides")
     else:
-        yield Finding(
-            "damage", f"{declared.name}: version {published} should decide, and cannot: roll back"
-        )
+        yield Finding("damage", f"version {published} should decide, and cannot: roll back")
 
 
-def _advice(store: Store, declared: DeclaredBandit) -> Iterator[Finding]:
-    """The counts of a bandit, and what is no damage but probably not meant."""
-    name, settings = declared.name, declared.settings
-    reader = BanditReader(store, declared)
+def _history(store: Store, declared: DeclaredBandit) -> Iterator[Finding]:
+    """Check the rows of the trained policy that the bandit was started from."""
+    started = declared.started_from
+    if started is not None:
+        if [part.hash for part in history_of(store, declared.n)] != started.parts:
+            yield Finding("damage", "rows that it was started with are missing: restore a backup")
+        estimated = started.estimated_propensities
+        rest = f"; {estimated} rows have estimated propensities" if estimated else ""
+        yield Finding("ok", f"started with {started.rows} rows of a log{rest}")
+
+
+def _counts(reader: BanditReader) -> Iterator[Finding]:
+    """The counts of a bandit, and whether its rewards arrive in time."""
     counts = reader.counts()
     yield Finding(
         "ok",
-        f"{name}: {counted(counts['decisions'], 'decision')}, "
-        f"{counted(counts['rewards'], 'reward')}, "
+        f"{counted(counts['decisions'], 'decision')}, {counted(counts['rewards'], 'reward')}, "
         f"{counts['late rewards']} late, {counts['matured']} matured, "
         f"{counts.get('learned', 0)} learned, {len(reader.early_rewards(2**31))} in quarantine, "
         f"{counts['dropped from quarantine']} dropped from it, {counts['orphans']} orphans",
     )
-    policy = settings.policy
-    preset = isinstance(policy, str) and not declared.references_user_code
-    if preset and settings.context.width and not make_policy(policy).traits.uses_context:
-        yield Finding("advice", f"{name}: the policy {policy!r} ignores the context")
     by_default = counts.get("by default", 0)
     if counts["matured"] >= MANY_DECISIONS and by_default == counts.get("learned", 0):
-        yield Finding(
-            "advice", f"{name}: no decision that matured had a reward: do they arrive in time?"
-        )
-
-
-def _strays(store: Store) -> Iterator[Finding]:
-    """Rows whose bandit is gone, as after a deletion that another process did not see in time."""
-    for table in ("decision", "reward", "version", "unit"):
-        ((count,),) = store.select(
-            f"select count(*) from {table} where bandit not in (select n from bandit)"
-        )
-        if count:
-            yield Finding("advice", f"{count} rows of {table} belong to bandits that were deleted")
+        yield Finding("advice", "no decision that matured had a reward: do they arrive in time?")

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from functools import cache
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Any, Generic, NamedTuple, TypeVar, Unpack
+from typing import Any, Generic, TypeVar, Unpack
 from weakref import WeakSet
 
 import msgspec
@@ -45,7 +45,6 @@ from submax.bandit.row_texts import (
     context_text,
     key_text,
     read_action,
-    read_choices,
     read_key,
 )
 from submax.bandit.saving import refuse_saved_bandit
@@ -65,9 +64,8 @@ from submax.core.errors import InputError, NotFoundError, StoreError, one_line
 from submax.core.policy import Policy
 from submax.core.summary import Summary
 from submax.policies.specification import PolicySpecification
-from submax.schema.actions import LISTED, ActionSpec, Change, ChoiceIndices
+from submax.schema.actions import ActionSpec, Change
 from submax.schema.model import Model
-from submax.schema.names import Action
 from submax.schema.trained_policy import TrainedPolicy
 
 LOG = logging.getLogger("submax")
@@ -80,8 +78,6 @@ MAX_REQUESTS_PER_CALL = 1000
 would keep other callers waiting."""
 LOOK_SECONDS = 2.0
 """How long a look waits for a policy: a page without its numbers is better than none."""
-MOST_ACTIONS = 50
-"""Actions of which beliefs are told, those with the highest probabilities."""
 DAMAGED = "damaged models"
 """The name under which models that cannot be read are counted among the failures of a bandit."""
 STEPS = "failed background jobs"
@@ -116,18 +112,6 @@ class Prepared(Generic[Answer]):
     def result(self) -> Answer:
         """Write, and wait until that is durable."""
         return result_of(self.start())
-
-
-class BelievedAction(NamedTuple):
-    """An action that could have been taken, its probability, and what it was believed to earn.
-
-    ``probability`` and ``reward`` are None if they are not known.
-    """
-
-    action: Action
-    probability: float | None
-    reward: float | None
-    taken: bool
 
 
 class DurableBandit(BanditFace):
@@ -546,55 +530,6 @@ class DurableBandit(BanditFace):
     def is_quarantined(self, id: str) -> bool:  # noqa: A002 - as in decide
         """Whether a reward came for an id that no decision has."""
         return self.read.is_quarantined(id)
-
-    def believed_actions(self, found: FoundDecision) -> list[BelievedAction]:
-        """What the actions of a decision were believed to earn by the version that decided.
-
-        The most probable actions come first.
-        """
-        row, menu = self.read.row(found.id), self.menu
-        if row is None:
-            return []
-        eligible, probabilities = read_choices(menu, row.eligible, row.probabilities)
-        taken, size = menu.encoded(found.action), math.prod(map(len, eligible))
-        if size > LISTED or menu.ranges:
-            return [BelievedAction(found.action, row.propensity, None, taken=True)]
-        rewards = self._look.ask(lambda: self._believed(found, eligible))
-        joint = np.stack(np.meshgrid(*eligible, indexing="ij"), axis=-1).reshape(size, -1)
-        place = int(np.flatnonzero((joint == np.array(taken)).all(axis=1))[0])
-        order = np.argsort(-np.array(probabilities or [0.0] * size), kind="stable")
-        shown = order[:MOST_ACTIONS].tolist()
-        if place not in shown:
-            shown[-1] = place
-        return [
-            BelievedAction(
-                menu.action(joint[one].tolist()),
-                None if probabilities is None else probabilities[one],
-                None if rewards is None or np.isnan(rewards[one]) else float(rewards[one]),
-                one == place,
-            )
-            for one in shown
-        ]
-
-    def _believed(self, found: FoundDecision, eligible: ChoiceIndices) -> Floats | None:
-        """What each eligible joint action was believed to earn; None if that is unknown."""
-        if found.version == 0:
-            return None
-        policy, model = self._load(self._declared, found.version)
-        schema = self.settings.context
-        encoded = schema.encode([schema.stored(found.context)])
-        values = policy.expected_rewards(model.state, model.standardization.apply(encoded)[None])
-        if values is None:
-            return None
-        # A column of NaN at the end of every axis stands for choices that were added later.
-        cube = values[0, 0].reshape([len(indices) for indices in model.active])
-        padded = np.pad(cube, [(0, 1)] * cube.ndim, constant_values=np.nan)
-        places = [
-            [known.index(index) if index in known else len(known) for index in wanted]
-            for known, wanted in zip(model.active, eligible, strict=True)
-        ]
-        believed: Floats = padded[np.ix_(*places)].ravel()
-        return believed
 
     # Data
 

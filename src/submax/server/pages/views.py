@@ -1,5 +1,6 @@
 """What the pages show: one function for each page, which reads a bandit, and what they share."""
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -464,21 +465,31 @@ def decisions_page(
     except InputError as error:
         problem = f"{error}."
     return Shown(
-        name=bandit.name, measure=unit_of(bandit), id=identifier, unit=unit, problem=problem,
+        name=bandit.name, id=identifier, unit=unit, problem=problem,
         decision=decision, newest=newest,
     )  # fmt: skip
 
 
 def _details(bandit: DurableBandit, found: FoundDecision) -> Shown:
-    believed = bandit.believed_actions(found)
+    slots = [slot.name for slot in bandit.menu.slots]
+    joint = itertools.product(*found.eligible) if found.probabilities else []
+    actions = [
+        Shown(action=action, probability=probability, taken=action == found.action)
+        for parts, probability in zip(joint, found.probabilities or [], strict=True)
+        for action in [parts[0] if bandit.menu.plain else dict(zip(slots, parts, strict=True))]
+    ]
+    actions = sorted(actions, key=lambda one: -one.probability)[:MOST_OPTIONS]
+    if not any(one.taken for one in actions):
+        taken = Shown(action=found.action, probability=found.propensity, taken=True)
+        actions = [*actions[: MOST_OPTIONS - 1], taken]
     total = math.prod(map(len, found.eligible)) if not bandit.menu.ranges else 1
     wait = bandit.settings.longest_wait
     return Shown(
         found=found,
         wait=wait if math.isfinite(wait) else None,
         default=bandit.settings.default_reward,
-        actions=believed,
-        unlisted=total - len(believed),
+        actions=actions,
+        unlisted=total - len(actions),
     )
 
 
