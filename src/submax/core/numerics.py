@@ -27,7 +27,10 @@ def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integer
     """
     replicas, rows, size = probabilities.shape
     if rows == count and size <= LINEAR_SEARCH_SIZE:
-        return _draw_each(probabilities, rng)
+        rising = probabilities.cumsum(axis=-1)
+        _check_sums(rising[..., -1])
+        passed = rising <= (rng.random(rising.shape[:2]) * rising[..., -1])[..., None]
+        return np.add.reduce(passed, axis=-1, dtype=np.int64)
     # Binary search for all draws at once, in rows that are padded to a power of two.
     halvings = (size - 1).bit_length()
     table = np.empty((replicas, rows, 1 << halvings))
@@ -80,15 +83,6 @@ def draw_grouped(probabilities: Floats, count: int, rng: np.random.Generator) ->
     # Some groups are longer by one draw; which ones is random.
     drawn = rng.permuted(group, axis=1)[:, np.arange(count) * groups // count]
     return rng.permuted(drawn, axis=1)
-
-
-def _draw_each(probabilities: Floats, rng: np.random.Generator) -> Integers:
-    cumulated = probabilities.cumsum(axis=-1)
-    total = cumulated[..., -1]
-    _check_sums(total)
-    uniform = rng.random(total.shape) * total
-    passed = cumulated <= uniform[..., None]
-    return np.add.reduce(passed, axis=-1, dtype=np.int64)
 
 
 def log_prob_of(probabilities: Floats, index: Integers) -> Floats:

@@ -17,12 +17,13 @@ def end_with_parent() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
+        sentinel = parent.sentinel
 
+        def exit_after() -> None:
+            multiprocessing.connection.wait([sentinel])
+            os._exit(1)
 
-def _exit_after(sentinel: int) -> None:
-    multiprocessing.connection.wait([sentinel])
-    os._exit(1)
+        threading.Thread(target=exit_after, daemon=True).start()
 
 
 BY_FILE = "_FILE"
@@ -45,17 +46,14 @@ def variable_text(name: str, environment: Mapping[str, str]) -> tuple[str, str |
     if text := environment.get(name):
         return name, text
     by_file = name + BY_FILE
-    if file := environment.get(by_file):
-        return by_file, _content(by_file, file) or None
-    return name, None
-
-
-def _content(variable: str, file: str) -> str:
+    file = environment.get(by_file)
+    if not file:
+        return name, None
     try:
-        return Path(file).read_text(encoding="utf-8").strip()
+        return by_file, Path(file).read_text(encoding="utf-8").strip() or None
     except (OSError, UnicodeError) as error:
         raise InputError(
-            f"the variable {variable} was {file!r:.80}, which cannot be read "
+            f"the variable {by_file} was {file!r:.80}, which cannot be read "
             f"({getattr(error, 'strerror', None) or error}): name a file that holds the "
             "value, or unset the variable",
             code=INVALID_VARIABLE,

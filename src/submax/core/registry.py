@@ -126,7 +126,12 @@ class Registry(Generic[Kind]):
             module, _, class_name = self.homes[name].partition(":")
             return getattr(importlib.import_module(module), class_name)
         if name in _plugins(self.package):
-            return self._from_plugin(name)
+            who = f"{self.word} {name!r} of an installed package"
+            try:
+                found = _plugins(self.package)[name].load()
+            except Exception as error:
+                raise PluginError(f"{who} cannot be imported: {one_line(error)}") from error
+            return self._checked(found, who, PluginError)
         one_of(self.word, name, self.names(), listed_by=f"see dir({self.package})")
         raise AssertionError("one_of refuses unknown names")
 
@@ -193,14 +198,6 @@ class Registry(Generic[Kind]):
         """The classes of the package itself, as Python spells them; those of research are not."""
         homes = (home for home in self.homes.values() if home.startswith(self.package))
         return [home.rpartition(":")[2] for home in homes]
-
-    def _from_plugin(self, name: str) -> type[Kind]:
-        who = f"{self.word} {name!r} of an installed package"
-        try:
-            found: type[Kind] = _plugins(self.package)[name].load()
-        except Exception as error:
-            raise PluginError(f"{who} cannot be imported: {one_line(error)}") from error
-        return self._checked(found, who, PluginError)
 
     def _of_the_user(self, name: str) -> type[Kind]:
         """A class of the user's own that implements the contract; another one is refused."""

@@ -125,7 +125,10 @@ def read_state(
     from safetensors.numpy import load
 
     try:
-        written = _header(data)
+        size = int.from_bytes(data[:8], "little")
+        written = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["submax"])
+        if written["format"] != FORMAT:
+            raise ValueError(f"its format is {written['format']!r}, not {FORMAT!r}")
         state = (
             None if facts_only else _Reader(load(data), _classes_in(modules)).read(written["tree"])
         )
@@ -144,17 +147,6 @@ def modules_of(value: Any) -> list[str]:
     inside = (getattr(value, field.name) for field in dataclasses.fields(value))
     parts = [modules_of(one) for one in inside if dataclasses.is_dataclass(one)]
     return [*bases, *(module for part in parts for module in part)]
-
-
-def _header(data: bytes) -> Any:
-    """Return the parsed header; the arrays behind it are not read."""
-    size = int.from_bytes(data[:8], "little")
-    written = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["submax"])
-    if written["format"] != FORMAT:
-        raise InputError(
-            f"the state has the format {written['format']!r}, and this version reads {FORMAT!r}"
-        )
-    return written
 
 
 @dataclasses.dataclass(frozen=True)

@@ -91,14 +91,19 @@ class Buffer(NamedTuple):
         new = there.sum(axis=1)
         old, weight, priority = self, feedback.weight, np.zeros(there.shape, np.float32)
         if memory.reservoir is not None:
-            priority = _priorities(there, rng)
+            # Absent rows do not use up random numbers.
+            drawn = rng.random((new.max(initial=1), len(new)), np.float32).T
+            number = np.maximum(np.cumsum(there, axis=1) - 1, 0)
+            priority = np.take_along_axis(drawn, number, axis=1)
             # A replica without new rows keeps all of its rows.
             old = old._selected(_highest(old, memory.reservoir) | (new == 0)[:, None])
         if memory.discount < 1:
             later = np.maximum(new[:, None] - np.cumsum(there, axis=1), 0)
             factor = memory.discount**later
             weight, there = weight * factor, there & (factor > NEGLIGIBLE)
-            old = old._discounted(memory.discount**new)
+            old = old._replace(weight=old.weight * memory.discount ** new[:, None])
+            heaviest = old.weight.max(axis=1, keepdims=True, initial=0)
+            old = old._selected((old.weight > NEGLIGIBLE * heaviest) | (new == 0)[:, None])
         log_prob = np.full(there.shape, np.nan) if feedback.log_prob is None else feedback.log_prob
         columns = (feedback.context, feedback.action, feedback.reward, log_prob, weight, priority)
         joined = old._joined(columns, there)
@@ -121,14 +126,6 @@ class Buffer(NamedTuple):
         """Return the buffer without its rows, which only further learning needs."""
         none = {name: array[:, :0] for name, array in self._asdict().items() if name != "filled"}
         return self._replace(**none)
-
-    def _discounted(self, factor: Floats) -> Self:
-        """Multiply all weights by ``factor [R]``, and drop rows whose weight becomes negligible."""
-        discounted = self._replace(weight=self.weight * factor[:, None])
-        heaviest = discounted.weight.max(axis=1, keepdims=True, initial=0)
-        return discounted._selected(
-            (discounted.weight > NEGLIGIBLE * heaviest) | (factor == 1)[:, None]
-        )
 
     def _joined(self, columns: tuple[Any, ...], there: Booleans) -> Self:
         """Return the rows, followed by those of ``columns [R, n, ...]`` that are ``there``."""
@@ -158,14 +155,6 @@ class Buffer(NamedTuple):
         for column in chosen:
             column[beyond] = 0
         return type(self)._make([*chosen, filled])
-
-
-def _priorities(there: Booleans, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Draw a number for every row, ``[R, n]``; absent rows do not use up random numbers."""
-    most = np.count_nonzero(there, axis=1).max(initial=1)
-    drawn = rng.random((most, len(there)), np.float32).T
-    index = np.maximum(np.cumsum(there, axis=1) - 1, 0)
-    return np.take_along_axis(drawn, index, axis=1)
 
 
 def _highest(buffer: Buffer, count: int) -> Booleans:
