@@ -56,10 +56,7 @@ def test_it_learns_known_probabilities(fitted):
 
 
 def test_rows_that_are_too_many_at_once_are_valued_in_parts(fitted):
-    def prob(context, action):
-        return ESTIMATOR.belief(fitted, context).prob(action)
-
-    found = importance_values(fitted.buffer, PROBLEM, prob, 2, NUMBERS_PER_PART // 7)
+    found = importance_values(ESTIMATOR, fitted, NUMBERS_PER_PART // 7)
     whole = ESTIMATOR.belief(fitted, np.zeros((REPLICAS, 1, 1))).values()
     np.testing.assert_allclose(found, whole, rtol=1e-6)
 

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Actions, Floats, Integers
+from submax.core.arrays import Floats, Integers
 from submax.core.checks import Count, Positive
 from submax.core.conditioning import Estimator, TabularBelief, normalized
-from submax.core.numerics import tally
 from submax.core.policy import PolicyTraits
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
 from submax.core.serialization import serializable
+from submax.estimators.counting import counted
 from submax.models.classifiers import (
     LARGEST_SEED,
     ClassifierTemplate,
@@ -114,7 +114,7 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
         buffer = params.buffer.add(feedback, self.memory, rng)
         encoding = problem.scale.reward_encoding(buffer.reward, buffer.weight)
         seed = np.where(news, rng.integers(LARGEST_SEED, size=len(news)), params.seed)
-        counts = _counted(problem, encoding, buffer)
+        counts, _ = counted(problem, encoding, buffer)
         fresh = ClassifierParams(problem, buffer, encoding, counts, seed, ModelCache())
         before = self._models(params)
         models = ModelCache.after(before, news, lambda replica: self._fitted(fresh, replica))
@@ -127,17 +127,10 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
             params.reward_encoding.levels,
             np.broadcast_to(share, (*context.shape[:2], share.shape[-1])),
             lambda: self.prob_of_all(params, context),
-            lambda: self._values(params),
+            lambda: importance_values(self, params, params.counts.size),
             # In every context, because a classifier generalizes between contexts.
             lambda: (params.counts + self.smoothing).sum(axis=-1)[:, None],
         )
-
-    def _values(self, params: ClassifierParams) -> Floats:
-        def prob(context: Floats, action: Actions) -> Floats:
-            return self.belief(params, context).prob(action)
-
-        levels, size = params.counts.shape[1], params.counts.size
-        return importance_values(params.buffer, params.problem, prob, levels, size)
 
     def prob_of_all(self, params: ClassifierParams, context: Floats) -> Floats:
         """Return π(a | c, l) of every joint action, ``[R, n, L, A]``, from the fitted models."""
@@ -174,12 +167,3 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
         action = params.problem.space.index(buffer.action[replica, there].astype(np.int64))
         weight = buffer.weight[replica, there]
         return self.template.fitted(features[0], action, weight, int(params.seed[replica]))
-
-
-def _counted(problem: Problem, encoding: RewardEncoding, buffer: StoredBuffer) -> Floats:
-    """Return the total weight of rows by level and joint action, ``[R, L, A]``."""
-    replicas, levels = encoding.levels.shape
-    size = problem.space.size
-    action = problem.space.index(buffer.action.astype(np.int64))
-    joint = encoding.nearest(buffer.reward) * size + action
-    return tally(joint, buffer.weight, levels * size).reshape(replicas, levels, size)

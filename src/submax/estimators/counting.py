@@ -207,8 +207,8 @@ class CountingParams(NamedTuple):
     """``counts [R, L, A]`` of rows by level and joint action; ``importance [R, A]`` sums r / q.
 
     ``history`` holds the rows if they have to be counted again, because the levels move with the
-    rewards or because old rows are forgotten. ``smoothing [R, L]`` is the fitted smoothing
-    constant, None if the constant is given. ``memories`` are the counts that forget at several
+    rewards or because old rows are forgotten. ``smoothing [R, L]`` are the constants, fitted or
+    not. ``memories`` are the counts that forget at several
     rates, if the memory is fitted; ``counts`` and ``importance`` are then their weighted means.
     """
 
@@ -217,7 +217,7 @@ class CountingParams(NamedTuple):
     importance: Floats
     reward_encoding: RewardEncoding
     history: Buffer | None
-    smoothing: Floats | None = None
+    smoothing: Floats
     memories: MemoryCounts | None = None
 
 
@@ -265,7 +265,10 @@ class Counting(Estimator[CountingParams]):
             np.zeros((replicas, size)),
             problem.scale.reward_encoding(nothing, nothing),
             Buffer.empty(replace(problem, context_width=0), replicas) if again else None,
-            np.ones((replicas, problem.scale.levels)) if self.smoothing == "fitted" else None,
+            np.full(
+                (replicas, problem.scale.levels),
+                1.0 if self.smoothing == "fitted" else float(self.smoothing),
+            ),
             MemoryCounts.empty(replicas, problem.scale.levels, size) if fitted else None,
         )
 
@@ -278,17 +281,21 @@ class Counting(Estimator[CountingParams]):
         if memories is not None:
             level, arm = encoding.nearest(feedback.reward), problem.space.index(feedback.action)
             rows = MemoryRows(level, arm, feedback.weight, _importance(feedback))
-            memories = memories.after(rows, self._constants(params))
+            memories = memories.after(rows, params.smoothing)
             counts, importance = memories.mixed()
         elif history is None:
-            counts, importance = _counted(problem, encoding, feedback)
+            counts, importance = counted(problem, encoding, feedback)
             counts, importance = params.counts + counts, params.importance + importance
         else:
             context = np.zeros((*feedback.reward.shape, 0))
             history = history.add(feedback._replace(context=context), self._rows_kept, rng)
             encoding = problem.scale.reward_encoding(history.reward, history.weight)
-            counts, importance = _counted(problem, encoding, history)
-        smoothing = self._fitted(counts, params)
+            counts, importance = counted(problem, encoding, history)
+        smoothing = params.smoothing
+        if self.smoothing == "fitted":
+            # A replica without new counts keeps its constants.
+            same = np.all(counts == params.counts, axis=(1, 2))[:, None]
+            smoothing = np.where(same, smoothing, fitted_smoothing(counts, smoothing))
         return CountingParams(problem, counts, importance, encoding, history, smoothing, memories)
 
     def belief(self, params: CountingParams, context: Floats) -> "CountingBelief":
@@ -296,7 +303,7 @@ class Counting(Estimator[CountingParams]):
 
     def smoothed(self, params: CountingParams) -> Floats:
         """Return the counts plus the smoothing constant, ``[R, L, A]``."""
-        return params.counts + self._constants(params)[..., None]
+        return params.counts + params.smoothing[..., None]
 
     def smoothed_by_slot(self, params: CountingParams) -> list[Floats]:
         """Return the same for the choices of each slot, ``[R, L, choices]``."""
@@ -311,20 +318,6 @@ class Counting(Estimator[CountingParams]):
     @property
     def _rows_kept(self) -> Memory:
         return Memory() if self.memory == "fitted" else self.memory
-
-    def _constants(self, params: CountingParams) -> Floats:
-        """Return the smoothing constants of the levels, ``[R, L]``."""
-        if self.smoothing != "fitted":
-            return np.full(params.counts.shape[:2], float(self.smoothing))
-        assert params.smoothing is not None, "these parameters are of another estimator"
-        return params.smoothing
-
-    def _fitted(self, counts: Floats, before: CountingParams) -> Floats | None:
-        """Return the fitted constants; a replica without new counts keeps its constants."""
-        if before.smoothing is None:
-            return None
-        same = np.all(counts == before.counts, axis=(1, 2))[:, None]
-        return np.where(same, before.smoothing, fitted_smoothing(counts, before.smoothing))
 
 
 class CountingBelief(TabularBelief):
@@ -359,7 +352,7 @@ def _values(mass: Floats, params: CountingParams) -> Floats:
     return earned / np.where(total > 0, total, 1.0)[:, None]
 
 
-def _counted(
+def counted(
     problem: Problem, encoding: RewardEncoding, feedback: Feedback | Buffer
 ) -> tuple[Floats, Floats]:
     """Return counts by level and joint action, ``[R, L, A]``, and sums of r / q, ``[R, A]``."""

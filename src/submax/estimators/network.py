@@ -84,14 +84,8 @@ class NetworkBelief(Belief):
 
     def values(self) -> Floats:
         """Return V_l, summed over the rows whose reward is not 0, some rows at a time."""
-        params = self.params
-        levels = params.reward_encoding.levels.shape[1]
-        numbers = len(params.level_share) * levels * self.estimator.draws * self.estimator.hidden
-
-        def prob(context: Floats, action: Actions) -> Floats:
-            return self.estimator.belief(params, context).prob(action)
-
-        return importance_values(params.buffer, params.problem, prob, levels, numbers)
+        numbers = self.params.level_share.size * self.estimator.draws * self.estimator.hidden
+        return importance_values(self.estimator, self.params, numbers)
 
     def prob(self, action: Actions) -> Floats:
         shape = (*self.context.shape[:2], *action.shape[2:])

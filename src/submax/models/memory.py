@@ -1,13 +1,12 @@
 """Stored feedback, for models that are fitted again to all of it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.core.arrays import Actions, Booleans, Floats, Integers
+from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import Checked, Count
 from submax.core.errors import InputError
 from submax.core.problem import Feedback, Problem
@@ -178,30 +177,25 @@ NUMBERS_PER_PART = 2**22
 """About this many intermediate numbers are held in memory at a time: 34 MB."""
 
 
-def importance_values(
-    buffer: Buffer,
-    problem: Problem,
-    prob: Callable[[Floats, Actions], Floats],
-    levels: int,
-    numbers: int,
-) -> Floats:
+def importance_values(estimator: Any, params: Any, numbers: int) -> Floats:
     """Return V_l = (1/N) Σ_i w_i r_i π(a_i | c_i, l) / q_i over the rows, ``[R, L]``.
 
     N is the sum of the weights w, and q the logged probability; NaN if it was not logged for a
-    row whose reward is not 0. ``prob(context, action)`` returns π as `Belief.prob` does, and
-    ``numbers`` is how many intermediate numbers it needs for one row of all replicas.
+    row whose reward is not 0. The rows are those of ``params.buffer``, and ``numbers`` is how many
+    intermediate numbers the estimator's belief needs for one row of all replicas.
     """
+    buffer: Buffer = params.buffer
     earned = buffer.weight * buffer.reward
     paid = np.any(earned != 0, axis=0)
     with np.errstate(invalid="ignore"):
         ratio = np.where(earned != 0, earned * np.exp(-buffer.log_prob), 0.0)[:, paid]
     context = buffer.context[:, paid].astype(np.float64)
-    action = buffer.action[:, paid, None].astype(problem.space.dtype)
-    total = np.zeros((len(ratio), levels))
+    action = buffer.action[:, paid, None].astype(params.problem.space.dtype)
+    total = np.zeros(params.reward_encoding.levels.shape)
     rows = max(1, NUMBERS_PER_PART // numbers)
     for begin in range(0, ratio.shape[1], rows):
         part = slice(begin, begin + rows)
-        found = prob(context[:, part], action[:, part])[..., 0]
+        found = estimator.belief(params, context[:, part]).prob(action[:, part])[..., 0]
         total += np.einsum("rn,rnl->rl", ratio[:, part], found)
     weight = buffer.weight.sum(axis=1)
     return total / np.where(weight > 0, weight, 1.0)[:, None]
