@@ -51,6 +51,7 @@ non_negative = _number("a finite number, 0 or more", lambda value: value >= 0)
 finite = _number("a finite number", lambda value: True)
 probability = _number("a number between 0 and 1", lambda value: 0 <= value <= 1)
 below_one = _number("a number from 0 to below 1", lambda value: 0 <= value < 1)
+factor = _number("a number above 0, at most 1", lambda value: 0 < value <= 1)
 
 
 def at_least(name: str, value: object, limit: float) -> None:
@@ -169,6 +170,7 @@ NonNegative: TypeAlias = Annotated[float, Allowed(non_negative)]
 Finite: TypeAlias = Annotated[float, Allowed(finite)]
 Probability: TypeAlias = Annotated[float, Allowed(probability)]
 BelowOne: TypeAlias = Annotated[float, Allowed(below_one)]
+Factor: TypeAlias = Annotated[float, Allowed(factor)]
 
 
 class Checked:

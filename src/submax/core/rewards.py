@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple, Self, cast
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import Allowed, Checked, finite, probability, whole_number
+from submax.core.checks import Allowed, Checked, Finite, finite, whole_number
 from submax.core.errors import InputError
 from submax.core.serialization import serializable
 
@@ -164,16 +164,14 @@ class Discrete(Scale):
     asked: int | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.values, tuple) or len(self.values) < 2:
-            raise InputError(
-                f"values must be a tuple of two rewards or more, not {self.values!r}",
-                parameter="values",
-            )
-        for value in self.values:
+        for value in self.values if isinstance(self.values, tuple) else ():
             finite("each of values", value)
-        if np.any(np.diff(self.values) <= 0):
+        several = isinstance(self.values, tuple) and len(self.values) >= 2
+        if not several or np.any(np.diff(self.values) <= 0):
             raise InputError(
-                f"values must rise from lowest to highest, not {self.values}", parameter="values"
+                "values must be a tuple of two rewards or more, from the lowest to the highest, "
+                f"not {self.values!r}",
+                parameter="values",
             )
         if self.asked is not None:
             whole_number("asked", self.asked, at_least=2, at_most=len(self.values))
@@ -244,9 +242,7 @@ class QuantileScale(Scale):
     def __post_init__(self) -> None:
         shares = self.quantiles
         pair = isinstance(shares, tuple) and len(shares) == 2
-        for share in shares if pair else ():
-            probability("each of quantiles", share)
-        if not pair or not shares[0] < shares[1]:
+        if not (pair and 0 <= shares[0] < shares[1] <= 1):
             raise InputError(
                 f"quantiles must be a tuple of two rising probabilities, not {shares}",
                 parameter="quantiles",
@@ -301,21 +297,18 @@ class Continuous(QuantileScale):
     Reference: Xu et al. (2024), section 3.1.1; Kumar et al. (2019).
     """
 
-    low: float | None = None
-    high: float | None = None
+    low: Finite | None = None
+    high: Finite | None = None
     quantiles: tuple[float, float] = (0.1, 0.9)
     asked: int = 2
     bin_edges: int = 5
 
     def __post_init__(self) -> None:
-        for name, bound in (("low", self.low), ("high", self.high)):
-            if bound is not None:
-                finite(f"{name}, if it is given,", bound)
+        super().__post_init__()
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise InputError(
                 f"low must be below high, not {self.low} and {self.high}", parameter="low"
             )
-        super().__post_init__()
 
     @property
     def bounds(self) -> tuple[float, float] | None:

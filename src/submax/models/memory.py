@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import Checked, Count
+from submax.core.checks import Checked, Count, Factor
 from submax.core.errors import InputError
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
@@ -30,7 +30,7 @@ class Memory(Checked):
 
     window: Count | None = None
     reservoir: Count | None = None
-    discount: float = 1.0
+    discount: Factor = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -38,12 +38,6 @@ class Memory(Checked):
             raise InputError(
                 "window and reservoir exclude each other: leave one out",
                 parameter="reservoir",
-            )
-        number = isinstance(self.discount, (int, float)) and not isinstance(self.discount, bool)
-        if not (number and 0 < self.discount <= 1):
-            raise InputError(
-                f"discount must be a number above 0, at most 1, not {self.discount!r}",
-                parameter="discount",
             )
 
     @property
