@@ -10,7 +10,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Integers
 from submax.core.checks import one_of
-from submax.core.errors import InputError, NotFoundError
+from submax.core.errors import InputError
 from submax.core.summary import counted, listed, number
 from submax.evaluation.diagnostics import (
     FEWEST_REWARDS,
@@ -66,8 +66,8 @@ from submax.schema.trained_policy import TrainedPolicy
 
 MOST_NAMED = 10
 """Policies that a sentence names, and that a table or page shows before the rest is folded."""
-MOST_NAMES = 5
-"""Names of choices that a sentence lists."""
+POWER = 0.8
+"""Share of logs that show a difference, if they have the rows that are said to be needed."""
 BEST = "best"
 """The baseline that is chosen from the estimates: the policy with the highest recommended one."""
 
@@ -134,10 +134,10 @@ class Difference(NamedTuple):
         """Whether the interval does not contain 0."""
         return self.interval.low > 0 or self.interval.high < 0
 
-    def rows_needed(self, effect: float | None = None, power: float = 0.8) -> float:
-        """Return how many rows a log needs so that a difference is found with this probability.
+    def rows_needed(self, effect: float | None = None) -> float:
+        """Return how many rows a log needs so that 8 of 10 such logs show a difference.
 
-        n' = n ((1 + z_power / z_level) h / d)², where h is the distance from the difference to the
+        n' = n ((1 + z_0.8 / z_level) h / d)², where h is the distance from the difference to the
         end of the interval that is closer to 0, with n rows, and d is the ``effect``, by default
         the difference that was estimated. So a difference whose sign is not clear always needs
         more than n rows. The number is as uncertain as the estimate if no effect is given.
@@ -147,16 +147,11 @@ class Difference(NamedTuple):
         >>> round(one.rows_needed())
         8173
         """
-        if not 0 < power < 1:
-            raise InputError(
-                f"the power is {power!r}: give a number between 0 and 1, such as 0.8",
-                parameter="power",
-            )
         size = abs(self.value if effect is None else effect)
         if size == 0:
             return math.inf
         half = self.value - self.interval.low if self.value > 0 else self.interval.high - self.value
-        times = 1 + normal_quantile(2 * power - 1) / normal_quantile(self.level)
+        times = 1 + normal_quantile(2 * POWER - 1) / normal_quantile(self.level)
         return self.rows * (times * half / size) ** 2
 
     def row(self) -> dict[str, Any]:
@@ -309,14 +304,8 @@ class Comparison(NamedTuple):
 
         The baseline itself, and a policy evaluated on other rows, have none.
         """
-        one_of("policy", policy, self.policies())
+        one_of("policy", policy, dict.fromkeys(one.policy for one in self.differences))
         mine = {one.estimator: one for one in self.differences if one.policy == policy}
-        if not mine:
-            known = listed(list(dict.fromkeys(one.policy for one in self.differences)), MOST_NAMED)
-            raise NotFoundError(
-                f"there is no difference of {policy!r}: name a policy other than the baseline "
-                f"({known or 'none here'})"
-            )
         best = next(name for name, one in mine.items() if one.recommended)
         one_of(f"estimator of {policy!r}:", estimator or best, mine)
         return mine[estimator or best]
@@ -411,10 +400,8 @@ def chosen_estimators(
     The label is the short name; if several are of one kind, it contains their parameters.
     """
     if isinstance(given, (str, Mapping)):
-        raise InputError(
-            f"estimators is {given!r}: give a list of estimators",
-            parameter="estimators",
-        )
+        sentence = f"estimators is {given!r}: give a list of estimators"
+        raise InputError(sentence, parameter="estimators")
     made = [make_off_policy(one) for one in given]
     kinds, missing = [one.short for one in made], missing_needs(schema, has_sessions)
     labelled: dict[str, OffPolicyEstimator] = {}
@@ -422,10 +409,8 @@ def chosen_estimators(
         one.required(np.zeros(0) if missing.isdisjoint(one.relies_on) else None)
         label = one.short if kinds.count(one.short) == 1 else repr(one)
         if label in labelled:
-            raise InputError(
-                f"the estimator {label} is named twice: leave one out",
-                parameter="estimators",
-            )
+            sentence = f"the estimator {label} is named twice: leave one out"
+            raise InputError(sentence, parameter="estimators")
         labelled[label] = one
     return labelled
 
@@ -597,7 +582,7 @@ class Evaluation:
         choices = found.log.facts(sample)
         cautions = [*found.log.cautions(choices, ranges, len(rewards)), *model_cautions(rows)]
         largest = None if ranges else 1 / found.log.propensities[0]
-        untaken = ", ".join(rows.never_taken()[:MOST_NAMES])
+        untaken = listed(rows.never_taken())
         estimates, differences = list[Estimate](), list[Difference]()
         of_slices = list[Estimate]()
         for name in names:
@@ -748,17 +733,6 @@ def model_cautions(rows: Evaluator) -> Iterator[Caution]:
         )
 
 
-def check_several(policies: Sequence[str]) -> None:
-    """Refuse fewer than two policies, of which none would be better than another."""
-    if len(policies) < 2:
-        raise InputError(
-            f"the baseline is {BEST!r}, but the policies that can be evaluated are "
-            f"{', '.join(policies) or 'none'}: give at least two, such as always=* for "
-            "every action of the log",
-            parameter="baseline",
-        )
-
-
 def compare(
     log: Log,
     policies: Sequence[Any] | Mapping[str, Any],
@@ -777,19 +751,19 @@ def compare(
 ) -> Comparison:
     """Return what policies would have earned on a log, with that of the logging policy.
 
-    A policy given by name, table or object learns from a ``share`` of the rows, the first by time
-    or random ones, and is evaluated on the other rows.
-
-    All policies are evaluated on the same rows. If a policy was learned before from this log, given
-    as ``TrainedPolicy`` or a file, or from this log before it grew, these are rows from which it
-    did not learn; if it learned from all rows, its estimates have a caution. ``apart=True`` asserts
-    that it learned from none of the rows.
-
-    ``linucb@greedy`` is the variant of a policy that takes its most likely action,
-    ``linucb@temperature=0.5`` one that is sharper, ``always=A`` takes the action A, and
-    ``always=*`` stands for one such policy for each action. A policy can also be an array of its
+    A policy is given by name, table or object, and then learns from a ``share`` of the rows, the
+    first by time or random ones; or it is a ``TrainedPolicy`` or its file, an array of its
     probabilities ``[N, M]`` in all rows, a function from columns of context to actions or
-    probabilities, or a fitted classifier.
+    probabilities, or a fitted classifier. ``linucb@greedy`` is the variant of a policy that takes
+    its most likely action, ``linucb@temperature=0.5`` one that is sharper, ``always=A`` takes the
+    action A, and ``always=*`` stands for one such policy for each action.
+
+    All policies are evaluated on the same rows, from which none of them learned, now or before. If
+    one learned from all rows, its estimates have a caution; ``apart=True`` asserts that none did.
+
+    Without ``estimators`` all that apply to the log are used. ``interval`` is `gamma` (which also
+    holds for rare rewards), `normal`, or `sequential` (which holds at all looks at a growing log
+    together). One estimate of each policy is recommended: the one with the fewest warnings.
 
     ``reward_model`` is the model on which ``dm`` and ``dr`` rely: `bayesian` (the default), or a
     dotted name, a table of ``kind`` and parameters, or an object of scikit-learn. It is
@@ -807,11 +781,6 @@ def compare(
     to a random sample of so many rows, and all sums are those of all rows. Policies learn from a
     sample if the log is on disk. ``progress`` is called before each policy, and with the parts of a
     long log.
-
-    Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `gamma`
-    (which also holds for rare rewards), `normal`, or `sequential` (which holds at all looks at a
-    growing log together). One estimate of each policy is recommended: the one with the fewest
-    warnings.
 
     >>> rng = np.random.default_rng(0)
     >>> action = rng.integers(2, size=2000)
@@ -831,26 +800,17 @@ def compare(
     candidates = candidates_of(policies, log)
     one_of("baseline", baseline, [LOGGING_POLICY, BEST, *candidates])
     chosen = chosen_estimators(estimators, log.schema, log.session is not None)
-    best, options = (
-        baseline == BEST and BEST not in candidates,
-        Options(interval, level, share, by, seed),
-    )
-    if best:
-        check_several([*candidates])
+    options = Options(interval, level, share, by, seed)
     evaluation = Evaluation(log, candidates, chosen, options, apart, reward_model, slices, progress)
-    if best:
-        first = evaluation.compared(LOGGING_POLICY).recommended()[1:]
-        names = [one.policy for one in in_order(first) if not math.isnan(one.value)]
-        check_several(names)
-        baseline = names[0]
-    return evaluation.compared(baseline, len(candidates) - 1 if best else 1)
+    if baseline != BEST or BEST in candidates:
+        return evaluation.compared(baseline)
+    first = in_order(evaluation.compared(LOGGING_POLICY).recommended()[1:])
+    best = first[0].policy if first else LOGGING_POLICY
+    return evaluation.compared(best, max(len(candidates) - 1, 1))
 
 
 class RewardComparisons(NamedTuple):
-    """A comparison of the same policies by each reward, by the name of the reward.
-
-    ``notes`` are sentences about which reward policies learned from, and from which rows.
-    """
+    """A comparison of the same policies by each reward, and ``notes`` about learning."""
 
     comparisons: dict[str, Comparison]
     notes: list[str]
@@ -883,12 +843,11 @@ def compare_rewards(
     seed: int = 0,
     **options: Any,
 ) -> RewardComparisons:
-    """Return what policies would have earned of each reward of a log.
+    """Return what policies would have earned of each reward of a log with several of them.
 
-    The log was read with several columns of rewards. ``combinations`` are further rewards, each a
-    weighted sum, such as ``{"profit": {"click": 0.1, "buy": 20}}``. Policies that have to learn do
-    so from one reward, ``learn_from`` (by default the first column), on a ``share`` of the rows,
-    and are evaluated by all rewards on the other rows. ``options`` are those of ``compare``.
+    ``combinations`` are further rewards, each a weighted sum, such as ``{"profit": {"click": 0.1,
+    "buy": 20}}``. Policies that have to learn do so from the reward ``learn_from``, by default the
+    first column. ``options`` are those of ``compare``.
 
     >>> rng = np.random.default_rng(0)
     >>> table = {"action": rng.choice(["A", "B"], 500), "click": rng.integers(2, size=500),

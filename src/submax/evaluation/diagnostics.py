@@ -182,10 +182,7 @@ class PolicySums(Additive, frozen=True):
     def of(
         cls, about: Evidence, rewards: Floats, estimates: dict[str, TermSums], log: Log | None
     ) -> "PolicySums":
-        """Return the sums over the rows of a batch; ``rewards`` are those to distinguish.
-
-        ``log`` are the rows themselves, of which sessions and raised propensities are needed.
-        """
+        """Return the sums over the rows of a batch; ``rewards`` are those to distinguish."""
         weight, count, sampling = about.weight, about.counts, about.sampling_weight
         decisions, lost = total(weight, count), 0.0
         if log is not None and log.raised is not None:
@@ -212,15 +209,13 @@ class PolicySums(Additive, frozen=True):
 
     @property
     def diagnostics(self) -> Diagnostics:
-        """The diagnostics of the weights."""
         count = self.moments.decisions
         return self.weights.diagnostics(self.unsupported / count, count / self.kept)
 
     def cautions(self, log: "LogSums", largest: float | None, never: str) -> Iterator[Caution]:
         """Yield the cautions that concern the policy.
 
-        ``largest`` is the largest weight that can occur, if it is known, and ``never`` names
-        choices that no evaluated row took.
+        ``largest`` is the largest possible weight, and ``never`` names choices that no row took.
         """
         found, count = self.diagnostics, self.moments.decisions
         if found.unsupported > MOST_UNSUPPORTED:
@@ -231,18 +226,20 @@ class PolicySums(Additive, frozen=True):
             )
         off, variance, _ = self.moments.central([1.0, 0.0])
         z = errors_from_one(1 + off, (variance / count) ** 0.5, count, largest or found.largest)
-        yield from mean_weight_cautions(found, z, "weights")
-        yield from mean_weight_cautions(found, z, "sessions")
+        if abs(z) > SIGNIFICANT_ERRORS:
+            why = "the log could not take some of its actions, or " if z < 0 else ""
+            sentence = (
+                f"the weights average {found.mean_weight:.2f} and should average 1, and chance "
+                f"does not explain the difference: {why}the propensities are wrong"
+            )
+            yield from (Caution(about, sentence) for about in ("weights", "sessions"))
         yield from spread_cautions(found)
         yield from rare_reward_cautions(found)
         average, variance, _ = self.moments.central([0.0, 1.0])
-        is_off = abs(average) > SIGNIFICANT_ERRORS * (variance / count) ** 0.5
-        yield Caution(
-            "model",
-            f"the model of rewards is off by {average:+.2g}"
-            if is_off
-            else "the interval of dm does not include the error of its model of rewards",
-        )
+        about_model = "the interval of dm does not include the error of its model of rewards"
+        if abs(average) > SIGNIFICANT_ERRORS * (variance / count) ** 0.5:
+            about_model = f"the model of rewards is off by {average:+.2g}"
+        yield Caution("model", about_model)
         if self.lost > 0:
             yield Caution(
                 "propensities",
@@ -259,22 +256,11 @@ class PolicySums(Additive, frozen=True):
             yield from spread_cautions(weights.diagnostics(), name)
 
 
-def mean_weight_cautions(found: Diagnostics, z: float, about: str) -> Iterator[Caution]:
-    """Yield a caution if the mean weight is farther from 1 than chance explains, by its ``z``."""
-    if abs(z) > SIGNIFICANT_ERRORS:
-        why = "the log could not take some of its actions, or " if z < 0 else ""
-        yield Caution(
-            about,
-            f"the weights average {found.mean_weight:.2f} and should average 1, and chance does "
-            f"not explain the difference: {why}the propensities are wrong",
-        )
-
-
 def spread_cautions(found: Diagnostics, about: str = "weights") -> Iterator[Caution]:
     """Yield a caution if few rows have most of the weight."""
-    is_part = about not in ("weights", "all")
-    weights = f"{about.removesuffix('s')} weights" if is_part else "weights"
-    unit = about.removesuffix("s") if about == "sessions" else "row"
+    part = about.removesuffix("s")
+    weights = "weights" if about in ("weights", "all") else f"{part} weights"
+    unit = part if about == "sessions" else "row"
     if found.effective < max(FEWEST_EFFECTIVE, LEAST_EFFECTIVE_SHARE * found.rows):
         yield Caution(
             about,
@@ -291,10 +277,7 @@ def spread_cautions(found: Diagnostics, about: str = "weights") -> Iterator[Caut
 
 
 def rare_reward_cautions(found: Diagnostics) -> Iterator[Caution]:
-    """Yield a caution if too few rows that count for the policy were rewarded.
-
-    Rows are counted by their weights. A reward counts if it differs from the usual one.
-    """
+    """Yield a caution if too few rows, by their weights, have another reward than the usual one."""
     count = found.effective_rewards
     rows = "rewarded rows" if found.usual == 0 else f"rows with a reward other than {found.usual:g}"
     if count == 0:
@@ -387,12 +370,10 @@ class LogSums(Additive, frozen=True):
 
     @property
     def decisions(self) -> int:
-        """The number of decisions."""
         return round(self.rewards.decisions)
 
     @property
     def mean_reward(self) -> float:
-        """The mean reward of a decision."""
         return self.centre + float(self.rewards.first[0]) / self.rewards.decisions
 
     @property
@@ -406,10 +387,7 @@ class LogSums(Additive, frozen=True):
         return self.decisions_of_set @ log.eligible_choices(slot)
 
     def facts(self, log: Log) -> list[ChoiceFacts]:
-        """Return the facts about every choice, the most frequent choice of each slot first.
-
-        ``log`` has any rows of the log, whose actions it describes.
-        """
+        """Return the facts about every choice, the most frequent choice of each slot first."""
         found = []
         for place, slot in enumerate(log.schema.menu.slots):
             table, among = self.choices[place], self.eligible_decisions(log, place)
@@ -418,8 +396,7 @@ class LogSums(Additive, frozen=True):
             eligible = log.eligible_choices(place)
             for index in np.argsort(-table[:, 0], kind="stable"):
                 rows, earned, score, square = map(float, table[index])
-                name = slot.choices[index].name
-                one = ChoiceFacts(slot.name, name, int(rows), earned / rows if rows else np.nan)
+                name, ratio, z, error = slot.choices[index].name, None, None, None
                 # Choices that were rarely or never taken are reported as a lack of support.
                 if rows >= FEWEST_TAKEN:
                     # The terms are s in the rows that took it, 0 in others where it was eligible.
@@ -428,8 +405,8 @@ class LogSums(Additive, frozen=True):
                     ratio = score / count
                     error = float(np.sqrt(max(square - count * ratio**2, 0.0)) / count)
                     z = errors_from_one(ratio, error, count, largest)
-                    one = one._replace(ratio=ratio, z=z, error=error)
-                found.append(one)
+                average = earned / rows if rows else np.nan
+                found.append(ChoiceFacts(slot.name, name, int(rows), average, ratio, z, error))
         return found
 
     def cautions(
@@ -437,17 +414,16 @@ class LogSums(Additive, frozen=True):
     ) -> Iterator[Caution]:
         """Yield the cautions that concern the log, and so all policies.
 
-        ``ranges`` says that actions have real-valued parts, and ``distinct`` how many different
-        rewards a sample of the rows has.
+        ``ranges`` says that actions have real-valued parts, ``distinct`` how many rewards occur.
         """
-        decisions, slots = self.decisions, self.choices
+        decisions = self.decisions
         if self.estimated:
             yield Caution(
                 "propensities",
                 f"{self.estimated:.0f} of {decisions} propensities are estimated: these numbers "
                 "are only as good as the model of how the log chose its actions",
             )
-        if slots and all(len(one) < 2 for one in slots):
+        if self.choices and all(len(one) < 2 for one in self.choices):
             yield Caution("all", "the log has only one action, so there is nothing to compare")
         worst = max(choices, key=lambda one: abs(one.z or 0.0), default=None)
         if worst is not None and not worst.plausible:

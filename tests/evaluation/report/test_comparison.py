@@ -219,7 +219,6 @@ def test_policies_by_name_table_object_and_file_have_names(log, tmp_path):
         (["random"], {"level": float("nan")}, "level"),
         (["random"], {"by": "luck"}, None),
         (["random"], {"seed": -1}, "seed"),
-        (["random"], {"baseline": "best"}, "baseline"),
     ],
 )
 def test_what_cannot_be_is_refused_before_the_log_is_divided_for_learning(
