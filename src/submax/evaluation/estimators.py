@@ -204,7 +204,7 @@ def weighted_mean(evidence: Evidence, weight: Floats) -> Terms:
 
 @dataclass(frozen=True)
 class ThresholdEstimator(OffPolicyEstimator):
-    """An estimator with a ``threshold`` of the weights, chosen from the data if it is None.
+    """``plain`` with ``limited`` weights, by a ``threshold``, chosen from the data if it is None.
 
     The one with the least estimated error is chosen. A threshold reduces the variance and moves the
     estimate by an unknown amount. The estimate of ``plain``, the estimator without a threshold,
@@ -227,20 +227,31 @@ class ThresholdEstimator(OffPolicyEstimator):
 
     def terms(self, evidence: Evidence) -> Terms:
         used = self.tuned(evidence).threshold or 0.0
-        kept, reach = self.kept(evidence, used), self.reach(evidence, used)
-        return Terms(kept, None, reach, used, evidence.counts)
+        largest, corrects = (
+            self.largest(evidence.weight, used),
+            isinstance(self.plain, DoublyRobust),
+        )
+        reach = evidence.reach(largest, corrects)
+        return Terms(self.kept(evidence, used), None, reach, used, evidence.counts)
+
+    def kept(self, evidence: Evidence, threshold: float) -> Floats:
+        """Return the terms with a threshold."""
+        weight = self.limited(evidence.weight, threshold)
+        if isinstance(self.plain, DoublyRobust):
+            return evidence.expected + weight * (evidence.reward - evidence.predicted)
+        return weight * evidence.reward
 
     def candidates(self, thresholds: Floats) -> Floats:
         """Return the values that are tried, from thresholds of the weights."""
         return thresholds
 
     @abstractmethod
-    def kept(self, evidence: Evidence, threshold: float) -> Floats:
-        """Return the terms with a threshold."""
+    def limited(self, weight: Floats, threshold: float) -> Floats:
+        """Return the weights that are used instead."""
 
-    @abstractmethod
-    def reach(self, evidence: Evidence, threshold: float) -> tuple[float, float]:
-        """Return the smallest and the largest possible term."""
+    def largest(self, weight: Floats, threshold: float) -> Floats:
+        """Return the largest weights that could be used instead, row by row."""
+        return np.minimum(weight, threshold)
 
 
 @dataclass(frozen=True)
@@ -253,7 +264,7 @@ class InversePropensity(OffPolicyEstimator):
     Reference: Horvitz and Thompson (1952).
     """
 
-    short: ClassVar[str] = "ips"
+    short = "ips"
 
     def terms(self, evidence: Evidence) -> Terms:
         return weighted(evidence, evidence.weight)
@@ -270,7 +281,7 @@ class SelfNormalized(OffPolicyEstimator):
     learning.
     """
 
-    short: ClassVar[str] = "snips"
+    short = "snips"
 
     def terms(self, evidence: Evidence) -> Terms:
         return weighted_mean(evidence, evidence.weight)
@@ -286,14 +297,14 @@ class ClippedInversePropensity(ThresholdEstimator):
     mean squared error follows Wang, Agarwal and Dudík (2017).
     """
 
-    short: ClassVar[str] = "clipped"
-    plain: ClassVar[OffPolicyEstimator] = InversePropensity()
+    short = "clipped"
+    plain = InversePropensity()
 
-    def kept(self, evidence: Evidence, threshold: float) -> Floats:
-        return np.minimum(evidence.weight, threshold) * evidence.reward
+    def limited(self, weight: Floats, threshold: float) -> Floats:
+        return np.minimum(weight, threshold)
 
-    def reach(self, evidence: Evidence, threshold: float) -> tuple[float, float]:
-        return evidence.reach(np.array([0.0, threshold]))
+    def largest(self, weight: Floats, threshold: float) -> Floats:
+        return np.array([0.0, threshold])
 
 
 @dataclass(frozen=True)
@@ -307,8 +318,8 @@ class Replay(OffPolicyEstimator):
     Reference: Li, Chu, Langford and Wang (2011).
     """
 
-    short: ClassVar[str] = "replay"
-    relies_on: ClassVar[tuple[str, ...]] = ("weights", "replay", "single decisions")
+    short = "replay"
+    relies_on = "weights", "replay", "single decisions"
 
     def terms(self, evidence: Evidence) -> Terms:
         return weighted_mean(evidence, evidence.probability)
@@ -322,8 +333,8 @@ class DirectMethod(OffPolicyEstimator):
     include the model's error.
     """
 
-    short: ClassVar[str] = "dm"
-    relies_on: ClassVar[tuple[str, ...]] = ("model", "single decisions")
+    short = "dm"
+    relies_on = "model", "single decisions"
 
     def terms(self, evidence: Evidence) -> Terms:
         return Terms(evidence.expected, counts=evidence.counts)
@@ -339,7 +350,7 @@ class DoublyRobust(OffPolicyEstimator):
     Reference: Dudík, Langford and Li (2011).
     """
 
-    short: ClassVar[str] = "dr"
+    short = "dr"
 
     def terms(self, evidence: Evidence) -> Terms:
         terms = evidence.expected + evidence.weight * (evidence.reward - evidence.predicted)
@@ -358,7 +369,7 @@ class SelfNormalizedDoublyRobust(OffPolicyEstimator):
     Reference: Thomas and Brunskill (2016), the weighted doubly robust estimator, for one step.
     """
 
-    short: ClassVar[str] = "sndr"
+    short = "sndr"
 
     def terms(self, evidence: Evidence) -> Terms:
         weight = evidence.weight
@@ -389,21 +400,19 @@ class ShrunkDoublyRobust(ThresholdEstimator):
     evaluation with shrinkage; these are their optimistic weights.
     """
 
-    short: ClassVar[str] = "dr-shrinkage"
-    plain: ClassVar[OffPolicyEstimator] = DoublyRobust()
+    short = "dr-shrinkage"
+    plain = DoublyRobust()
 
     def candidates(self, thresholds: Floats) -> Floats:
         roots = [*(ROOT_PER_THRESHOLD * thresholds), ROOT_WITHOUT_SHRINKAGE * thresholds[-1]]
         return np.array(roots) ** 2
 
-    def kept(self, evidence: Evidence, threshold: float) -> Floats:
-        correction = evidence.weight * (evidence.reward - evidence.predicted)
-        return evidence.expected + correction / (1 + evidence.weight**2 / threshold)
+    def limited(self, weight: Floats, threshold: float) -> Floats:
+        return weight / (1 + weight**2 / threshold)
 
-    def reach(self, evidence: Evidence, threshold: float) -> tuple[float, float]:
+    def largest(self, weight: Floats, threshold: float) -> Floats:
         # Shrunk weights λ w / (w² + λ) are at most √λ / 2.
-        most = np.minimum(evidence.weight, np.sqrt(threshold) / 2)
-        return evidence.reach(most, corrects_model=True)
+        return np.minimum(weight, np.sqrt(threshold) / 2)
 
 
 @dataclass(frozen=True)
@@ -417,15 +426,11 @@ class SwitchDoublyRobust(ThresholdEstimator):
     contextual bandits.
     """
 
-    short: ClassVar[str] = "switch-dr"
-    plain: ClassVar[OffPolicyEstimator] = DoublyRobust()
+    short = "switch-dr"
+    plain = DoublyRobust()
 
-    def kept(self, evidence: Evidence, threshold: float) -> Floats:
-        correction = evidence.weight * (evidence.reward - evidence.predicted)
-        return evidence.expected + np.where(evidence.weight <= threshold, correction, 0.0)
-
-    def reach(self, evidence: Evidence, threshold: float) -> tuple[float, float]:
-        return evidence.reach(np.minimum(evidence.weight, threshold), corrects_model=True)
+    def limited(self, weight: Floats, threshold: float) -> Floats:
+        return np.where(weight <= threshold, weight, 0.0)
 
 
 @dataclass(frozen=True)
@@ -440,8 +445,8 @@ class PseudoInverse(OffPolicyEstimator):
     slots chosen independently their pseudo-inverse has this form.
     """
 
-    short: ClassVar[str] = "pseudo-inverse"
-    relies_on: ClassVar[tuple[str, ...]] = ("slots", "propensities", "single decisions")
+    short = "pseudo-inverse"
+    relies_on = "slots", "propensities", "single decisions"
 
     def terms(self, evidence: Evidence) -> Terms:
         slots = self.required(evidence.slot_weight)
@@ -459,8 +464,8 @@ class Trajectory(OffPolicyEstimator):
     Reference: Precup, Sutton and Singh (2000), Eligibility traces for off-policy policy evaluation.
     """
 
-    short: ClassVar[str] = "trajectory"
-    relies_on: ClassVar[tuple[str, ...]] = ("sessions", "propensities")
+    short = "trajectory"
+    relies_on = "sessions", "propensities"
 
     def terms(self, evidence: Evidence) -> Terms:
         _, _, whole = self.required(evidence.sessions).T
@@ -480,8 +485,8 @@ class PerDecision(OffPolicyEstimator):
     evaluation, for the numerator.
     """
 
-    short: ClassVar[str] = "per-decision"
-    relies_on: ClassVar[tuple[str, ...]] = ("sessions", "propensities")
+    short = "per-decision"
+    relies_on = "sessions", "propensities"
 
     def terms(self, evidence: Evidence) -> Terms:
         before, through, _ = self.required(evidence.sessions).T
