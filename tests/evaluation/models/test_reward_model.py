@@ -2,14 +2,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import raises_code
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from submax.evaluation import reward_models
+from submax.evaluation import compare, reward_models
 from submax.evaluation.evaluator import Evaluator
 from submax.evaluation.log import Log
 from submax.evaluation.reward_models import (
     FOLDS,
     POWERS,
     STEPS,
+    design,
     fitted_models,
     fold_numbers,
     polynomial_features,
@@ -73,37 +77,21 @@ def maps_of(log):
 
 def predictions(log):
     """Every row by a regression on the rows of the other folds, without any structure."""
-    fold, found = fold_numbers(ROWS), np.empty(ROWS)
+    fold, found, row = fold_numbers(ROWS), np.empty(ROWS), np.arange(ROWS)
     for number, mapped in enumerate(maps_of(log)):
-        matrix, group = dense(log, mapped)
-        others, mine = fold != number, fold == number
+        if mapped.separate:
+            matrix, regression = mapped.features(log.parts[0].context), log.action[:, 0].astype(int)
+            structure = PriorStructure.sharing(mapped.feature_map.groups, 3)
+        else:
+            (matrix, group), regression = dense(log, mapped), np.zeros(ROWS, dtype=int)
+            structure = PriorStructure.independent(group, 1)
+        others, mine = row[fold != number], row[fold == number]
         mean = float(log.reward[others].mean())
-        sums = Sums.empty(1, matrix.shape[1], mean).add(
-            matrix[others],
-            np.zeros(others.sum(), dtype=int),
-            log.reward[others],
-            np.ones(others.sum()),
+        sums = Sums.empty(1 + regression.max(), matrix.shape[1], mean).add(
+            matrix[others], regression[others], log.reward[others], np.ones(len(others))
         )
-        design = PriorStructure.independent(group, 1)
-        posterior = fitted(sums, design, mapped.prior, mean, STEPS)
-        found[mine] = mean + matrix[mine] @ posterior.coefficients[0]
-    return found
-
-
-def predictions_of_arms(log):
-    """Every row by regressions of the arms on the rows of the other folds."""
-    (part,) = log.parts
-    fold, found = fold_numbers(ROWS), np.empty(ROWS)
-    for number, mapped in enumerate(maps_of(log)):
-        features, arm = mapped.features(part.context), log.action[:, 0].astype(int)
-        others, mine = fold != number, fold == number
-        mean = float(log.reward[others].mean())
-        sums = Sums.empty(3, features.shape[1], mean).add(
-            features[others], arm[others], log.reward[others], np.ones(others.sum())
-        )
-        design = PriorStructure.sharing(mapped.feature_map.groups, 3)
-        theta = fitted(sums, design, mapped.prior, mean, STEPS).coefficients
-        found[mine] = mean + np.sum(features[mine] * theta[arm[mine]], axis=1)
+        theta = fitted(sums, structure, mapped.prior, mean, STEPS).coefficients
+        found[mine] = mean + np.sum(matrix[mine] * theta[regression[mine]], axis=1)
     return found
 
 
@@ -118,18 +106,13 @@ def predicted(log, part=None):
     return np.choose(fold_numbers(ROWS), every)
 
 
-@pytest.mark.parametrize("name", [name for name in MENUS if name != "arms"])
+@pytest.mark.parametrize("name", MENUS)
 @pytest.mark.parametrize("most", [1500, 1], ids=["interactions", "constants alone"])
-def test_choices_add_up_in_one_regression_on_the_other_folds(name, most, monkeypatch, seed):
+def test_choices_add_up_in_one_regression_and_arms_have_their_own(name, most, monkeypatch, seed):
     monkeypatch.setattr(reward_models, "MOST_UNKNOWNS", most)
     log = log_of(MENUS[name], seed)
-    assert all(one.interactions == (most > 1) for one in maps_of(log))
+    assert all(one.interactions == (most > 1 or name == "arms") for one in maps_of(log))
     np.testing.assert_allclose(predicted(log), predictions(log), rtol=1e-6)
-
-
-def test_arms_are_regressions_of_their_own_on_the_other_folds(seed):
-    log = log_of(MENUS["arms"], seed)
-    np.testing.assert_allclose(predicted(log), predictions_of_arms(log), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", MENUS)
@@ -192,3 +175,75 @@ def test_features_fit_the_rows_and_the_memory(rows, width, choices, features, mo
     )
     for found in reward_maps(log, np.arange(rows) % 2, 2):
         assert found.feature_map.width == features
+
+
+# Models of other libraries
+
+
+def arms_of(seed, binary=True):
+    rng = np.random.default_rng(seed)
+    x, action = rng.normal(size=(600, 2)), rng.integers(3, size=600)
+    mean = 1 / (1 + np.exp(-x[:, 0] * (action - 1) * 2))
+    reward = (rng.random(600) < mean) * 1.0 if binary else mean + rng.normal(size=600)
+    return Log.from_arrays(action, reward, propensity=np.full(600, 1 / 3), context=x)
+
+
+@pytest.mark.parametrize("model", [LinearRegression(), LogisticRegression()], ids=str)
+def test_every_row_is_predicted_by_a_model_fitted_without_its_fold(model, seed):
+    log, fold = arms_of(seed), fold_numbers(600)
+    found = Evaluator(log, reward_model=model).sample.about(None).predicted
+    inputs = design(log.context.astype(float), log.action, np.zeros((600, 0)), (3,))
+    expected = np.empty(600)
+    for number in range(FOLDS):
+        others, mine = fold != number, fold == number
+        fitted = type(model)().fit(inputs[others], log.reward[others])
+        if hasattr(fitted, "predict_proba"):
+            expected[mine] = fitted.predict_proba(inputs[mine])[:, 1]
+        else:
+            expected[mine] = fitted.predict(inputs[mine])
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_the_expected_reward_is_the_mean_over_the_actions_of_the_policy(seed):
+    log = arms_of(seed)
+    rng = np.random.default_rng(seed)
+    table = rng.dirichlet(np.ones(3), 600)
+    table[:50] = np.eye(3)[1]
+    model = reward_models.reward_models(log, LinearRegression())[1][0]
+    features, none = model.features(log.parts[0].context), np.zeros((600, 0))
+    each = [model.predict(features, np.full((600, 1), one), none) for one in range(3)]
+    expected = (table * np.stack(each, axis=1)).sum(axis=1)
+    np.testing.assert_allclose(model.expected(features, table, [table]), expected)
+
+
+def test_a_dotted_name_and_a_table_are_the_object(seed):
+    log = arms_of(seed)
+    kind = "sklearn.ensemble.HistGradientBoostingRegressor"
+    values = [
+        compare(log, ["random"], estimators=["dm"], reward_model=one).estimates[1].value
+        for one in ({"kind": kind, "max_iter": 5}, HistGradientBoostingRegressor(max_iter=5))
+    ]
+    assert values[0] == pytest.approx(values[1])
+
+
+def test_equal_rewards_need_no_model():
+    log = Log.from_arrays([0, 1] * 20, [1.0] * 40, propensity=[0.5] * 40)
+    found = compare(log, ["random"], estimators=["dm", "dr"], reward_model=LogisticRegression())
+    assert [one.value for one in found.estimates[1:]] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("given", "parameter"),
+    [
+        ("nothing.Here", None),
+        ("sklearn.linear_model.Rigde", None),
+        (LinearRegression, "reward_model"),
+        (7, "reward_model"),
+        ({"kind": "sklearn.linear_model.Ridge", "alfa": 1}, None),
+        (LogisticRegression(), "reward_model"),
+        (HistGradientBoostingRegressor(max_iter=-1), "reward_model"),
+    ],
+)
+def test_what_is_no_reward_model_is_refused(given, parameter, seed):
+    with raises_code("invalid-input", parameter):
+        reward_models.reward_models(arms_of(seed, binary=False), given)

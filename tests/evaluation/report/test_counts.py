@@ -141,24 +141,6 @@ def test_a_policy_learns_from_every_decision(table):
     assert_same(found, wanted)
 
 
-def test_counts_with_any_reward(seed):
-    rng = np.random.default_rng(seed)
-    table = {
-        # Every action is in the log, which is where its actions are known from.
-        "action": ARMS[rng.permutation(9) % 3],
-        "reward": rng.normal(size=9),
-        "times": rng.integers(1, 9, 9),
-        "propensity": np.full(9, 1 / 3),
-    }
-    log = Log.read(table, columns={"count": "times"})
-    found = compare(log, {"p": np.tile([0.1, 0.2, 0.7], (9, 1))}, estimators=["ips"])
-    action = np.searchsorted(ARMS, table["action"])
-    weight = 3 * np.array([0.1, 0.2, 0.7])[action]
-    wanted = np.average(weight * table["reward"], weights=table["times"])
-    assert found.find("p", "ips").value == pytest.approx(wanted)
-    assert log.to_pandas()["count"].sum() == table["times"].sum()
-
-
 @pytest.mark.parametrize(
     ("columns", "change", "facts"),
     [

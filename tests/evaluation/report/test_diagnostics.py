@@ -254,12 +254,6 @@ def test_slots_that_were_not_chosen_independently(rng):
     assert kinds(slots_of(rng, apart, logged=False))["slots"] == 1
 
 
-def test_slots_with_wild_weights_warn_the_pseudo_inverse(rng):
-    rare = np.outer([0.495, 0.495, 0.01], [0.5, 0.5])
-    log = slots_of(rng, rare, rows=1000)
-    assert kinds(log, np.repeat([0.0, 0.0, 0.5], 2))["slots"] >= 1
-
-
 def test_rewards_that_contradict_the_model(rng, mentioned):
     log = log_of(rng, chances=(1 / 3,) * 3)
     wrong = DummyRegressor(strategy="constant", constant=0.0)
@@ -352,9 +346,3 @@ def test_the_fewest_warnings_decide_and_then_the_order():
     assert best(("dm", 1, 0.5)) == "dm"
     assert best(("dr", 0, float("nan")), ("ips", 4, 0.5)) == "ips"
     assert best(("ClippedInversePropensity(threshold=2.0)", 0, 0.5), ("replay", 0, 0.5)) == "replay"
-
-
-def test_one_estimate_of_each_policy_is_recommended(rng):
-    found = compare(log_of(rng), ["random", "rcp-submax"])
-    assert [one.policy for one in found.recommended()] == ["logging policy", "random", "rcp-submax"]
-    assert [row["recommended"] for row in found.rows()].count(True) == 3
