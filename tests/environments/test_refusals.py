@@ -40,8 +40,7 @@ CYCLE = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))
         (Dueling, {"preferences": ((0.5,),)}, "preferences"),
         (Dueling, {"preferences": ((0.5, 0.7), (0.4, 0.5))}, "preferences"),
         (Dueling, {"preferences": ((0.5, 1.7), (-0.7, 0.5))}, "preferences"),
-        (Dueling, {"preferences": CYCLE}, "winner"),
-        (Dueling, {"arms": 2, "winner": "cordorcet"}, "winner"),
+        (Dueling, {"preferences": CYCLE}, "preferences"),
     ],
 )
 def test_what_is_no_environment_is_refused(kind, given, parameter):

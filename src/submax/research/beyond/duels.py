@@ -1,19 +1,12 @@
 """Duels: two arms are shown, and one of them wins."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from submax.core.arrays import Actions, Booleans, Floats
-from submax.core.checks import (
-    Allowed,
-    NonNegative,
-    Positive,
-    one_of,
-    whole_number,
-)
+from submax.core.checks import NonNegative, Positive, whole_number
 from submax.core.errors import InputError
 from submax.core.numerics import tally
 from submax.core.policy import PolicyTraits, TabularPolicy
@@ -58,35 +51,6 @@ def checked_preferences(rows: object) -> Floats:
     return table
 
 
-def condorcet_loss(preferences: Floats) -> Floats:
-    """Return P_wi − 1/2 of every arm i, with w the arm that beats most others, ``[R, K]``."""
-    best = (preferences > 0.5).sum(axis=2).argmax(axis=1)
-    return preferences[np.arange(len(best)), best] - 0.5
-
-
-def copeland_loss(preferences: Floats) -> Floats:
-    """Return how much smaller the share of other arms is that each arm beats, ``[R, K]``."""
-    share = (preferences > 0.5).sum(axis=2) / (preferences.shape[1] - 1)
-    return share.max(axis=1, keepdims=True) - share
-
-
-def borda_loss(preferences: Floats) -> Floats:
-    """Return how much less often each arm beats a random other arm than the best one, ``[R, K]``.
-
-    An arm against itself is a coin flip, which is left out.
-    """
-    score = (preferences.sum(axis=2) - 0.5) / (preferences.shape[1] - 1)
-    return score.max(axis=1, keepdims=True) - score
-
-
-LOSSES: Mapping[str, Callable[[Floats], Floats]] = {
-    "condorcet": condorcet_loss,
-    "copeland": copeland_loss,
-    "borda": borda_loss,
-}
-"""The loss of every arm, ``[R, K, K] -> [R, K]``, by what makes an arm the best one."""
-
-
 @dataclass(frozen=True)
 class Dueling(Successes[Floats]):
     """An action is a pair of arms (i, j). The reward is 1 if i wins, which has probability P_ij.
@@ -96,15 +60,8 @@ class Dueling(Successes[Floats]):
     P_ij + P_ji = 1, can be given instead. The world is P, ``[R, K, K]``.
 
     The result of a duel is what policies learn from, and not what a pair is worth: the best pair is
-    the best arm twice, whose duel is a coin flip. So regret is not measured by rewards. It is the
-    mean loss of the two arms, or the smaller loss if ``weak`` is true. ``winner`` says which arm
-    is the best, and the loss of arm i:
-
-    - ``"condorcet"``: the arm w that beats every other arm; the loss is P_wi − 1/2.
-    - ``"copeland"``: the arm that beats the largest share of other arms; the loss is the difference
-      of shares.
-    - ``"borda"``: the arm that wins most often against a random other arm; the loss is the
-      difference of these probabilities.
+    the best arm twice, whose duel is a coin flip. So regret is not measured by rewards: it is the
+    mean loss P_wi − 1/2 of the two arms i, with w the arm that beats every other one.
 
     >>> duels = Dueling(preferences=((0.5, 0.7), (0.3, 0.5)))
     >>> world = duels.reset(1, np.random.default_rng(0))
@@ -112,15 +69,12 @@ class Dueling(Successes[Floats]):
     >>> duels.regret(world, np.zeros((1, 4, 0)), pairs).round(2).tolist()
     [[0.0, 0.1, 0.1, 0.2]]
 
-    Reference: Yue et al. (2012), The K-armed dueling bandits problem; Zoghi et al. (2015), Copeland
-    dueling bandits.
+    Reference: Yue et al. (2012), The K-armed dueling bandits problem.
     """
 
     arms: int = 0
     spread: NonNegative = 1.0
     preferences: tuple[tuple[float, ...], ...] | None = None
-    winner: Annotated[str, Allowed(one_of, LOSSES)] = "condorcet"
-    weak: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -136,11 +90,11 @@ class Dueling(Successes[Floats]):
             )
         object.__setattr__(self, "arms", len(table))
         beats = table > 0.5
-        if self.winner == "condorcet" and beats.sum(axis=1).max() < len(beats) - 1:
+        if beats.sum(axis=1).max() < len(beats) - 1:
             raise InputError(
-                f"no arm of {self.preferences} beats every other arm with a probability above 1/2, "
-                'which winner = "condorcet" needs: give winner = "copeland" or "borda"',
-                parameter="winner",
+                f"no arm of {self.preferences} beats every other arm with a probability above 1/2: "
+                "change the preferences, so that there is a best arm",
+                parameter="preferences",
             )
 
     @property
@@ -167,9 +121,10 @@ class Dueling(Successes[Floats]):
         return np.broadcast_to(world.max(axis=(1, 2))[:, None], context.shape[:2])
 
     def regret(self, world: Floats, context: Floats, action: Actions) -> Floats:
-        loss = LOSSES[self.winner](world)
-        of_arms = loss[np.arange(len(world))[:, None, None], action]
-        return of_arms.min(axis=-1) if self.weak else of_arms.mean(axis=-1)
+        replica = np.arange(len(world))
+        best = (world > 0.5).sum(axis=2).argmax(axis=1)
+        loss = world[replica, best] - 0.5
+        return loss[replica[:, None, None], action].mean(axis=-1)
 
 
 @serializable("relative-ucb-state")

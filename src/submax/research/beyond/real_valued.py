@@ -67,13 +67,8 @@ class SmoothReward(WithNoise[Bumps]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.sizes, tuple):
-            raise InputError(
-                f"sizes must be a tuple of whole numbers, such as (3, 2), not {self.sizes!r}",
-                parameter="sizes",
-            )
-        if self.sizes:
-            Slots(self.sizes)
+        if self.sizes != ():
+            Slots(self.sizes)  # Refuses what are no numbers of choices.
 
     @property
     def problem(self) -> Problem:

@@ -218,8 +218,6 @@ def shares(end: Integers, action: Integers, sizes: tuple[int, ...]) -> Floats:
 
 WEIGHTS_AT_ONCE = 2**20
 """About how many drawn weights are processed together, 4 MB of float32."""
-MOST_NUMBERS = 2**28
-"""The most numbers in the posterior of all replicas: 2 GB of float64."""
 
 
 @serializable("hill-climbing-state")
@@ -275,13 +273,6 @@ class HillClimbingThompson(Policy[HillClimbingState]):
                 "real-valued parts: use fourier-thompson, or wrap a policy with gridded"
             )
         effects = effects_of(problem.space.choices)
-        numbers = replicas * effects.width
-        if numbers > MOST_NUMBERS:
-            raise InputError(
-                f"hill climbing stores {effects.width} effects times {replicas} replicas, "
-                f"{numbers} numbers in all, and at most {MOST_NUMBERS} are allowed: take fewer "
-                "choices or replicas"
-            )
         # Called for its check: it refuses scales without a threshold between low and high rewards.
         high_reward_threshold(problem.scale)
         regression = SlotRegression.prior(effects, replicas, self.prior_variance)
@@ -549,11 +540,8 @@ class ClimbingDropoutThompson(ClimbingPolicy):
 class ClimbingEpsilonGreedy(ClimbingPolicy):
     """Explore uniformly with probability ε, else take the best action that climbing finds.
 
-    π(a | c) = ε / M + (1 − ε) 1[a = climb(c)], with M joint actions. The value of (action ⊕
-    context) is learned by a network with two layers of ``hidden`` units and ``dropout`` in
-    training. From each of ``climbs`` random joint actions, which are drawn at every update,
-    coordinate ascent sets one slot after the other to its best choice, at most ``sweeps`` times.
-    No joint action is listed. Before the first feedback the policy is uniform.
+    π(a | c) = ε / M + (1 − ε) 1[a = climb(c)], with M joint actions. Network and climbs are those
+    of `ClimbingDropoutThompson`, with ``dropout`` only in training.
 
     Reference: Sutton and Barto (2018), section 2.2; Hill et al. (2017) on climbing over slots.
     """

@@ -16,20 +16,18 @@ from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.estimators.network import Softmax
 from submax.models.training_settings import Training
-from submax.policies.reward_conditioned import (
-    restricted_belief,
-)
-from submax.research.rivals.value_networks import ValueBelief, reward_bounds
+from submax.policies.reward_conditioned import restricted_belief
+from submax.research.rivals.value_networks import ValueBelief
 from submax.strategies.weighted import SubMax
 
 
 @serializable("bayes-reparameterized-state")
 class BayesReparameterizedState(NamedTuple):
-    """The reward model, what the estimator learned of the behaviour, and the reward levels.
+    """The reward model, what the estimator learned of the behaviour, and the two levels.
 
-    ``levels [R, L]`` are the rewards conditioned on, and ``share [R, L]`` is how often each was
-    observed. If only some choices are ``eligible``, the reward model is restricted to them; the
-    behaviour is known of all, and its probabilities are conditioned on them.
+    ``levels [R, 2]`` are both rewards, and ``share [R, 2]`` is how often each was observed. If only
+    some choices are ``eligible``, the reward model is restricted to them; the behaviour is known of
+    all, and its probabilities are conditioned on them.
     """
 
     rewards: ValueBelief
@@ -48,56 +46,16 @@ class BayesReparameterizedState(NamedTuple):
         return self._replace(rewards=self.rewards.restricted(choices), eligible=choices)
 
 
-FLOOR = 1e-3
-"""A level has at least this multiple of the uniform share, even if it was never observed."""
-TILTS = np.linspace(-60.0, 60.0, 601)
-"""Exponents among which the one with the wanted mean is found by interpolation."""
-
-
-def level_probabilities(levels: Floats, share: Floats, value: Floats) -> Floats:
-    """Return p(l | a) of actions with expected reward ``value``: ``[R, n, K] -> [R, n, L, K]``.
-
-    ``levels [R, L]`` are the rewards and ``share [R, L]`` says how often each occurs; the value is
-    scaled so that the lowest level is 0 and the highest 1. Of all distributions with this mean,
-    p(l) ∝ share_l exp(t level_l) differs least from the share (in relative entropy). With two
-    levels the probability of the higher one is the value.
-
-    >>> levels, share = np.array([[0.0, 1.0]]), np.array([[0.9, 0.1]])
-    >>> found = level_probabilities(levels, share, np.full((1, 1, 1), 0.3))
-    >>> found.round(3).ravel().tolist()
-    [0.7, 0.3]
-    """
-    count = levels.shape[1]
-    if count == 2:
-        return np.stack([1.0 - value, value], axis=2)
-    result = np.empty((*value.shape[:2], count, value.shape[2]))
-    for replica in range(len(levels)):
-        span = max(levels[replica, -1] - levels[replica, 0], 1e-300)
-        height = (levels[replica] - levels[replica, 0]) / span
-        base = np.maximum(share[replica], FLOOR / count)
-        tilted = base * np.exp(TILTS[:, None] * (height - height.max() * (TILTS[:, None] > 0)))
-        tilted /= tilted.sum(axis=1, keepdims=True)
-        mean = tilted @ height
-        tilt = np.interp(value[replica], mean, TILTS)[:, None]
-        power = np.log(base)[:, None] + tilt * height[:, None]
-        power -= power.max(axis=1, keepdims=True)
-        chances = np.exp(power)
-        result[replica] = chances / chances.sum(axis=1, keepdims=True)
-    return result
-
-
 @dataclass(frozen=True)
 class BayesReparameterized(TabularPolicy[BayesReparameterizedState]):
     """Condition on the reward by Bayes' rule: π(a | c, r) ∝ p(r | a, c) p(a | c).
 
-    p(r | a, c) is a value network with two layers of ``hidden`` units, ``dropout`` and
-    ``training``: it predicts the mean reward, and the probabilities of the levels follow from the
-    mean (for two levels exactly; `level_probabilities` says how for more). p(a | c), the behaviour
-    policy, is learned by the ``estimator`` without the reward. Since log p(a, r | c) is the sum of
-    both logarithms, training each by maximum likelihood maximizes the joint likelihood. The
-    ``strategy`` turns π into the policy that decides; the probability of a level in a context is
-    Σ_a p(r | a, c) p(a | c). Rewards are thus no inputs that a network could treat as unrelated
-    values: nearby rewards have similar policies. Joint actions are listed. Before the first
+    There are two rewards, such as 0 and 1. p(r | a, c) is a value network with two layers of
+    ``hidden`` units, ``dropout`` and ``training``, which predicts the probability of the higher
+    one. p(a | c), the behaviour policy, is learned by the ``estimator`` without the reward. Since
+    log p(a, r | c) is the sum of both logarithms, training each by maximum likelihood maximizes the
+    joint likelihood. The ``strategy`` turns π into the policy that decides; the probability of a
+    level in a context is Σ_a p(r | a, c) p(a | c). Joint actions are listed. Before the first
     feedback the policy is uniform.
 
     Reference: Ding et al. (2023), section 4.
@@ -129,7 +87,11 @@ class BayesReparameterized(TabularPolicy[BayesReparameterizedState]):
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator
     ) -> BayesReparameterizedState:
-        self.strategy.check_levels(problem.scale.levels)
+        if problem.scale.moves or problem.scale.levels != 2:
+            raise InputError(
+                f"the bayes-reparameterized policy needs two rewards, such as 0 and 1, and not "
+                f"{problem.scale}: take a policy such as rcp-softmax-submax"
+            )
         rewards = ValueBelief.empty(problem, replicas, self.hidden)
         behaviour = self.estimator.init(_without_reward(problem), replicas, rng)
         return BayesReparameterizedState(rewards, behaviour, *_levels(rewards))
@@ -146,10 +108,9 @@ class BayesReparameterized(TabularPolicy[BayesReparameterizedState]):
         if state.eligible is not None:
             belief = restricted_belief(belief, state.eligible)
         behaviour = belief.prob_of_all()[:, :, :1]
-        mean = _between_levels(state, state.rewards.values(context))
-        joint = level_probabilities(state.levels, state.share, mean) * behaviour
-        prior = np.where(state.share[:, None] > 0, joint.sum(axis=-1), 0.0)
-        prior = normalized(prior)
+        value = state.rewards.values(context)
+        joint = np.stack([1.0 - value, value], axis=2) * behaviour
+        prior = normalized(np.where(state.share[:, None] > 0, joint.sum(axis=-1), 0.0))
         levels = np.broadcast_to(state.levels[:, None], prior.shape)
         return Table(normalized(joint), levels, prior, np.full(prior.shape, np.nan))
 
@@ -174,17 +135,3 @@ def _levels(rewards: ValueBelief) -> tuple[Floats, Floats]:
     buffer = rewards.buffer
     encoding = rewards.problem.scale.reward_encoding(buffer.reward, buffer.weight)
     return encoding.levels, buffer.level_share(encoding)
-
-
-def _between_levels(state: BayesReparameterizedState, value: Floats) -> Floats:
-    """Return values on a scale on which the lowest level is 0 and the highest 1: ``[R, n, M]``.
-
-    ``value`` is on the scale of the value network, from the lowest to the highest reward.
-    """
-    low, high = reward_bounds(state.problem.scale, state.rewards.buffer)
-    known = np.isfinite(low) & np.isfinite(high)
-    low, high = np.where(known, low, 0.0), np.where(known, high, 1.0)
-    mean = low[..., None] + value * (high - low)[..., None]
-    first, last = state.levels[:, :1, None], state.levels[:, -1:, None]
-    span = np.where(last > first, last - first, 1.0)
-    return np.where(last > first, np.clip((mean - first) / span, 0.0, 1.0), 0.5)

@@ -300,10 +300,8 @@ class NeuralUCB(GradientFeaturePolicy, UpperBound):
 class NeuralThompson(GradientFeaturePolicy, NormalSampling):
     """Draw a value N(f(a, c), ν² gᵀ U⁻¹ g) for each action and take the action with the largest.
 
-    f is the logit of a value network with two layers of ``hidden`` units, trained as ``training``
-    says. g is the gradient of f with respect to the network's parameters, U the diagonal of
-    ρ I + Σ g gᵀ over the observations. ρ is ``ridge``; ν is ``scale``: the larger, the more is
-    explored. π(a | c), the probability that a's draw is the largest, is computed by quadrature.
+    f, g and U are those of `NeuralUCB`; ν is ``scale``: the larger, the more is explored.
+    π(a | c), the probability that a's draw is the largest, is computed by quadrature.
 
     Reference: Zhang et al. (2021). `GradientFeaturePolicy` says where it departs from the paper.
     """
@@ -380,9 +378,9 @@ class SampleAverageSampling(ResidualPolicy, NormalSampling):
 class SampleAverageUCB(ResidualPolicy, UpperBound):
     """Take the action with the highest upper confidence bound, v(a, c) + γ τ_a √(ln n / n_a).
 
-    v is the value network, τ_a² the mean squared residual of action a, n_a the number of its
-    observations and n that of all actions. γ is ``width``, which is 1 in the paper: the larger, the
-    more is explored. Actions with equal bounds share the probability.
+    v, τ_a and n_a are those of `SampleAverageSampling`, n is the number of all observations. γ is
+    ``width``, which is 1 in the paper: the larger, the more is explored. Actions with equal bounds
+    share the probability.
 
     Reference: Zhu and Rigotti (2021). `ResidualPolicy` says where it departs from the paper.
     """

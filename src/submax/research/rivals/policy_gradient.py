@@ -68,16 +68,13 @@ class PolicyNetwork(NamedTuple):
         numbers = self.network.first_bias.size + len(self.learned) * actions
         return max(1, NUMBERS_AT_ONCE // numbers)
 
-    def by_choice(self, context: Floats) -> Floats:
-        """Return the probability of every choice, slot after slot: ``[R, 1, n, 1, C]``."""
+    def distribution(self, context: Floats) -> DecodedChoices:
+        """Return the policy in these contexts ``[R, n, D]``, as a distribution with one level."""
         self.problem.check_context(context)
         if self.scaling is not None:
             context = self.scaling.scaled(context).astype(np.float64)
-        return choice_probabilities(self.network.logits(context), self.problem.space.choices)
-
-    def distribution(self, context: Floats) -> DecodedChoices:
-        """Return the policy in these contexts ``[R, n, D]``, as a distribution with one level."""
-        return DecodedChoices(self.by_choice(context), self.problem.space.choices)
+        sizes = self.problem.space.choices
+        return DecodedChoices(choice_probabilities(self.network.logits(context), sizes), sizes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +178,7 @@ class GradientPolicy(Policy[PolicyNetwork]):
         space.check_listable("a list of probabilities")
 
         def listed(part: Floats) -> Floats:
-            return joint_probabilities(state.by_choice(part)[:, 0], space.choices)
+            return joint_probabilities(state.distribution(part).probabilities[:, 0], space.choices)
 
         return self._mixed(state, by_rows(listed, state.rows_at_once, context))
 
@@ -204,10 +201,8 @@ class GradientPolicy(Policy[PolicyNetwork]):
         state = state._replace(critic=critic, buffer=buffer)
         scaling = ContextScaling.of(buffer, 1.0) if self.training.stops_early else None
         action = state.problem.space.scaled(buffer.action)
-        rows, design = (
-            Minibatches.of(buffer, action, self.columns(state), scaling),
-            self.design(state.problem),
-        )
+        rows = Minibatches.of(buffer, action, self.columns(state), scaling)
+        design = self.design(state.problem)
         start = state.parameters if self.training.continued else None
         trained = train(design, self.training, rows, rng, start)
         none = np.zeros((len(news), 1, 0), dtype=np.float32)

@@ -176,12 +176,9 @@ class ValueBelief(NamedTuple):
         has_rows = np.any(feedback.weight > 0, axis=1)
         if not has_rows.any():
             return self
-        buffer, hidden = (
-            self.buffer.add(feedback, EVERYTHING, rng),
-            self.network.head_weight.shape[1],
-        )
+        buffer = self.buffer.add(feedback, EVERYTHING, rng)
         space, width = self.problem.space, self.problem.context_width
-        design = ValueDesign(space.choices, width, hidden, dropout)
+        design = ValueDesign(space.choices, width, self.network.first_bias.shape[1], dropout)
         scaling = ContextScaling.of(buffer) if training.stops_early else None
         targets = reward_shares(self.problem.scale, buffer, buffer.reward)[..., None]
         rows = Minibatches.of(buffer, buffer.action, targets, scaling)
