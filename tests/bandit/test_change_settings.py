@@ -3,7 +3,6 @@ from refusals import raises_code
 
 import submax
 from submax.bandit.declaring import audit_lines
-from submax.bandit.guard_rails import GuardRailWarning
 
 RAILS = {"control": "B", "control_share": 0.2}
 MINIMUM = {"minimum": 0.4, "control": None, "control_share": None}
@@ -57,19 +56,6 @@ def test_what_contradicts_is_refused_and_nothing_is_changed(store, changes, code
     assert bandit.decide().action in ("A", "B", "C")
 
 
-def test_a_paused_bandit_answers_with_its_control_and_does_not_learn(store, clock):
-    bandit = opened(store, guard_rails=RAILS)
-    bandit.pause()
-    decisions = [bandit.decide() for _ in range(10)]
-    decisions += bandit.decide_many([{}, {"unit": "visitor-1"}])
-    assert {(one.action, one.propensity, one.paused) for one in decisions} == {("B", 1.0, True)}
-    clock.now += 11
-    counts = bandit.counts()
-    assert (counts["paused"], counts.get("learned", 0)) == (12, 0)
-    bandit.resume()
-    assert not bandit.decide().paused
-
-
 def test_without_a_control_a_paused_bandit_answers_with_the_baseline_or_uniformly(store):
     bandit = opened(store, guard_rails={"holdout": 0.1, "baseline": "C"})
     bandit.pause()
@@ -111,19 +97,6 @@ def test_a_bandit_in_memory_changes_its_policy_and_keeps_what_it_learned(seed, t
     assert submax.Bandit.load(tmp_path / "bandit.safetensors").settings == bandit.settings
     with raises_code("invalid-input", "refit_rows"):
         bandit.set(refit_rows=3)
-
-
-def test_pausing_the_control_or_the_baseline_warns_and_is_shown(store):
-    rails = {**RAILS, "holdout": 0.1, "baseline": "C"}
-    bandit = opened(store, guard_rails=rails)
-    before = len(bandit.notices())
-    for number, name in enumerate("BC", start=before + 1):
-        with pytest.warns(GuardRailWarning, match=repr(name)):
-            bandit.pause(name)
-        assert len(bandit.notices()) == number
-    bandit.resume("B")
-    bandit.resume("C")
-    assert len(bandit.notices()) == before
 
 
 def test_a_control_that_earns_most_is_not_capped_silently(store, clock):

@@ -1,14 +1,11 @@
-import sys
 import threading
-import warnings
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pytest
 from refusals import raises_code
-from stored import audited, fitted, new_store, written
+from stored import audited, fitted, written
 from waiting import wait_until
 
 from submax.bandit.declaring import bandit_names
@@ -18,9 +15,7 @@ from submax.core.errors import ContextIgnoredWarning
 from submax.core.rewards import Continuous, Discrete
 from submax.policies import make_policy, presets
 from submax.policies.thompson import Thompson
-from submax.testing import ManualClock
 
-FILE = str(Path(__file__).parents[1] / "support" / "weighted.py")
 WAIT = 10.0
 ARMS = ["A", "B", "C"]
 PAGE = {"title": ["A", "B", "C"], "layout": ["wide", "narrow"]}
@@ -54,12 +49,6 @@ def versioned(bandit, clock, versions):
     return bandit
 
 
-# Ids and rewards
-
-
-# Bad input
-
-
 def test_sums_of_rewards_may_be_large(opened, clock):
     """Else one of them would keep every later version from being fitted."""
     bandit = opened(rewards="continuous", combine="sum", policy=ANY_SCALE)
@@ -81,84 +70,7 @@ def test_a_call_has_from_one_to_a_thousand_requests(opened):
     assert len(bandit.decide_many([{}] * 1000)) == 1000
 
 
-def test_many_answers_are_in_the_order_of_the_requests(opened):
-    bandit = opened()
-    eligible = [[ARMS[number % 3]] for number in range(30)]
-    made = bandit.decide_many(
-        [{"id": f"d{number}", "eligible": one} for number, one in enumerate(eligible)]
-    )
-    assert [[one.action] for one in made] == eligible
-    assert [one.id for one in made] == [f"d{number}" for number in range(30)]
-    receipts = bandit.reward_many([{"id": f"d{number}", "value": 1} for number in range(40)])
-    assert [one.status for one in receipts] == ["accepted"] * 30 + ["quarantined"] * 10
-
-
-# Choices
-
-
-def test_a_change_that_is_refused_is_not_written(opened):
-    bandit = opened()
-    before = audited(bandit.store)
-    for change, name, code in (
-        (bandit.add, "A", "conflict"),
-        (bandit.pause, "Z", "invalid-input"),
-        (bandit.add, 5, "invalid-input"),
-        (bandit.add, "", "invalid-input"),
-    ):
-        with raises_code(code):
-            change(name)
-    assert audited(bandit.store) == before
-
-
-def in_threads(calls):
-    threads = [threading.Thread(target=call) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def test_a_version_learns_from_the_rows_of_active_choices_alone(opened, clock):
-    bandit = opened()
-    bandit.decide_many([{}] * 30)
-    clock.now += WAIT + 1
-    bandit.retire("B")
-    assert fitted(bandit).rows == 30
-    assert {bandit.decide().action for _ in range(100)} == {"A", "C"}
-
-
 # Versions
-
-
-def test_nothing_is_fitted_where_nothing_is_new(opened, clock):
-    bandit = opened()
-    assert not bandit.refit()
-    bandit.decide()
-    assert not bandit.refit()
-    fed(bandit, clock)
-    assert fitted(bandit).rows == 31
-    assert not bandit.refit()
-    assert [one.version for one in bandit.versions()] == [1]
-
-
-NETWORK = {"kind": "neural-epsilon-greedy", "hidden": 4, "training": {"steps": 5, "batch": 8}}
-
-
-@pytest.mark.parametrize(
-    "policy", ["thompson-1-1", "rcp-submax", pytest.param(NETWORK, marks=pytest.mark.soak)], ids=str
-)
-def test_the_same_log_and_seed_give_the_same_version(opened, policy, request):
-    if policy is NETWORK:
-        request.getfixturevalue("short_training")
-    found = []
-    for seed in (0, 0, 1):
-        clock = ManualClock()
-        store, rng = new_store(clock), np.random.default_rng(0)
-        bandit = opened(store, clock=clock, policy=policy, seed=seed, rng=rng)
-        found.append(fitted(fed(bandit, clock)))
-    assert found[0] == found[1]
-    # The seed is that of a training.
-    assert (found[0].model != found[2].model) == (policy is NETWORK)
 
 
 @pytest.mark.parametrize("rows", [0, 4])
@@ -322,16 +234,6 @@ def test_a_declaration_that_makes_no_sense_is_refused_and_nothing_is_written(
     assert bandit_names(store) == []
 
 
-def test_two_bandits_share_a_store_and_nothing_else(opened, clock):
-    first, second = opened(name="first"), opened(name="second", actions=["X", "Y"])
-    for bandit, reward in ((first, 1.0), (second, 0.0)):
-        bandit.decide(id="same")
-        bandit.reward("same", reward)
-    clock.now += WAIT + 1
-    assert [one.arms()[0].reward_rate or one.arms()[1].reward_rate for one in (first, second)]
-    assert [sum(arm.rows for arm in one.arms()) for one in (first, second)] == [1, 1]
-
-
 def test_a_bandit_lives_in_a_file_of_its_name(tmp_path):
     with open_bandit(tmp_path / "Home Page.db", actions=ARMS, background=False) as bandit:
         assert bandit.name == "home-page"
@@ -411,18 +313,6 @@ def test_a_policy_object_must_be_given_again_unless_it_can_be_written(opened, st
     assert again.policy == Thompson(2.0, 5.0)
 
 
-def test_a_policy_of_a_file_decides_and_is_found_again(opened, store, clock):
-    policy = {"kind": f"{FILE}:Weighted", "weights": [1.0, 2.0, 5.0]}
-    fed(opened(policy=policy), clock).refit()
-    loaded = [name for name in sys.modules if name.startswith("submax_file_")]
-    for name in loaded:
-        del sys.modules[name]
-    bandit = open_bandit(store, background=False, trust=True)
-    decision = bandit.decide()
-    assert decision.version == 1
-    assert decision.propensity == pytest.approx({"A": 1, "B": 2, "C": 5}[decision.action] / 8)
-
-
 CONTEXT = {"age": float, "country": ["fr", "de"]}
 DUEL = {"left": ["A", "B", "C"], "right": ["A", "B", "C"]}
 
@@ -463,33 +353,3 @@ def test_every_policy_decides_and_learns_live(opened, clock, seed, policy):
         assert decide().version == version
     again = opened(**declaration)
     assert (again.version, again.failures.get(DAMAGED, 0)) == (2, 0)
-
-
-def test_the_default_learns_from_the_context(opened, clock, seed):
-    rng, best = np.random.default_rng(seed), {"fr": "A", "de": "B", "us": "C"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        bandit = open_bandit(
-            new_store(clock),
-            actions=ARMS,
-            context={"country": list(best), "age": float},
-            reward_wait=WAIT,
-            background=False,
-            clock=clock,
-            rng=np.random.default_rng(seed),
-        )
-
-    def share_of_best(visitors):
-        right = 0
-        for country in rng.choice(list(best), size=visitors):
-            decision = bandit.decide({"country": country, "age": float(rng.normal(40, 10))})
-            found = decision.action == best[country]
-            bandit.reward(decision.id, float(found))
-            right += found
-        clock.now += WAIT + 1
-        bandit.refit()
-        return right / visitors
-
-    # Uniform choice is right for a third, ± 5 standard errors of 0.04.
-    assert abs(share_of_best(150) - 1 / 3) < 0.2
-    assert share_of_best(60) > 0.9

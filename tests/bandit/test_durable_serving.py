@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from refusals import raises_code
-from stored import drawn_from, new_store, written
+from stored import drawn_from, new_store
 
 import submax
 from submax.bandit.durable import open_bandit
@@ -80,15 +80,6 @@ def test_eligible_choices_of_slots_make_their_joint_actions(opened):
     assert table(bandit, decision) == pytest.approx(shares(left, left.values()), rel=1e-5)
     expected = shares(left, left.values())[tuple(decision.action.values())]
     assert decision.propensity == pytest.approx(expected, rel=1e-14)
-
-
-def test_where_none_is_eligible_nothing_is_written(opened):
-    bandit = opened()
-    bandit.pause("A")
-    for eligible in ([], ["A"]):
-        with raises_code("invalid-input", "eligible"):
-            bandit.decide(eligible=eligible)
-    assert written(bandit) == []
 
 
 def test_an_action_without_mass_alone_is_drawn_uniformly_with_its_like(opened):
@@ -188,17 +179,6 @@ def test_draws_of_a_gridded_policy_agree_with_their_density(opened, clock):
         assert abs(part.mean() - (high - low)) < SIGMAS * error
 
 
-@pytest.mark.filterwarnings("ignore::submax.core.errors.FallbackWarning")
-@pytest.mark.parametrize("policy", ["thompson-1-1", "rcp-submax", "random"])
-def test_more_joint_actions_than_can_be_listed_are_drawn_by_the_policy(opened, clock, policy):
-    bandit = opened(MANY, policy)
-    assert bandit.decide().propensity == pytest.approx(1e-5)
-    learned(bandit, clock)
-    decision = bandit.decide()
-    assert set(decision.action) == set(MANY)
-    assert 0 < decision.propensity <= 1
-
-
 def test_among_many_joint_actions_the_greedy_one_is_as_frequent_as_it_says(opened, clock, seed):
     bandit = learned(opened(MANY, "epsilon-greedy-0.2"), clock)
     decisions = [bandit.decide() for _ in range(DRAWS)]
@@ -224,12 +204,6 @@ def test_eligible_choices_cannot_be_named_where_actions_are_not_listed(opened, a
         bandit.decide(eligible={slot: actions[slot][:1]})
     bandit.pause(actions[slot][0], slot=slot)
     assert bandit.decide().action[slot] != actions[slot][0]
-
-
-@pytest.mark.parametrize("policy", ["thompson-1-1", "linucb", "hill-climbing-thompson"])
-def test_a_policy_without_real_valued_actions_says_so_when_it_is_declared(opened, policy):
-    with raises_code("invalid-input"):
-        opened({"price": (1.0, 20.0)}, policy)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """A bandit that is saved and loaded goes on as if nothing had happened."""
 
 import importlib
-import json
 import pickle
 import sys
 from pathlib import Path
@@ -124,19 +123,6 @@ def _rewarded(bandit, rounds):
     return found
 
 
-def test_pending_decisions_and_choices_are_saved(path):
-    bandit = submax.Bandit(ARMS, guard_rails={"minimum": 0.1})
-    decision = bandit.decide()
-    bandit.add("D")
-    bandit.retire("A")
-    bandit.save(path)
-    loaded = submax.Bandit.load(path)
-    assert (loaded.menu, loaded.settings) == (bandit.menu, bandit.settings)
-    assert loaded.decide(id=decision.id).action == decision.action
-    assert loaded.reward(decision.id, 1.0).status == "accepted"
-    assert loaded.refit().rows == 1
-
-
 def test_a_policy_that_was_an_object_is_given_again_unless_it_can_be_written(path):
     class Stubborn(Thompson):
         """A policy whose class has no name by which it could be imported."""
@@ -201,16 +187,6 @@ def test_a_damaged_file_is_refused(path, seed):
 def test_an_unknown_kind_of_random_stream_is_refused():
     with raises_code("invalid-input"):
         generator_at({"bit_generator": "os"})
-
-
-def test_the_file_is_safetensors_and_nothing_of_it_is_code(path):
-    bandit = submax.Bandit(ARMS)
-    _rewarded(bandit, 5)
-    bandit.save(path)
-    data = path.read_bytes()
-    size = int.from_bytes(data[:8], "little")
-    assert "submax" in json.loads(data[8 : 8 + size])["__metadata__"]
-    assert pickle.PROTO not in data[:1]
 
 
 DERIVED = """
