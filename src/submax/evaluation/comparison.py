@@ -546,7 +546,7 @@ class Evaluation:
             if progress is not None:
                 progress(name, len(self._targets), len(candidates))
             self._targets[name] = split.target(one)
-            self.notes += one.notes(self._targets[name], self._learned_rows)
+            self.notes += one.notes(self._targets[name])
 
     def _notes(self, log: Log, split: Split) -> Iterator[str]:
         main, rest, sample = self.main, self.main.log, self.main.sample.log

@@ -1,7 +1,6 @@
 """Learns a policy from a log: one, the best of several, or the best parameters."""
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from itertools import product
@@ -19,13 +18,11 @@ from submax.evaluation.evaluator import Evaluator, Progress
 from submax.evaluation.log import By, DividedLog, Log, data_frame, divided
 from submax.evaluation.policies import (
     Specification,
-    UnderTrainedWarning,
     candidate_of,
     learn_one,
     made_of,
     named,
     parsed_variant,
-    training_warnings,
     variant_of,
 )
 from submax.evaluation.sums import Terms, TermSums, Units
@@ -166,7 +163,7 @@ class BestPolicy(NamedTuple):
     """The ``winner`` among candidates, ``learned`` from all rows.
 
     ``race`` compares the candidates on the selection rows, and ``report`` on held-out rows; both
-    are None if the log has too few rows. ``notes`` are sentences about the choice and the training.
+    are None if the log has too few rows. ``notes`` are sentences about the choice.
     """
 
     winner: str
@@ -261,7 +258,6 @@ def learn_best(
             notes.append(f"the choice used every {step}th row of the log")
     options: dict[str, Any] = {"share": share, "by": by, "seed": seed, "keep_rows": keep_rows}
     best = learn_one(log, given[winner], **options)
-    notes += training_warnings(best.policy, best.origin.rows)
     return BestPolicy(winner, best, race, report, notes)
 
 
@@ -310,8 +306,7 @@ def learn(
     needs propensities and the log has none, they are estimated; reward-conditioned policies need
     none. The last ``keep_rows`` rows are stored with the learned policy, so a live bandit
     that starts from the policy continues to learn from these rows. A row that stands for several
-    decisions is learned from as often. If a network is trained on too few passes over the rows,
-    there is an ``UnderTrainedWarning``.
+    decisions is learned from as often.
 
     >>> log = Log.read({"action": ["A", "B"] * 50, "reward": [1, 0] * 50})
     >>> learned = learn(log, "rcp-submax")
@@ -319,12 +314,8 @@ def learn(
     [[1.0, 0.0]]
     """
     if policy is None or (isinstance(policy, Sequence) and not isinstance(policy, str)):
-        learned = learn_best(log, policy, **options).learned
-    else:
-        learned = learn_one(log, policy, **options)
-    for sentence in training_warnings(learned.policy, learned.origin.rows):
-        warnings.warn(sentence, UnderTrainedWarning, stacklevel=2)
-    return learned
+        return learn_best(log, policy, **options).learned
+    return learn_one(log, policy, **options)
 
 
 LOGARITHMIC = ":log"

@@ -17,7 +17,7 @@ from submax.core.checks import finite, one_of, whole_number
 from submax.core.errors import InputError
 from submax.core.optional import require_module
 from submax.core.problem import Problem
-from submax.core.summary import Summary, counted, listed, number, percentage
+from submax.core.summary import Summary, counted, listed, number
 from submax.evaluation.disk import ColumnFile, TemporaryFolder, new_column, pieces, release, taken
 from submax.evaluation.propensities import with_estimated_propensities
 from submax.evaluation.reading import eligible_mask, read_log
@@ -218,20 +218,17 @@ def trajectory_weights(weight: Floats, session: Integers) -> Floats:
     With w_t the weight of the decision at step t of a session of T steps, these are Π_s<t w_s,
     Π_s≤t w_s, and Π_s≤T w_s.
     """
-    order = np.argsort(session, kind="stable")
-    sizes = np.bincount(session)
+    order, sizes = np.argsort(session, kind="stable"), np.bincount(session)
     starts = np.cumsum(sizes) - sizes
-    ordered, through = weight[order], np.empty(len(weight))
-    before = np.ones(len(weight))
-    for step in range(int(sizes.max(initial=0))):
+    through, before = weight[order], np.ones(len(weight))
+    for step in range(1, int(sizes.max(initial=0))):
         rows = starts[sizes > step] + step
-        if step:
-            before[rows] = through[rows - 1]
-        through[rows] = before[rows] * ordered[rows]
+        before[rows] = through[rows - 1]
+        through[rows] *= before[rows]
     whole = np.repeat(through[starts + sizes - 1], sizes)
-    back = np.empty_like(order)
-    back[order] = np.arange(len(order))
-    return np.stack([before, through, whole], axis=1)[back]
+    found = np.empty((len(weight), 3))
+    found[order] = np.stack([before, through, whole], axis=1)
+    return found
 
 
 def _as_slice(which: Booleans | Integers) -> Booleans | Integers | slice:
@@ -272,44 +269,6 @@ class EncodedParts(Sequence[Columns]):
 
 MOST_NOTES = 3
 """Notes that are part of the text; all of them are in the ``notes`` of the log."""
-
-
-def log_summary(log: "Log") -> Summary:
-    """Return a few sentences, and a table of the choices, the most frequent first."""
-    reward, known = log.reward, log.propensity[~np.isnan(log.propensity)]
-    ones = _counts(log)
-    stands = "" if log.count is None else f" that stand for {log.decisions:,} decisions"
-    propensities = "no propensities"
-    if len(known):
-        propensities = f"propensities from {number(known.min())} to {number(known.max())}"
-        propensities += f", {len(log) - len(known):,} missing" * (len(known) < len(log))
-    sentences = [
-        f"Log of {counted(len(log), 'row')}{stands}; context: "
-        f"{listed(log.schema.context.names) or 'no context'}",
-        f"{log.schema.rewards['kind']} rewards, mean {number(mean(reward, log.count))}",
-        propensities,
-        *log.notes[:MOST_NOTES],
-    ]
-    menu, rows = log.schema.menu, []
-    for slot, chosen in zip(menu.slots, log.action.T, strict=False):
-        columns = (
-            np.bincount(chosen.astype(np.int64), one, len(slot.choices))
-            for one in (ones, ones * reward)
-        )
-        sums = np.stack(list(columns), axis=1)
-        for index in np.argsort(-sums[:, 0], kind="stable"):
-            rewards = number(sums[index, 1] / sums[index, 0] if sums[index, 0] else None)
-            share = percentage(sums[index, 0] / log.decisions)
-            rows.append(
-                [slot.name, slot.choices[index].name, f"{sums[index, 0]:,.0f}", share, rewards]
-            )
-    for interval, values in zip(menu.ranges, log.action.T[len(menu.slots) :], strict=True):
-        ends = f"{values.min():.3g} to {values.max():.3g}, mean {values.mean():.3g}"
-        rows.append([interval.name, ends, f"{len(values):,}", "–", "–"])
-    headings = ["slot", "choice", "rows", "share", "mean reward"]
-    if menu.plain:
-        headings, rows = ["action", *headings[2:]], [row[1:] for row in rows]
-    return Summary(sentences, headings, rows, texts=len(headings) - 3)
 
 
 Reward = str | Mapping[str, float]
@@ -460,27 +419,20 @@ class Log:
                     table[role] = array
         return cls.read(table, **options)
 
-    def to_pandas(self) -> Any:
-        """Return a data frame with columns that ``Log.read`` finds by their names."""
-        columns: dict[str, NDArray[Any]] = {}
-        menu = self.schema.menu
-        for place, slot in enumerate(menu.slots):
-            names = np.array([choice.name for choice in slot.choices], dtype=object)
-            label = "action" if menu.plain else f"action_{slot.name}"
-            columns[label] = names[self.action[:, place].astype(np.int64)]
-        for place, interval in enumerate(menu.ranges, start=len(menu.slots)):
-            columns[f"action_{interval.name}"] = self.action[:, place].astype(np.float64)
-        columns["reward"] = self.reward
-        if not np.isnan(self.propensity).all():
-            columns["propensity"] = self.propensity
-        if self.count is not None:
-            columns["count"] = self.count
-        for name, values in field_columns(self.schema, self.context).items():
-            columns[f"context_{name}"] = values
-        return data_frame(columns)
-
     def __repr__(self) -> str:
-        return str(log_summary(self))
+        reward, known = self.reward, self.propensity[~np.isnan(self.propensity)]
+        stands = "" if self.count is None else f" that stand for {self.decisions:,} decisions"
+        context = listed(self.schema.context.names) or "no context"
+        propensities = "no propensities"
+        if len(known):
+            propensities = f"propensities from {number(known.min())} to {number(known.max())}"
+        sentences = [
+            f"Log of {counted(len(self), 'row')}{stands}; context: {context}",
+            f"{self.schema.rewards['kind']} rewards, mean {number(mean(reward, self.count))}",
+            propensities,
+            *self.notes[:MOST_NOTES],
+        ]
+        return str(Summary(sentences))
 
     def __len__(self) -> int:
         return len(self.reward)

@@ -1,7 +1,6 @@
 """Policies that are evaluated on a log: functions from rows to probabilities, and learned ones."""
 
-import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +14,6 @@ from submax.core.errors import InputError, one_line
 from submax.core.policy import Policy
 from submax.core.summary import listed
 from submax.evaluation.log import By, Log, data_frame, expanded, field_columns
-from submax.models.training_settings import Training, most_steps
 from submax.policies import make_policy
 from submax.policies.greedy_regression import Tempered
 from submax.policies.specification import read_value, table_of, with_values
@@ -78,15 +76,14 @@ class Candidate(NamedTuple):
             return self.target
         return learn_one(log, self.specification, seed=seed, keep_rows=0)
 
-    def notes(self, target: Target, rows: int) -> Iterator[str]:
-        """Yield sentences about the policy after it has learned from some ``rows``."""
-        if not isinstance(target, TrainedPolicy):
-            return
-        if self.target is None:
-            for sentence in training_warnings(target.policy, rows):
-                yield f"{self.name}: {sentence}"
-        if target.schema.context.width and not target.policy.traits.uses_context:
-            yield f"{self.name} does not look at the context"
+    def notes(self, target: Target) -> list[str]:
+        """Return a sentence if a policy that has learned ignores the context of the log."""
+        ignores = (
+            isinstance(target, TrainedPolicy)
+            and target.schema.context.width > 0
+            and not target.policy.traits.uses_context
+        )
+        return [f"{self.name} does not look at the context"] * ignores
 
 
 def candidates_of(policies: Sequence[Any] | Mapping[str, Any], log: Log) -> dict[str, Candidate]:
@@ -451,46 +448,6 @@ def learn_one(
         estimated_propensities=int(part.estimated.sum()),
     )
     return TrainedPolicy.of(part.schema, policy, part.parts, origin, keep_rows)
-
-
-FEWEST_PASSES = 10.0
-"""Passes over the rows below which a network counts as under-trained. With four passes over 20,000
-rows, policies with networks earned 4 to 24 points less than after training to convergence."""
-
-
-class UnderTrainedWarning(UserWarning):
-    """A network was trained on fewer passes over the rows than it needs."""
-
-
-def training_warnings(policy: Any, rows: int) -> list[str]:
-    """Return a sentence for every training of a policy that is too short for this many rows.
-
-    >>> training_warnings(Training(300), 20_000)[0][:47]
-    'a network is trained for 300 steps of 256 rows,'
-    """
-    found = []
-    for training in _trainings(policy):
-        steps = training.steps
-        converges = isinstance(steps, str)
-        if isinstance(steps, str):
-            steps = int(most_steps(np.array([rows]), training)[0])
-        passes = steps * training.batch / max(rows, 1)
-        if passes < FEWEST_PASSES:
-            advice = "a higher learning rate" if converges else "training.steps=converged"
-            found.append(
-                f"a network is trained for {'at most ' * converges}{steps} steps of "
-                f"{training.batch} rows, {passes:.2g} passes over the {rows} rows of the "
-                f"log; at least {FEWEST_PASSES:g} are recommended: give {advice}"
-            )
-    return found
-
-
-def _trainings(part: Any) -> Iterator[Training]:
-    if isinstance(part, Training):
-        yield part
-    elif dataclasses.is_dataclass(part) and not isinstance(part, type):
-        for field in dataclasses.fields(part):
-            yield from _trainings(getattr(part, field.name))
 
 
 def unseen_rows(log: Log, learned: TrainedPolicy) -> Booleans | None:

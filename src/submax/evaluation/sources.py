@@ -14,6 +14,7 @@ import duckdb
 import msgspec
 import pyarrow as pa
 
+from submax.core.checks import one_of
 from submax.core.decoding import known_type
 from submax.core.errors import InputError, one_line
 from submax.schema.schema import METADATA, Schema
@@ -60,11 +61,7 @@ class TextFormat(NamedTuple):
                 "or a tab",
                 parameter="separator",
             )
-        if self.decimal not in (".", ","):
-            raise InputError(
-                f"the decimal sign is {self.decimal!r}: give '.' or ','",
-                parameter="decimal",
-            )
+        one_of("decimal", self.decimal, [".", ","])
 
 
 PLAIN = TextFormat()
@@ -200,19 +197,14 @@ def files_of(source: str | Path) -> Sequence[Path]:
             and one.name.lower().endswith(ENDINGS)
             and not any(part.startswith(HIDDEN) for part in one.relative_to(path).parts)
         ]
-        missing = (
-            f"the folder {str(path)!r} has no file of a log: a log is Parquet, CSV or JSON lines "
-            f"({', '.join(ENDINGS)}); name a folder with such files, or one file"
-        )
+        missing = f"the folder {str(path)!r} has no file of a log ({', '.join(ENDINGS)}): name "
+        missing += "a folder with such files, or one file"
     elif path.exists() or not has_magic(str(source)):
         return [path]
     else:
         base = Path(path.anchor)
         files = sorted(one for one in base.glob(str(path.relative_to(base))) if one.is_file())
-        missing = (
-            f"no file matches {str(source)!r}: check the pattern, and quote it, so the shell does "
-            "not expand it"
-        )
+        missing = f"no file matches {str(source)!r}: check the pattern, and quote it for the shell"
     if not files:
         raise InputError(missing)
     return files
@@ -302,18 +294,14 @@ def _from_json(path: Path, compressed: bool, connection: Any) -> Part:
             f"{str(path)!r} begins with a brace and has no line that is a JSON object: give a "
             "file with one object in each line, or a CSV or Parquet file"
         )
-    kinds: dict[str, Any] = {}
     cells: dict[str, str] = {}
     for name, kind in fields.items():
-        cell = f"row.{quoted(name, chr(34))}"
-        if isinstance(kind, dict) and kind:
-            kinds[name] = dict.fromkeys(kind, "VARCHAR")
-            cells |= {f"{name}_{inner}": f"{cell}.{quoted(inner, chr(34))}" for inner in kind}
-        else:
-            kinds[name], cells[name] = "VARCHAR", cell
+        inside = {f"{name}_{one}": (name, one) for one in kind} if isinstance(kind, dict) else {}
+        for column, keys in (inside or {name: (name,)}).items():
+            pointer = "".join("/" + one.replace("~", "~0").replace("/", "~1") for one in keys)
+            cells[column] = f"json_extract_string(json, {quoted(pointer)})"
     named = ", ".join(f"{cell} as c{place}" for place, cell in enumerate(cells.values()))
-    read = f"select from_json(json, {quoted(json.dumps(kinds))}) as row from {lines}"
-    return Part(str(path), [*cells], f"(select {named} from ({read}))", None, [*cells])
+    return Part(str(path), [*cells], f"(select {named} from {lines})", None, [*cells])
 
 
 def _from_csv(path: Path, compressed: bool, start: bytes, text: TextFormat) -> Part:
@@ -374,33 +362,32 @@ def arrow_table(source: Any) -> tuple[Any, list[str]]:
     try:
         # Polars and some other data frames have their own method.
         table = source.to_arrow() if hasattr(source, "to_arrow") else pa.table(source)
-    except CONVERSION_ERRORS as error:
-        table, untyped = _column_by_column(source, error)
+    except CONVERSION_ERRORS as problem:
+        try:
+            if hasattr(source, "notna") and source.columns.is_unique:
+                objects = source.astype(object).where(source.notna(), None)
+                source = {str(name): objects[name] for name in source.columns}
+            if not isinstance(source, Mapping):
+                raise
+            table = pa.table(
+                {str(name): _column(name, one, untyped) for name, one in source.items()}
+            )
+        except CONVERSION_ERRORS as error:
+            raise InputError(
+                f"a log cannot be read from a {type(source).__name__}: give a file, a data frame, "
+                "or a table from names to columns of the same length and of one dimension "
+                f"({error})"
+            ) from problem
     kept = [place for place, name in enumerate(table.column_names) if not name.startswith(INDEX)]
     return table.select(kept), untyped
 
 
-def _column_by_column(source: Any, problem: Exception) -> tuple[Any, list[str]]:
-    """Return a table, in which columns that pyarrow cannot convert are text."""
-    if hasattr(source, "notna") and source.columns.is_unique:
-        objects = source.astype(object).where(source.notna(), None)
-        source = {str(name): objects[name] for name in source.columns}
-    arrays, untyped = {}, []
+def _column(name: str, values: Any, untyped: list[str]) -> Any:
+    """Return a column, as text and ``untyped`` if pyarrow finds no type for it."""
     try:
-        if not isinstance(source, Mapping):
-            raise problem
-        for name, values in source.items():
-            try:
-                arrays[str(name)] = pa.array(values)
-            except CONVERSION_ERRORS as error:
-                if isinstance(values, str) or getattr(values, "ndim", 1) != 1:
-                    raise TypeError(f"column {name!r}: {error}") from error
-                texts = [None if value is None else str(value) for value in values]
-                arrays[str(name)] = pa.array(texts, pa.string())
-                untyped.append(str(name))
-        return pa.table(arrays), untyped
+        return pa.array(values)
     except CONVERSION_ERRORS as error:
-        raise InputError(
-            f"a log cannot be read from a {type(source).__name__}: give a file, a data frame, or a "
-            f"table from names to columns of the same length and of one dimension ({error})"
-        ) from error
+        if isinstance(values, str) or getattr(values, "ndim", 1) != 1:
+            raise TypeError(f"column {name!r}: {error}") from error
+        untyped.append(str(name))
+        return pa.array([None if one is None else str(one) for one in values], pa.string())

@@ -8,7 +8,6 @@ from submax.core.problem import Feedback
 from submax.evaluation import log as log_module
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
-from submax.evaluation.policies import UnderTrainedWarning, training_warnings
 from submax.policies import make_policy, presets
 from submax.policies.thompson import Thompson
 
@@ -183,29 +182,3 @@ def test_an_object_that_no_table_describes_learns_and_cannot_be_written(tmp_path
     with raises_code("invalid-input"):
         learned.write(tmp_path / "policy.safetensors")
     assert list(tmp_path.iterdir()) == []
-
-
-def network(steps):
-    training = {"steps": steps, "batch": 256}
-    estimator = {"kind": "softmax", "hidden": 4, "training": training}
-    return make_policy({"kind": "reward-conditioned", "strategy": "submax", "estimator": estimator})
-
-
-@pytest.mark.parametrize(
-    ("steps", "rows", "short"),
-    [
-        (300, 20_000, True),
-        (2000, 20_000, False),
-        ("fitted", 20_000, False),
-        ("fitted", 1_000_000, True),
-        ("converged", 1_000_000, False),
-    ],
-)
-def test_a_network_needs_ten_passes_over_the_rows(steps, rows, short):
-    assert bool(training_warnings(network(steps), rows)) == short
-    assert training_warnings(make_policy("linucb"), rows) == []
-
-
-def test_learning_warns_of_a_short_training(short_training):
-    with pytest.warns(UnderTrainedWarning):
-        learn(arms(rows=300), network(5))

@@ -253,13 +253,10 @@ def test_choices_that_are_no_longer_active_are_not_taken(most_listed, seed, monk
 def test_comparisons_and_logs_show_their_numbers(log):
     found = compare(log, {"one": "random", "other": "random"}, estimators=["ips", "snips"])
     assert f"{found.find('one', 'snips').value:.4g}" in repr(found)
-    assert f"{log.reward[log.action[:, 0] == 1].mean():.4g}" in repr(log)
+    assert f"{log.reward.mean():.4g}" in repr(log)
     rng = np.random.default_rng(0)
-    slots = Log.from_arrays(rng.integers(4, size=(300, 12)), rng.random(300))
-    many = Log.from_arrays(
-        rng.integers(900, size=1000), rng.random(1000), context=rng.normal(size=(1000, 40))
-    )
-    for one in (log, slots, many):
+    wide = Log.from_arrays(rng.integers(9, size=99), rng.random(99), context=np.ones((99, 40)))
+    for one in (log, wide):
         lines = repr(one).split("\n")
         assert len(lines) <= 24
         assert max(map(len, lines)) <= 80
