@@ -194,11 +194,12 @@ class CheckedColumns:
     Its methods take a column of the source and return the name of a value in SQL: a number, a time,
     a text that is a name, the code of a name, or an id. ``counted`` is an SQL condition: only rows
     that fulfil it can be bad, because others are left out of the log anyway. Once all values are
-    known, ``facts`` finds the bad rows, and ``batches`` reads the others. Rows count from 1.
+    known, ``facts`` finds the bad rows, and ``batches`` reads the others that fulfil the condition
+    ``kept``. Rows count from 1.
     """
 
     def __init__(self, source: Source, counted: str = "true") -> None:
-        self.source, self._counted = source, counted
+        self.source, self._counted, self.kept = source, counted, "true"
         self.rows = self.good = self._bad = 0
         self._values: dict[str, str] = {}
         self._checks: dict[tuple[str, str], list[str]] = {}
@@ -338,17 +339,17 @@ class CheckedColumns:
         ]
         bad = " or ".join(f"b{place}" for place in range(len(checks))) or "false"
         every = f"select {', '.join(['*', *values, *checks])} from {self.source.table}"
-        return f"select *, {bad} as bad, ({self._counted}) and not ({bad}) as good from ({every})"
+        good = f"({self._counted}) and not ({bad}) and coalesce({self.kept}, true)"
+        return f"select *, {bad} as bad, {good} as good from ({every})"
 
-    def facts(self, wanted: Mapping[str, str], where: str = "good") -> dict[str, Any]:
-        """Return aggregates over all rows by name, and note the problems.
+    def facts(self, wanted: Mapping[str, str]) -> dict[str, Any]:
+        """Return aggregates over all rows by name, and note the problems and the names that occur.
 
-        In an aggregate, ``good`` are the rows without a problem. ``names`` are those of rows that
-        fulfil a condition.
+        In an aggregate, ``good`` are the rows without a problem that are ``kept``.
         """
         marks = [f"b{place}" for place in range(len(self._checks))]
         counts = [f"count(*) filter ({mark})" for mark in ("good", "bad", *marks)]
-        named = [distinct(text, where) for text in self._named.values()]
+        named = [distinct(text) for text in self._named.values()]
         query = ", ".join(["count(*)", *counts, *named, *wanted.values()])
         ((self.rows, self.good, self._bad, *found),) = self.source.rows(
             f"select {query} from ({self._query()})"
@@ -360,7 +361,7 @@ class CheckedColumns:
                 self.check(
                     column, NO_NAME, f"{text} in ({', '.join(map(quoted, wrong)) or 'null'})"
                 )
-            return self.facts(wanted, where)
+            return self.facts(wanted)
         self.names = {
             column: sorted(several, key=rank)
             for column, several in zip(self._named, names, strict=True)
@@ -447,9 +448,9 @@ class CheckedColumns:
         raise InputError("\n".join(lines), parameter=parameter)
 
 
-def distinct(value: str, condition: str) -> str:
-    """Return the aggregate of the different values in rows that fulfil a condition."""
-    return f"list(distinct {value}) filter (({condition}) and {value} is not null)"
+def distinct(value: str) -> str:
+    """Return the aggregate of the different values in good rows."""
+    return f"list(distinct {value}) filter (good and {value} is not null)"
 
 
 def is_name(text: str) -> bool:

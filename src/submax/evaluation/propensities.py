@@ -68,8 +68,13 @@ class ChoiceModel(NamedTuple):
             gradient = features.T @ excess + penalty * theta
             return float(value) / decisions, gradient.ravel() / decisions
 
-        start, options = np.zeros(shape[0] * shape[1]), {"maxiter": MOST_STEPS}
-        best = scipy.optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+        best = scipy.optimize.minimize(
+            loss,
+            np.zeros(shape[0] * shape[1]),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": MOST_STEPS},
+        )
         return found._replace(theta=best.x.reshape(shape))
 
     def of_rows(self, log: "Log", chosen: NDArray[Any], eligible: Booleans) -> Floats:

@@ -111,26 +111,21 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
     found: dict[str, dict[str, Any]] = {}
     for rows, table in columns.batches(wanted):
         for row, *cells in zip(rows, *table.values(), strict=True):
-            # Missing numbers are NaN, and missing texts None.
-            known: dict[str, Any] = {
-                name: float(cell) if name in numeric else cell
-                for name, cell in zip(wanted, cells, strict=True)
-                if cell is not None and cell == cell
-            }
-            slot, choice = (ARMS, *(known.pop(key, None) for key in keys))[-2:]
+            known: dict[str, Any] = dict(zip(wanted, cells, strict=True))
+            slot, choice = (ARMS, *(known.pop(key) for key in keys))[-2:]
             if slot is None or choice is None or choice in found.get(slot, {}):
                 raise InputError(
                     f"row {row} of the action features has the name {choice!r}, "
                     "which is empty or repeated: correct or remove the row",
                     parameter="action_features",
                 )
-            found.setdefault(slot, {})[choice] = known
-    if not found:
-        raise InputError(
-            f"the table of action features in {source.name} has no rows: add a row for each action",
-            parameter="action_features",
-        )
-    return found[ARMS] if len(keys) == 1 else found
+            # Missing numbers are NaN, and missing texts None.
+            found.setdefault(slot, {})[choice] = {
+                name: float(cell) if name in numeric else cell
+                for name, cell in known.items()
+                if cell is not None and cell == cell
+            }
+    return found.get(ARMS, {}) if len(keys) == 1 else found
 
 
 def described_menu(menu: ActionSpec, features: Mapping[str, Any]) -> tuple[ActionSpec, list[str]]:
@@ -203,6 +198,7 @@ class ActionColumns:
             outside = f"{value} < {interval.low!r} or {value} > {interval.high!r}"
             reason = f"is not from {interval.low:g} to {interval.high:g}"
             sql.check(columns[interval.name], reason, outside)
+        self.facts: dict[str, str] = {}
         self._sets: list[list[list[str]] | None] = []
         if eligible is not None:
             self._add_eligible(eligible)
@@ -216,6 +212,7 @@ class ActionColumns:
         cells = sql.distinct(cell)
         self._sets = [self._parsed(one) for one in cells]
         code = self.wanted["eligible set"] = sql.code(cell, cells)
+        self.facts["sets"] = distinct(code)
         sets = {f"e{i}": [one and one[i] for one in self._sets] for i in range(len(self.slots))}
         table = {"place": np.arange(len(cells)), **sets}
         types = {name: pa.list_(pa.string()) for name in sets}
@@ -238,13 +235,6 @@ class ActionColumns:
             if not several or not all(allowed):
                 return None
         return names
-
-    def facts(self, where: str) -> dict[str, str]:
-        """Return the aggregates that ``finish`` needs: the sets that occur."""
-        found = {}
-        if self._sets:
-            found["sets"] = distinct(self.wanted["eligible set"], where)
-        return found
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Take the names and sets that occur; after this the codes of actions are ``wanted``."""
@@ -301,9 +291,8 @@ class ActionColumns:
     def notes(self, action: NDArray[Any]) -> Iterator[str]:
         """Yield sentences about what may surprise in the actions."""
         for slot, names in () if self._declared else self.slots.items():
-            numbers = [number for kind, number, _ in map(rank, names) if kind == 0]
-            if len(numbers) == len(names) and not all(map(float.is_integer, numbers)):
-                column = self._columns[slot]
+            column, ranks = self._columns[slot], [rank(name) for name in names]
+            if all(kind == 0 for kind, *_ in ranks) and any(one % 1 for _, one, _ in ranks):
                 yield (
                     f"column {column!r} holds numbers that are not whole, and they were read as "
                     f"{len(names)} names: if they are real-valued actions, declare an "
@@ -353,7 +342,7 @@ class ContextColumns:
             self.fields = dict(zip(declared.names, declared.fields, strict=True))
         numeric = sql.numeric([columns[name] for name, one in self.fields.items() if one is None])
         self._texts: dict[str, str] = {}
-        self._filled: dict[str, str] = {}
+        self.facts: dict[str, str] = {}
         self.wanted: dict[str, str] = {}
         for name, field in self.fields.items():
             column, missing = columns[name], f"is missing, and {NO_DEFAULT}"
@@ -376,16 +365,9 @@ class ContextColumns:
 
     def _add(self, name: str, value: str, missing: str = "false", default: Any = None) -> None:
         if default is not None:
-            self._filled[name] = missing
+            self.facts[f"filled {name}"] = f"count(*) filter (good and {missing})"
             value = self._sql.value(f"case when {missing} then {default!r} else {value} end")
         self.wanted[f"context {name}"] = value
-
-    def facts(self, where: str) -> dict[str, str]:
-        """Return the aggregates that ``notes`` need: how many values are defaults."""
-        return {
-            f"filled {name}": f"count(*) filter ({where} and {missing})"
-            for name, missing in self._filled.items()
-        }
 
     def finish(self) -> None:
         """Take the values that occur as categories, sorted."""
@@ -415,8 +397,8 @@ class ContextColumns:
 
     def notes(self, facts: Mapping[str, Any]) -> Iterator[str]:
         """Yield sentences about defaults that replaced values."""
-        for name in self._filled:
-            field, count = self.fields[name], facts[f"filled {name}"]
+        for name, field in self.fields.items():
+            count = facts.get(f"filled {name}")
             if count and field is not None:
                 what = "missing" if isinstance(field, Number) else "missing or not declared"
                 yield (
@@ -473,12 +455,11 @@ def read_log(
     actions = ActionColumns(sql, roles["action"], roles["eligible"].get("eligible"), menu)
     context = ContextColumns(sql, roles["context"], fields)
     found = declared_columns(sql, roles, rewards, actions)
-    where = f"good and {found['count'][0]} > 0" if roles["count"] else "good"
-    wanted = {**actions.facts(where), **context.facts(where)}
+    wanted = {**actions.facts, **context.facts}
     if status is not None:
         no_status = f"coalesce({opened.cell(status)}, 'without a status')"
-        wanted["status"] = f"histogram({no_status}) filter (not ({is_learned}))"
-    facts = sql.facts(wanted, where)
+        wanted["left out"] = f"histogram({no_status}) filter (not ({is_learned}))"
+    facts = sql.facts(wanted)
     actions.finish(facts)
     context.finish()
     table = collected(sql, actions, context, found, folder)
@@ -490,7 +471,7 @@ def read_log(
     left_out = [
         f"{count} decisions were left out because of their status: {name}"
         + (" (rewards may still come until reward_wait is over)" if name == PENDING else "")
-        for name, count in (facts.get("status") or {}).items()
+        for name, count in (facts.get("left out") or {}).items()
     ]
     skipped = [f"{sql.bad} bad rows were skipped: " + "; ".join(sql.sentences())] * bool(sql.bad)
     if len(table["reward"]) == 0 or actions.menu is None:
@@ -540,6 +521,8 @@ def declared_columns(
     def count(column: str) -> str:
         found = sql.number(column)
         sql.check(column, "is below 0, as no number of decisions can be", f"{found} < 0")
+        if column in roles["count"].values():
+            sql.kept = f"{found} > 0"
         whole = f"{found} <> round({found}) or {found} > {MOST_DECISIONS!r}"
         sql.check(column, "is not a whole number of decisions", whole)
         return found
@@ -697,15 +680,13 @@ def with_rewards(columns: Table) -> Table:
     with this reward. Rows that stand for no decision are left out.
     """
     successes = columns.pop("successes", None)
-    if successes is not None:
-        failures = columns["count"] - successes
-        columns = {name: np.repeat(values, 2, axis=0) for name, values in columns.items()}
-        columns["reward"] = np.tile([1.0, 0.0], len(successes))
-        columns["count"] = np.stack([successes, failures], axis=1).ravel()
-    if "count" not in columns:
+    if successes is None:
         return columns
-    some = columns["count"] > 0
-    return {name: values[some] for name, values in columns.items()}
+    failures = columns["count"] - successes
+    columns = {name: np.repeat(values, 2, axis=0) for name, values in columns.items()}
+    columns["reward"] = np.tile([1.0, 0.0], len(successes))
+    columns["count"] = np.stack([successes, failures], axis=1).ravel()
+    return {name: values[columns["count"] > 0] for name, values in columns.items()}
 
 
 def _unused(

@@ -296,8 +296,9 @@ def _from_json(path: Path, compressed: bool, connection: Any) -> Part:
         )
     cells: dict[str, str] = {}
     for name, kind in fields.items():
-        inside = {f"{name}_{one}": (name, one) for one in kind} if isinstance(kind, dict) else {}
-        for column, keys in (inside or {name: (name,)}).items():
+        inside = kind if isinstance(kind, dict) else {}
+        columns = {f"{name}_{one}": [name, one] for one in inside} or {name: [name]}
+        for column, keys in columns.items():
             pointer = "".join("/" + one.replace("~", "~0").replace("/", "~1") for one in keys)
             cells[column] = f"json_extract_string(json, {quoted(pointer)})"
     named = ", ".join(f"{cell} as c{place}" for place, cell in enumerate(cells.values()))
