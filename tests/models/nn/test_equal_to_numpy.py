@@ -10,7 +10,6 @@ from submax.core.spaces import Arms, Slots
 from submax.models.networks.choices import INJECTION_FORMS, first_choices
 from submax.models.nn.designs import (
     CVAEDesign,
-    SoftmaxDesign,
     log_prob,
     log_prob_together,
     one_hot,
@@ -82,22 +81,6 @@ def test_the_decoder_of_a_cvae(form, shared, width, reals, seed):
     np.testing.assert_allclose(network.logits(context), expected, **PRECISION)
     again = read_back(network)
     np.testing.assert_array_equal(again.logits(context), network.logits(context))
-
-
-@pytest.mark.parametrize("width", [0, WIDTH])
-@pytest.mark.parametrize("form", INJECTION_FORMS)
-def test_a_softmax_network(form, width, seed):
-    design = SoftmaxDesign(SIZES, width, BIN_EDGES, HIDDEN, form)
-    model = restored(design, some_parameters(design, seed))
-    context = some_context(seed, width)
-    axes = [(0, 0, 0), (None, None, 0), (None, 0, None)]
-    expected = over(axes, lambda model, *given: model(*given))(model, context, LEVELS)
-    network = design.exported(model, LEVELS, np.zeros((REPLICAS, 1, 1, 0)))
-    found = network.logits(context)
-    assert found.shape == (REPLICAS, ASKED, ROWS, 1, CHOICES)
-    np.testing.assert_allclose(found[:, :, :, 0], expected, **PRECISION)
-    again = read_back(network)
-    np.testing.assert_array_equal(again.logits(context), found)
 
 
 @pytest.fixture(scope="module")

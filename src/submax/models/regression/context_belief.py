@@ -273,14 +273,6 @@ class UniformRewards(NamedTuple):
         return self.offset + self.reward / self.weight if self.weight > 0 else otherwise
 
 
-@serializable("draw-noise")
-class DrawNoise(NamedTuple):
-    """Random numbers ``[P, K, F]`` of the draws, see ``PosteriorCovariance.draw_responses``."""
-
-    prior: Floats
-    rows: Floats
-
-
 @serializable("context-belief")
 class ContextBelief(NamedTuple):
     """The belief of one replica: φ(x)·θ_a + ``centre`` is the expected reward of action a in x.
@@ -292,8 +284,9 @@ class ContextBelief(NamedTuple):
     The other fields are needed only to learn further: ``sums``, ``prior``, the ``sample`` of rows,
     the sums for a ``uniform`` choice, the number of rows ``mapped`` when the map was last chosen,
     the weight of the rows when the posterior was last ``solved`` and the prior last ``fitted``, the
-    posterior ``covariance``, the ``noise`` from which the draws are made, and the rows that are
-    ``waiting`` and not yet part of all this.
+    posterior ``covariance``, ``start`` and ``noise [P, K, F]``, from which
+    `PosteriorCovariance.draw_responses` makes the draws, and the rows that are ``waiting`` and not
+    yet part of all this.
     """
 
     feature_map: FeatureMap | None
@@ -308,7 +301,8 @@ class ContextBelief(NamedTuple):
     solved: float
     fitted: float
     covariance: PosteriorCovariance | None = None
-    noise: DrawNoise | None = None
+    start: Floats | None = None
+    noise: Floats | None = None
     waiting: RegressionRows | None = None
 
     @classmethod
@@ -375,7 +369,7 @@ class ContextBelief(NamedTuple):
     def for_deciding(self) -> Self:
         """Return the belief without the fields that only further learning needs."""
         feature_map = self.feature_map and self.feature_map._replace(whitening=np.zeros((0, 0)))
-        nothing: Any = dict.fromkeys(("sums", "prior", "covariance", "noise", "waiting"))
+        nothing: Any = dict.fromkeys(("sums", "prior", "covariance", "start", "noise", "waiting"))
         return self._replace(feature_map=feature_map, sample=self.sample.none(), **nothing)
 
     def posterior_covariance(self, settings: BeliefSettings) -> PosteriorCovariance:
@@ -401,20 +395,20 @@ class ContextBelief(NamedTuple):
             sums=Sums.empty(settings.actions, feature_map.width, offset),
             fitted=0.0,
             covariance=None,
-            noise=DrawNoise(rng.standard_normal(shape), np.zeros(shape)),
+            start=rng.standard_normal(shape),
+            noise=np.zeros(shape),
         )._with_rows(rows, settings, rng)
         return belief._solved(settings, posterior if len(rows.reward) <= CHOOSING_ROWS else None)
 
     def _faded(self, factor: float) -> Self:
         if factor == 1.0:
             return self
-        noise = known(self.noise)
-        noise = noise._replace(rows=noise.rows * factor**0.5)
-        return self._replace(sums=known(self.sums).faded(factor), noise=noise, covariance=None)
+        sums, noise = known(self.sums).faded(factor), known(self.noise) * factor**0.5
+        return self._replace(sums=sums, noise=noise, covariance=None)
 
     def _with_rows(self, rows: RegressionRows, settings: BeliefSettings, rng: Generator) -> Self:
-        feature_map, sums, noise = known(self.feature_map), known(self.sums), known(self.noise)
-        summed = noise.rows.copy()
+        feature_map, sums = known(self.feature_map), known(self.sums)
+        noise = known(self.noise).copy()
         covariance = self.covariance if len(rows.reward) < feature_map.width else None
         for begin in range(0, len(rows.reward), PIECE):
             piece = rows.taken(slice(begin, begin + PIECE))
@@ -426,15 +420,15 @@ class ContextBelief(NamedTuple):
             normal *= np.sqrt(piece.weight)
             for action in np.unique(piece.number):
                 mine = piece.number == action
-                summed[:, action] += normal[:, mine] @ features[mine]
-        return self._replace(sums=sums, noise=noise._replace(rows=summed), covariance=covariance)
+                noise[:, action] += normal[:, mine] @ features[mine]
+        return self._replace(sums=sums, noise=noise, covariance=covariance)
 
     @property
     def _least_noise(self) -> float:
         return NOISE_SHARE * self.uniform.variance
 
     def _solved(self, settings: BeliefSettings, posterior: Posterior | None = None) -> Self:
-        sums, prior, noise = known(self.sums), known(self.prior), known(self.noise)
+        sums, prior = known(self.sums), known(self.prior)
         centre = self.uniform.centre(sums.offset + sums.reward / sums.weight)
         structure = settings.prior_structure(known(self.feature_map).groups)
         covariance = self.covariance
@@ -448,7 +442,7 @@ class ContextBelief(NamedTuple):
             covariance = PosteriorCovariance.of(sums, structure, prior)
         moment, _ = sums.centred(centre)
         response = moment * (covariance.unit / covariance.prior.noise)
-        drawn = covariance.draw_responses(structure, noise.prior, noise.rows)
+        drawn = covariance.draw_responses(structure, known(self.start), known(self.noise))
         found = covariance.applied(structure, np.concatenate([response[None], drawn]))
         raw = known(self.feature_map).for_raw(found * covariance.unit)
         draws = raw[0] + settings.width * raw[1:]
