@@ -4,7 +4,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -156,10 +156,8 @@ class Design(ABC, Generic[Model]):
         one that does not model it at all.
         """
 
-    @property
-    def least_steps(self) -> int:
-        """Smallest number of steps from new parameters, whatever the held-out loss."""
-        return 0
+    least_steps: ClassVar[int] = 0
+    """Smallest number of steps from new parameters, whatever the held-out loss."""
 
     def informed(self, model: Model, share: NDArray[np.float32]) -> Model:
         """Return a new model whose initial outputs reflect how often each reward occurs."""
