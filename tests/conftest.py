@@ -2,11 +2,9 @@
 
 import contextlib
 import functools
-import gc
 import hashlib
 import os
 import platform
-import re
 import sys
 from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
@@ -23,16 +21,13 @@ settings.load_profile("submax")
 CACHE = Path(__file__).parents[1] / ".pytest_cache"
 SOURCES = Path(__file__).parents[1] / "src"
 SLOW = Path(__file__).with_name("slow.txt")
-"""Tests that took longer than SLOW_SECONDS when they were measured, one in each line."""
-SLOW_SECONDS = 0.15
+"""The tests that ``pytest --durations=0 --durations-min=0.15`` has listed."""
 XLA_FLAGS = (
     "--xla_cpu_multi_thread_eigen=false",
     "--xla_cpu_use_fusion_emitters=false",
     "--xla_cpu_parallel_codegen_split_count=1",
     "--xla_backend_optimization_level=0",
 )
-UNREAD = "test_schemathesis.py"
-"""To read this file takes a second, since it opens an application; its tests are all slow."""
 MISSING = "strict: nothing may be missing here, and this test would be skipped: "
 
 
@@ -101,12 +96,6 @@ def seed() -> int:
     return int(os.environ.get("SUBMAX_TEST_SEED", "0"))
 
 
-def pytest_addoption(parser) -> None:
-    parser.addoption(
-        "--write-slow", action="store_true", help=f"write {SLOW.name} anew from this run"
-    )
-
-
 def pytest_configure(config) -> None:
     config.addinivalue_line("markers", "slow: takes long; make test-fast leaves it out")
     config.addinivalue_line("markers", "soak: takes minutes; only make soak runs it")
@@ -114,8 +103,6 @@ def pytest_configure(config) -> None:
     config.pluginmanager.register(ModulesWithExamples())
     config.pluginmanager.register(SharedBrowser(), "shared browser")
     config.addinivalue_line("markers", "long_training: its programs are compiled with care")
-    if config.getoption("write_slow") and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(SlowTests())
     # A kept program may be read while another process writes it: then it is compiled again.
     for what in ("reading", "writing"):
         beginning = f"ignore:Error {what} persistent compilation cache entry"
@@ -134,47 +121,11 @@ class ModulesWithExamples:
         return None if b">>> " in collection_path.read_bytes() else True
 
 
-class SlowTests:
-    """Adds up the seconds of each test, and lists the slow ones when all have run."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    def pytest_runtest_logreport(self, report) -> None:
-        name = _plain(report.nodeid)
-        self.seconds[name] = self.seconds.get(name, 0.0) + report.duration
-
-    def pytest_sessionfinish(self) -> None:
-        slow = [name for name, spent in self.seconds.items() if spent > SLOW_SECONDS]
-        SLOW.write_text("".join(f"{name}\n" for name in sorted(slow)), encoding="utf-8")
-
-
-def _plain(name: str) -> str:
-    """Without the group that pytest-xdist writes behind the name of a test."""
-    return re.sub(r"@\w+$", "", name)
-
-
-def pytest_ignore_collect(collection_path, config) -> bool | None:
-    left_out = config.getoption("markexpr") == "not slow"
-    return True if left_out and collection_path.name == UNREAD else None
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file():
     """Tests have no doctests; to look for some would take seconds in every worker."""
     found = yield
     return [one for one in found if type(one) is pytest.Module]
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection(session):
-    """What is read lives until the end: the garbage collector need not look through it."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -192,14 +143,11 @@ def pytest_collection_modifyitems(items, config) -> None:
         if item.get_closest_marker("xdist_group") or item.nodeid in listed:
             item.add_marker(pytest.mark.slow)
         # A fixture may also be named by a parameter, and asked for when the test runs.
-        named = {one for one in parameters_of(item) if isinstance(one, str)}
+        parameters = getattr(item, "callspec", None) and item.callspec.params.values()
+        named = {one for one in parameters or () if isinstance(one, str)}
         for fixture in requirements.FIXTURES.keys() & {*getattr(item, "fixturenames", ()), *named}:
             item.add_marker(pytest.mark.needs(requirements.FIXTURES[fixture]))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
-
-
-def parameters_of(item) -> list:
-    return list(item.callspec.params.values()) if hasattr(item, "callspec") else []
 
 
 def pytest_runtest_setup(item) -> None:
