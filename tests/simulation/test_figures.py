@@ -1,7 +1,5 @@
 """Figures for papers, from traces and from a result folder."""
 
-import csv
-
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -29,19 +27,25 @@ def drawn(monkeypatch):
 
 
 FILE = """
-observations = 60
-replicas = 4
-points = 20
-policies = ["random", "rcp-submax"]
+observations = 40
+replicas = 3
+measure = "reward"
+policies = ["random", "linucb"]
+reference = { shift = 0 }
 [environment]
-kind = "bernoulli"
-arms = [2, 4]
+kind = "contextual"
+arms = 2
+dimension = 3
+shift = [0, -2]
+[delay]
+kind = "batched-rewards"
+size = 10
 """
 
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
-    return run_study(parse(FILE, "tiny"), tmp_path_factory.mktemp("drawn"))
+    return run_study(parse(FILE, "own"), tmp_path_factory.mktemp("drawn"))
 
 
 @pytest.fixture(scope="module")
@@ -89,42 +93,26 @@ def test_ribbons_are_intervals_of_the_mean_or_ranges_of_replicas(traces, ribbon,
 
 
 def test_a_folder_gives_the_same_numbers_as_its_file(directory):
-    figure = curves(directory, configuration={"arms": 4})
+    figure = curves(directory, configuration={"shift": 0})
     rows = pq.read_table(directory / "results.parquet").to_pylist()
-    expected = [r["regret_mean"] for r in rows if r["arms"] == 4 and r["policy"] == "rcp-submax"]
-    np.testing.assert_allclose(lines_of(figure)["rcp-submax"].get_ydata(), expected)
+    expected = [r["regret_mean"] for r in rows if r["shift"] == 0 and r["policy"] == "linucb"]
+    np.testing.assert_allclose(lines_of(figure)["linucb"].get_ydata(), expected)
     with raises_code("invalid-input"):
         curves(directory)
     with raises_code("invalid-input", "policy"):
-        curves(directory, policies=["ucb9"], configuration={"arms": 4})
+        curves(directory, policies=["ucb9"], configuration={"shift": 0})
 
 
-# Errors of off-policy estimates where the truth is known
-
-TRUTH = 0.4
-
-
-@pytest.fixture
-def offline(tmp_path, drawn):
-    """The figure of rows (file, policy, estimator, value), each the estimate of a replica."""
-
-    def draw(rows):
-        with (tmp_path / "estimates.csv").open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["file", "policy", "estimator", "value", "truth"])
-            writer.writerows([*row, TRUTH] for row in rows)
-        assert [path.name for path in draw_offline(tmp_path)] == ["offline.png", "offline.pdf"]
-        return [axes for axes in drawn["offline.png"].axes if axes.axison]
-
-    return draw
-
-
-def test_a_bar_goes_from_the_tenth_to_the_ninetieth_percentile_of_the_errors(offline):
-    values = np.random.default_rng(3).normal(0.5, 0.1, 21)
-    (axes,) = offline([("iris", "linucb", "ips", value) for value in values])
+def test_a_bar_goes_from_the_tenth_to_the_ninetieth_percentile_of_the_errors(tmp_path, drawn):
+    values, truth = np.random.default_rng(3).normal(0.5, 0.1, 21), 0.4
+    rows = [f"iris,linucb,ips,{value!r},{truth}\n" for value in values.tolist()]
+    header = "file,policy,estimator,value,truth\n"
+    (tmp_path / "estimates.csv").write_text(header + "".join(rows), encoding="utf-8")
+    assert [path.name for path in draw_offline(tmp_path)] == ["offline.png", "offline.pdf"]
+    (axes,) = [axes for axes in drawn["offline.png"].axes if axes.axison]
     (bar,) = axes.containers
     line, _, (ends,) = bar.lines
-    low, middle, high = np.quantile(values - TRUTH, [0.1, 0.5, 0.9])
+    low, middle, high = np.quantile(values - truth, [0.1, 0.5, 0.9])
     assert line.get_ydata() == pytest.approx([middle])
     assert ends.get_segments()[0][:, 1] == pytest.approx([low, high])
 
@@ -136,51 +124,22 @@ def test_what_cannot_be_drawn_is_refused(traces):
         curves({})
 
 
-# Sweep figures
-
-OWN = """
-observations = 40
-replicas = 3
-measure = "reward"
-policies = ["random", "linucb"]
-reference = { shift = 0 }
-[environment]
-kind = "contextual"
-arms = 2
-dimension = 3
-shift = [0, -2]
-[delay]
-kind = "batched-rewards"
-size = 10
-"""
-
-
-@pytest.fixture(scope="module")
-def sweep_folder(tmp_path_factory):
-    return run_study(parse(OWN, "own"), tmp_path_factory.mktemp("sweep"))
-
-
-def test_a_panel_for_each_configuration_and_all_side_by_side(sweep_folder):
-    figures = sweep_figures(sweep_folder)
-    names = [
-        "panel-shift=0",
-        "panel-shift=-2",
-        "varying-shift",
-        "all-configurations",
-    ]
+def test_a_panel_for_each_configuration_and_all_side_by_side(directory):
+    figures = sweep_figures(directory)
+    names = ["panel-shift=0", "panel-shift=-2", "varying-shift", "all-configurations"]
     # An experiment that is measured by reward has its regret as well.
     assert [figure.name for figure in figures if figure.measure == "reward"] == names
     regret = [figure.name for figure in figures if figure.measure == "regret"]
     assert regret == [f"{name}-regret" for name in names]
 
 
-def test_the_measure_of_the_experiment_is_drawn(sweep_folder, drawn):
-    first = sweep_figures(sweep_folder)[0]
-    assert len(draw_sweep_figure(sweep_folder, first)) == 2
+def test_the_measure_of_the_experiment_is_drawn(directory, drawn):
+    first = sweep_figures(directory)[0]
+    assert len(draw_sweep_figure(directory, first)) == 2
     figure = drawn[f"{first.name}.png"]
     (axes,) = figure.axes
     assert "3 replicas" in axes.get_ylabel()
-    rows = pq.read_table(sweep_folder / "results.parquet").to_pylist()
+    rows = pq.read_table(directory / "results.parquet").to_pylist()
     for line in axes.lines:
         last = [
             row["reward_mean"]

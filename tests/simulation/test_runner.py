@@ -24,13 +24,7 @@ from submax.simulation.results import (
     write_results,
     write_table,
 )
-from submax.simulation.runner import (
-    SINGLE_THREAD,
-    local_executor,
-    run_cell,
-    run_study,
-    sweep,
-)
+from submax.simulation.runner import SINGLE_THREAD, local_executor, run_cell, run_study, sweep
 
 
 def result(number):
@@ -115,14 +109,8 @@ def test_cells_under_way_are_stored_when_a_sweep_is_interrupted(tmp_path):
 
 
 def test_the_late_slope_is_the_regret_per_decision_in_the_last_tenth(seed):
-    trace = simulate(
-        Bernoulli(4),
-        make_policy("rcp-submax"),
-        observations=200,
-        replicas=3,
-        delay=BatchedRewards(20),
-        seed=seed,
-    )
+    settings = {"observations": 200, "replicas": 3, "delay": BatchedRewards(20), "seed": seed}
+    trace = simulate(Bernoulli(4), make_policy("rcp-submax"), **settings)
     late = (trace.steps >= 180).nonzero()[0]
     regret = trace.accumulated_regret[:, late]
     slope = (regret[:, -1] - regret[:, 0]) / (trace.steps[late[-1]] - trace.steps[late[0]])
@@ -162,12 +150,8 @@ def whole(tmp_path_factory):
 def test_an_executor_changes_nothing(whole, tmp_path):
     keys = []
     with ThreadPoolExecutor(2) as executor:
-        folder = run_study(
-            parse(FILE, "tiny"),
-            tmp_path,
-            executor=executor,
-            finished=lambda key, result: keys.append(key),
-        )
+        settings = {"executor": executor, "finished": lambda key, result: keys.append(key)}
+        folder = run_study(parse(FILE, "tiny"), tmp_path, **settings)
     assert len(keys) == 6
     assert results(folder) == results(whole)
 
@@ -210,11 +194,6 @@ def test_workers_have_one_thread_and_the_users_own_flags(monkeypatch):
     assert os.environ["OMP_NUM_THREADS"] == "7"
     assert "MKL_NUM_THREADS" not in os.environ
     assert os.environ["XLA_FLAGS"] == "--xla_dump_to=here"
-
-
-def test_no_jobs_are_refused():
-    with raises_code("invalid-input", "jobs"), local_executor(0):
-        pass
 
 
 # Fallbacks
@@ -278,41 +257,22 @@ def test_the_summary_says_how_many(finished, tmp_path):
 # The tables of a result folder
 
 
-@pytest.fixture
-def parts(seed):
-    rng = np.random.default_rng(seed)
-    return [
-        {
-            "arms": arms,
-            "beta": beta,
-            "shape": "2x3",
-            "sparse": False,
-            "policy": name,
-            "replica": np.arange(3),
-            "regret": np.append(rng.normal(size=2), np.nan),
-        }
+def test_rows_are_found_by_labels_and_by_policy(tmp_path, monkeypatch):
+    with raises_code("invalid-input"):
+        ResultTable.read(tmp_path, "finals")
+    parts = [
+        {"arms": arms, "beta": beta, "shape": "2x3", "policy": name, "regret": [arms, 0.5, np.nan]}
         for arms, beta in ((3, 1), (5, 0.5))
         for name in ("ucb1", "7")
     ]
-
-
-def test_rows_are_found_by_labels_and_by_policy(parts, tmp_path):
     write_table(tmp_path, "finals", parts)
     table = ResultTable.read(tmp_path, "finals")
-    assert table.labels == ["arms", "beta", "shape", "sparse"]
+    assert table.labels == ["arms", "beta", "shape"]
     assert list(table.groups("arms", "beta")) == [(3, 1.0), (5, 0.5)]
-    chosen = table.where({"arms": 5, "sparse": False}).by_policy()
+    chosen = table.where({"arms": 5, "shape": "2x3"}).by_policy()
     assert list(chosen) == ["ucb1", "7"]
-    np.testing.assert_array_equal(chosen["7"]["regret"], parts[3]["regret"])
+    np.testing.assert_array_equal(chosen["7"]["regret"], [5, 0.5, np.nan])
     assert [len(rows["arms"]) for rows in table.groups("arms", "policy").values()] == [3] * 4
-
-
-def test_a_parquet_file_without_pyarrow_and_a_missing_file_are_refused(
-    parts, tmp_path, monkeypatch
-):
-    with raises_code("invalid-input"):
-        ResultTable.read(tmp_path, "finals")
-    write_table(tmp_path, "finals", parts)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with raises_code("missing-extra"):
         ResultTable.read(tmp_path, "finals")
