@@ -62,7 +62,14 @@ def parts(hint):
 
 
 def test_every_number_that_can_be_declared_has_a_limit():
-    classes = [*POLICIES.classes(), *ESTIMATORS.classes(), *STRATEGIES.classes(), *SCALES.values()]
+    classes = [
+        *(
+            registry.find(name)
+            for registry in (POLICIES, ESTIMATORS, STRATEGIES)
+            for name in registry.homes
+        ),
+        *SCALES.values(),
+    ]
     names = {name for cls in classes for name in numeric_fields(cls, set())}
     assert len(names) > 30
     assert names <= {*FREE, *LIMITS}

@@ -9,8 +9,7 @@ import inspect
 import sys
 import types
 import typing
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -105,14 +104,6 @@ class Registry(Generic[Kind]):
     def names(self) -> list[str]:
         """The names of all built-in classes, and of those that installed packages add."""
         return list(dict.fromkeys([*self.homes, *_plugins(self.package)]))
-
-    def classes(self) -> Iterator[type[Kind]]:
-        """All built-in classes, and those of installed packages that can be imported."""
-        for name in self.names():
-            try:
-                yield self.find(name)
-            except PluginError as error:
-                warnings.warn(f"{error}; it is left out", PluginWarning, stacklevel=2)
 
     def knows(self, name: str) -> bool:
         """Whether there is a class with this name; nothing is imported."""
@@ -254,10 +245,6 @@ class PluginError(InputError):
     """A class that an installed package adds cannot be used."""
 
     default_code = "broken-plugin"
-
-
-class PluginWarning(UserWarning):
-    """A class that an installed package adds was left out."""
 
 
 @cache
