@@ -86,9 +86,7 @@ def test_a_class_of_the_users_own_file_is_built_and_keeps_the_contract(my_file, 
     assert (policy.arm, policy.boldness, policy.history) == (0, 1.0, (1.0, 2.5))
     assert isinstance(policy.boldness, float)
     check_policy(policy, seed)
-
-
-def test_values_of_the_users_class_are_taken_and_the_class_is_always_the_same(my_file):
+    # The class is always the same.
     table = {"kind": f"{my_file}:MyPolicy", "limit": 2, "mood": "wild"}
     one, two = make_policy(table), make_policy(table)
     assert (one.limit, one.mood) == (2.0, "wild")
