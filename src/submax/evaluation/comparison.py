@@ -1,7 +1,7 @@
 """Compares what several policies would have earned, by several off-policy estimators."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 from submax.core.arrays import Booleans, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError
-from submax.core.summary import counted, listed, number
+from submax.core.summary import listed, number
 from submax.evaluation.diagnostics import (
     FEWEST_REWARDS,
     FEWEST_TAKEN,
@@ -204,9 +204,24 @@ class Comparison(NamedTuple):
     def ranked(self) -> list[str]:
         """Return the names of the evaluated policies, the highest estimate first.
 
-        Policies for which the log has too few rows (``Estimate.judged``) come after all others.
+        Policies for which the log has too few rows (``Estimate.judged``) come after those that earn
+        as much as the log.
         """
-        return [one.policy for one in in_order(self.recommended()[1:])]
+        logged, *others = self.recommended()
+
+        def rank(one: Estimate) -> tuple[bool, bool, float]:
+            return math.isnan(one.value), not (one.judged and one.value >= logged.value), -one.value
+
+        return [one.policy for one in sorted(others, key=rank)]
+
+    def judged(self) -> list[Estimate]:
+        """Return the recommended estimates that the log can rank, the highest value first.
+
+        If it has too few rows for every policy, these are all estimates with a value.
+        """
+        computed = [one for one in self.recommended()[1:] if not math.isnan(one.value)]
+        known = [one for one in computed if one.judged] or computed
+        return sorted(known, key=lambda one: -one.value)
 
     def estimators(self) -> list[str]:
         """Return the labels of the estimators, that of the logging policy first."""
@@ -242,10 +257,8 @@ class Comparison(NamedTuple):
         ends of all. Where the best policy is compared with each other one, as with
         ``baseline="best"``, or one of two with the other, their paired differences decide.
         """
-        logged, *others = self.recommended()
-        computed = in_order(one for one in others if not math.isnan(one.value))
-        # The best of those for which the log has enough rows; the others are counted.
-        known = [one for one in computed if one.judged] or computed
+        logged, known = self.estimates[0], self.judged()
+        others = sum(not math.isnan(one.value) for one in self.recommended()[1:]) - len(known)
         log_earned = f"The log earned {logged} per decision"
         if not known:
             return f"{log_earned}; no other value could be computed."
@@ -264,9 +277,8 @@ class Comparison(NamedTuple):
             first += f" (intervals of all policies hold together at {100 * self.level:g} %)"
         if ends[best.policy].low > logged.interval.high:
             log_earned = f"That is more than the log earned, {logged}"
-        if len(known) < len(computed):
-            left_out = counted(len(computed) - len(known), "more policy")
-            left_out = left_out.replace("policys", "policies")
+        if others:
+            left_out = "1 more policy" if others == 1 else f"{others:,} more policies"
             log_earned += f". For {left_out} the log has too few rows"
         return f"{first}. {log_earned}.{' See the warnings.' if best.cautions else ''}"
 
@@ -376,11 +388,6 @@ def recommended(estimates: Sequence[Estimate]) -> Estimate:
         return math.isnan(one.value), kind == MODEL_ONLY, len(one.cautions), place, kind
 
     return min(estimates, key=rank)
-
-
-def in_order(estimates: Iterable[Estimate]) -> list[Estimate]:
-    """Return the highest value first; then those that cannot be judged, and last what is nan."""
-    return sorted(estimates, key=lambda one: (math.isnan(one.value), not one.judged, -one.value))
 
 
 def missing_needs(schema: Schema, has_sessions: bool) -> set[str]:
@@ -804,8 +811,9 @@ def compare(
     evaluation = Evaluation(log, candidates, chosen, options, apart, reward_model, slices, progress)
     if baseline != BEST or BEST in candidates:
         return evaluation.compared(baseline)
-    first = in_order(evaluation.compared(LOGGING_POLICY).recommended()[1:])
-    best = first[0].policy if first else LOGGING_POLICY
+    best = next(
+        (one.policy for one in evaluation.compared(LOGGING_POLICY).judged()), LOGGING_POLICY
+    )
     return evaluation.compared(best, max(len(candidates) - 1, 1))
 
 

@@ -106,7 +106,7 @@ def text_of(
         lines.append(
             "Each difference is for one policy alone; --baseline best compares all together"
         )
-    for one in differences.values() if effect is not None else ():
+    for one in (differences[name] for name in names if effect is not None and name in differences):
         lines.append(
             f"{one.policy} minus {one.baseline}, by {one.estimator}: about "
             f"{_rows(one.rows_needed(effect))} evaluated rows show a difference of "
@@ -164,12 +164,17 @@ def _table(
         side: Literal["left", "right"] = "left" if place < 2 else "right"
         overflow: Literal["fold", "ellipsis"] = "ellipsis" if place else "fold"
         table.add_column(Text(heading), justify=side, no_wrap=place in (1, 2), overflow=overflow)
+    last = None
     for one in estimates:
-        about = one.diagnostics
+        about, first, cell = one.diagnostics, one.policy != last, _cell(one, warned, star)
         numbers = [f"{about.effective:.0f}", f"{about.effective_rewards:.1f}"]
         numbers += [f"{about.largest:.3g}", f"{about.unsupported:.1%}"]
-        row = [one.policy, one.estimator, _cell(one, warned, star), *numbers]
+        # All estimates of a policy have the same name and weights.
+        row = [one.policy, one.estimator, cell, *numbers] if first else ["", one.estimator, cell]
+        if first and star:
+            table.add_section()
         table.add_row(*map(Text, row))
+        last = one.policy
     console = Console(file=io.StringIO(), width=WIDTH)
     console.print(table)
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]  # a StringIO
@@ -246,7 +251,7 @@ def rendered(found: Comparison, command: str | None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, percentage=percentage, folds=_folds)
+    environment.filters.update(number=number, percentage=percentage, folds=_folds, rows=_rows)
     style = files(TEMPLATES).joinpath("templates", "report.css").read_text(encoding="utf-8")
     policies = found.policies()[1:]
     checked = [one for one in found.overview.choices if one.ratio is not None]

@@ -227,6 +227,8 @@ class Adjustment(NamedTuple):
 
 ROUNDING = 1e-14
 """Relative error of a difference of sums."""
+ROUNDING_OF_ZERO = 1e-12
+"""A value below this share of the centre is one of 0 that was rounded."""
 MOMENT_ROWS = 1 << 14
 """Rows whose products are in memory together: they stay in the cache."""
 
@@ -389,6 +391,9 @@ class TermSums(Additive, frozen=True):
         ratio, below = u / z, z / count
         weights[place : place + COLUMNS] = 1 / below, -ratio / below, 1.0
         value = self.centre + ratio
+        if abs(value) < ROUNDING_OF_ZERO * abs(self.centre):
+            # All terms are 0, and the sums of their distances from the centre are rounded.
+            value = 0.0
         reach, denominator, offset = self.sides[side]
         if reach is not None:
             products = np.outer([*denominator, 0.0], [end - value for end in reach]) / below

@@ -276,7 +276,8 @@ def test_an_arm_with_a_few_lucky_rows_is_not_the_best():
     found = compare(log, ["always=*"], baseline="best", estimators=["snips"])
     lucky = next(one for one in found.recommended() if one.policy == "always=B")
     assert (lucky.value, lucky.judged) == (1.0, False)
-    assert found.ranked() == ["always=A", "always=C", "always=B"]
+    # C earns less than the log.
+    assert found.ranked() == ["always=A", "always=B", "always=C"]
     assert {one.baseline for one in found.differences} == {"always=A"}
     assert "always=A is the best of 2 policies" in found.answer
 
