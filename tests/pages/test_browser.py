@@ -142,7 +142,14 @@ def change_settings(page: Page, asked: list[str]) -> None:
     expect(form.get_by_role("alert")).to_contain_text("refit_rows")
     form.get_by_label("refit after (decisions)").fill("75")
     form.get_by_label("holdout").fill("0.2")
+    loads = []
+    page.route("**/settings", lambda route: loads.append(route))
     form.get_by_role("button").click()
+    wait_until(lambda: page.wait_for_timeout(20) or loads)
+    # What was saved is not sent again before the page shows it.
+    expect(form.get_by_role("button")).to_be_disabled()
+    loads[0].continue_()
+    page.unroute("**/settings")
     page.get_by_text("The settings were changed.").wait_for()
     # The question says from what to what, and what follows.
     assert "refit after (decisions): 100 → 75" in asked[-1]

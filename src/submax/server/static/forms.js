@@ -119,14 +119,15 @@
       const found = await answer.json().catch(() => ({}));
       if (!answer.ok) { refuse(form, found.error || `The server answered ${answer.status}.`); return; }
       if (form.dataset.then) { location.assign(filled(form.dataset.then, { name: encodeURIComponent(body?.name ?? "") })); return; }
+      // Until the page shows what was saved, the fields count as changed: nothing is sent before.
+      await refresh().catch(() => {});
       say(filled(form.dataset.done || "Done.", found), "good");
       if (found.key) say(`The key is ${found.key} and is shown only now: copy it.`, "good");
-      refresh();
     } catch { say("The server did not answer: nothing is known to have changed. Try again.", "bad"); }
     finally { button.disabled = false; }
   }
 
-  function refresh() { htmx.ajax("GET", location.href, { target: "#content", select: "#content", swap: "outerHTML" }); }
+  function refresh() { return htmx.ajax("GET", location.href, { target: "#content", select: "#content", swap: "outerHTML" }); }
 
   addEventListener("submit", (event) => {
     if (event.target.dataset.api === undefined) return;
