@@ -1,7 +1,7 @@
 """How a conformance suite reports what is wrong."""
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -130,10 +130,6 @@ def contents(state: object) -> list[bytes]:
 SMALLEST_P_VALUE = 1e-9
 """What the suites accept: they make some thousand comparisons, and must pass for any seed."""
 FEWEST_EXPECTED = 5.0
-SHARES = (0.2, 0.4, 1.0)
-"""Shares of the draws after which they are compared; the first that agrees well is enough."""
-GOOD_P_VALUE = 0.2
-"""Draws agree well with their probabilities if the p-value is above this."""
 
 
 def goodness_of_fit(drawn: Integers, probabilities: Floats) -> float:
@@ -162,21 +158,3 @@ def goodness_of_fit(drawn: Integers, probabilities: Floats) -> float:
     # Rounding can make the distance of equal frequencies negative.
     distance = max(0.0, 2 * float(np.sum(scipy.special.xlogy(observed, observed / expected))))
     return float(scipy.special.chdtrc(len(expected) - 1, distance)) if len(expected) > 1 else 1.0
-
-
-def p_value_in_steps(draw: Callable[[], Integers], probabilities: Floats, most: int) -> float:
-    """Compute `goodness_of_fit` of a share of ``most`` draws, and of more if it is not good.
-
-    ``draw`` returns several indices. If the probabilities are right, four of five comparisons end
-    after a fifth of the draws. If they are wrong, 1,500 draws in steps find out more than 1,200 at
-    once.
-    """
-    drawn: list[Integers] = []
-    p_value = 0.0
-    for share in SHARES:
-        while sum(one.size for one in drawn) < share * most:
-            drawn.append(draw())
-        p_value = goodness_of_fit(np.concatenate(drawn), probabilities)
-        if p_value > GOOD_P_VALUE:
-            break
-    return p_value

@@ -22,8 +22,8 @@ from submax.testing.assertions import (
     SMALLEST_P_VALUE,
     Rules,
     contents,
+    goodness_of_fit,
     leaves,
-    p_value_in_steps,
 )
 from submax.testing.problems import (
     REPLICAS,
@@ -199,17 +199,14 @@ def _check_choices(
     context: Floats,
     cell: Callable[[Actions], Integers],
     expected: Floats,
-    most: int,
+    draws: int,
     what: str,
     seed: int,
 ) -> None:
     """Compare how often each cell of the actions is chosen with what is expected."""
-    rng = np.random.default_rng(seed)
-
-    def choose() -> Integers:
-        return cell(rules.subject.act(state, context, rng).action)
-
-    p_value = p_value_in_steps(choose, expected, most)
+    rng, calls = np.random.default_rng(seed), -(-draws // len(context))
+    drawn = [cell(rules.subject.act(state, context, rng).action) for _ in range(calls)]
+    p_value = goodness_of_fit(np.concatenate(drawn), expected)
     rule = f"choices must agree with {what}, and their p-value is {p_value:.1e}"
     rules.require(p_value > SMALLEST_P_VALUE, rule)
 
