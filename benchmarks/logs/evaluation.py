@@ -4,10 +4,9 @@
 
 The logs of ``--rows`` are Parquet files of 10 actions, a category and four numbers of context. Each
 is evaluated in parts, in a process of its own, by all estimators, for a policy that learns from the
-first hundredth of the rows. CPU seconds are those of all processes together, and the peak memory is
-that of the largest process times the number of processes. If other programs use the cores, wall-
-clock seconds say little; those of free cores are at least the CPU seconds of the main process,
-which learns and fits, and of the others divided by their number.
+first hundredth of the rows. CPU seconds are those of all threads together. If other programs use
+the cores, wall-clock seconds say little; those of free cores are at least the CPU seconds of
+reading, and of evaluating divided by the number of threads.
 """
 
 import argparse
@@ -55,7 +54,7 @@ def measure(
         for one in found
     ]
     heads = ("rows", "reading, CPU s", "CPU s", "free cores, s", "wall s", "peak GB")
-    print_table(f"Evaluation in parts, {policy}, {jobs} processes", heads, rows)
+    print_table(f"Evaluation in parts, {policy}, {jobs} threads", heads, rows)
     last = found[-1]
     what = f"10⁷ rows, computed from {last['rows']:,}, free cores"
     memory = max(one["gigabytes"] for one in found)
@@ -67,26 +66,18 @@ def measure(
 
 def evaluated(folder: str, policy: str, jobs: int) -> dict[str, float]:
     """Evaluate a log on disk, and return what it took of time and memory."""
-
-    def used() -> list[resource.struct_rusage]:
-        return [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-
-    def seconds() -> list[float]:
-        return [one.ru_utime + one.ru_stime for one in used()]
-
-    before, begin = seconds(), time.perf_counter()
+    before, begin = time.process_time(), time.perf_counter()
     log = Log.read(folder, on_disk=True, jobs=jobs)
-    scanned = sum(seconds()) - sum(before)
+    scanned = time.process_time() - before
     compare(log, {"policy": policy}, share=0.01)
-    own, children = (after - earlier for after, earlier in zip(seconds(), before, strict=True))
-    largest, child = (one.ru_maxrss for one in used())
+    cpu = time.process_time() - before
     return {
         "rows": len(log),
         "scan": scanned,
-        "cpu": own + children,
-        "free": own + children / jobs,
+        "cpu": cpu,
+        "free": scanned + (cpu - scanned) / jobs,
         "wall": time.perf_counter() - begin,
-        "gigabytes": 1.024e-6 * (largest + jobs * child if jobs > 1 else largest),
+        "gigabytes": 1.024e-6 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     }
 
 

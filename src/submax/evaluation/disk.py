@@ -4,9 +4,10 @@ import mmap
 import shutil
 import weakref
 from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ class TemporaryFolder:
     """A folder that is removed when nothing refers to it any more, or when the process ends."""
 
     def __init__(self) -> None:
-        self.path, self.files = Path(mkdtemp(prefix="submax-")), 0
+        self.path, self.numbers = Path(mkdtemp(prefix="submax-")), count()
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
@@ -34,8 +35,7 @@ def new_column(folder: TemporaryFolder | None, dtype: Any, shape: tuple[int, ...
     if folder is None or not all(shape):
         # A file without a byte cannot be mapped.
         return np.zeros(shape, dtype)
-    folder.files += 1
-    return np.memmap(folder.path / f"column{folder.files}", dtype, "w+", shape=shape)
+    return np.memmap(folder.path / f"column{next(folder.numbers)}", dtype, "w+", shape=shape)
 
 
 def pieces(rows: int, step: int = PIECE_ROWS) -> Iterator[slice]:
@@ -79,26 +79,3 @@ def taken(
         found[rows] = column[number[rows]]
         release([column, found])
     return found
-
-
-class ColumnFile(NamedTuple):
-    """Where the numbers of a column are, so another process can read them."""
-
-    path: str
-    dtype: Any
-    offset: int
-    shape: tuple[int, ...]
-
-    @classmethod
-    def of(cls, column: Any) -> Any:
-        """Return where a column on disk is, and a column in memory itself."""
-        mapping = getattr(column, "_mmap", None)
-        if mapping is None or getattr(column, "filename", None) is None:
-            return column
-        first = np.frombuffer(mapping, np.uint8).__array_interface__["data"][0]
-        offset = column.__array_interface__["data"][0] - first
-        return cls(str(column.filename), column.dtype, offset, column.shape)
-
-    def opened(self) -> NDArray[Any]:
-        """Return the column."""
-        return np.memmap(self.path, self.dtype, "r", self.offset, self.shape)

@@ -1,16 +1,15 @@
 """What a log says about policies, batch by batch, and the sums of all batches.
 
 Reward models, propensities and thresholds are fitted to a sample. A short log is one batch, which
-is also the sample. A long one, in memory or on disk, is evaluated in batches, by several processes
+is also the sample. A long one, in memory or on disk, is evaluated in batches, by several threads
 if it is on disk. Sums of batches add up, and every number of a comparison follows
 from them.
 """
 
-import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.errors import InputError, one_line
+from submax.core.errors import InputError
 from submax.core.summary import listed, number
 from submax.evaluation.diagnostics import LogSums, PolicySums
 from submax.evaluation.estimators import Evidence, OffPolicyEstimator, make_off_policy, tuned
@@ -54,7 +53,6 @@ from submax.evaluation.sums import Additive, Terms, TermSums, Units
 from submax.schema.context import Category
 from submax.schema.model import reindexed
 from submax.schema.trained_policy import TrainedPolicy
-from submax.simulation.runner import local_executor
 
 MEAN = "mean"
 """The estimator of the logging policy: the mean reward."""
@@ -67,10 +65,6 @@ TUNING_ROWS = 1 << 17
 BATCH_ROWS = 1 << 17
 """Rows of a longer log that are evaluated together. It does not change any result beyond
 rounding."""
-TASK_ROWS = 1 << 20
-"""Rows that one process evaluates at a time."""
-FEWEST_PARALLEL = 1_500_000
-"""With fewer rows the work is done in this process: starting others would take longer."""
 MOST_CLUSTERS = BLOCKS
 """In a longer log, more clusters are put together at random into as many independent groups."""
 MOST_SLICES = 12
@@ -542,52 +536,19 @@ class Evaluator:
             for name, one in targets.items()
         }
         disk, rows, total = self.log.disk, len(self.log), None
-        jobs = 1 if disk is None or rows < FEWEST_PARALLEL else disk.jobs
-        begins = range(0, rows, TASK_ROWS)
-        ends = [min(first + TASK_ROWS, rows) for first in begins]
-        work = partial(sums_of_rows, evaluator=self, targets=targets, plans=plans, setup=setup)
-        with local_executor(jobs) if jobs > 1 else nullcontext() as executor:
-            if executor is not None:
-                _check_sendable(targets)
-            run: Callable[..., Iterator[BatchSums]] = map if executor is None else executor.map
-            for done, found in enumerate(run(work, begins, ends)):
+
+        def sums(first: int) -> BatchSums:
+            batch = self.batch(slice(first, min(first + BATCH_ROWS, rows)))
+            found = batch.sums(targets, plans, setup)
+            self.log.release()
+            return found
+
+        begins = range(0, rows, BATCH_ROWS)
+        # numpy lets other threads run while it computes.
+        with ThreadPoolExecutor(1 if disk is None else disk.jobs) as pool:
+            for done, found in enumerate(pool.map(sums, begins)):
                 if self._progress is not None:
                     self._progress("part", done, len(begins))
                 total = found if total is None else total + found
         assert total is not None
         return total
-
-    def __getstate__(self) -> dict[str, Any]:
-        # The sample is not sent to other processes: they need only what was fitted to it.
-        return {**vars(self), "sample": None, "_progress": None}
-
-
-def sums_of_rows(
-    first: int,
-    last: int,
-    evaluator: Evaluator,
-    targets: Mapping[str, Target | None],
-    plans: Mapping[str, Plan],
-    setup: Setup,
-) -> BatchSums:
-    """Return the sums over the rows from ``first`` to before ``last``."""
-    total: BatchSums | None = None
-    for begin in range(first, last, BATCH_ROWS):
-        batch = evaluator.batch(slice(begin, min(begin + BATCH_ROWS, last)))
-        found = batch.sums(targets, plans, setup)
-        total = found if total is None else total + found
-        evaluator.log.release()
-    assert total is not None
-    return total
-
-
-def _check_sendable(targets: Mapping[str, Any]) -> None:
-    """Refuse a policy that cannot be sent to other processes, such as a lambda."""
-    for name, target in targets.items():
-        try:
-            pickle.dumps(target)
-        except Exception as error:
-            raise InputError(
-                f"the policy {name!r} cannot be sent to other processes "
-                f"({one_line(error)}): define it in a file, or give jobs=1"
-            ) from error

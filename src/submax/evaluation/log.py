@@ -18,7 +18,7 @@ from submax.core.errors import InputError
 from submax.core.optional import require_module
 from submax.core.problem import Problem
 from submax.core.summary import Summary, counted, listed, number
-from submax.evaluation.disk import ColumnFile, TemporaryFolder, new_column, pieces, release, taken
+from submax.evaluation.disk import TemporaryFolder, new_column, pieces, release, taken
 from submax.evaluation.propensities import with_estimated_propensities
 from submax.evaluation.reading import eligible_mask, read_log
 from submax.evaluation.sources import TextFormat
@@ -276,7 +276,7 @@ Reward = str | Mapping[str, float]
 
 
 class OnDisk(NamedTuple):
-    """The folder of the columns of a log, and the number of processes that evaluate it."""
+    """The folder of the columns of a log, and the number of threads that evaluate it."""
 
     folder: TemporaryFolder
     jobs: int
@@ -368,7 +368,7 @@ class Log:
 
         A log ``on_disk`` is written to a temporary folder, about 30 bytes and 4 for each field of
         the context per row, and memory does not grow with the rows. It is evaluated by ``jobs``
-        processes, one for each core if absent.
+        threads, one for each core if absent.
 
         >>> table = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]}
         >>> log = Log.read(table)
@@ -503,17 +503,6 @@ class Log:
         """Give back the memory of the columns of a log on disk."""
         if self.disk is not None or isinstance(self.reward, np.memmap):
             release(getattr(self, name) for name in COLUMNS)
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Another process opens columns on disk by their place; this one removes the folder.
-        state = {name: value for name, value in vars(self).items() if name != "fingerprint"}
-        files = {name: ColumnFile.of(state[name]) for name in COLUMNS}
-        return {**state, **files, "disk": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            opened = value.opened() if isinstance(value, ColumnFile) else value
-            object.__setattr__(self, name, opened)
 
     def with_reward(self, reward: Reward) -> "Log":
         """Return the log with one of several rewards, or a weighted sum of them, as its reward.

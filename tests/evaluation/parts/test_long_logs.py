@@ -52,7 +52,6 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(disk, "PIECE_ROWS", 250)
     monkeypatch.setattr(disk, "IN_MEMORY", 300)
     monkeypatch.setattr(evaluator, "BATCH_ROWS", 250)
-    monkeypatch.setattr(evaluator, "TASK_ROWS", 500)
 
 
 @pytest.fixture
@@ -163,19 +162,12 @@ def test_models_are_fitted_to_a_sample_and_all_rows_are_evaluated(
     assert compared(log, POLICIES, by="random").overview.rows == ROWS // 2
 
 
-def test_a_function_that_cannot_be_sent_to_processes_is_refused(folder_of, monkeypatch, compared):
-    monkeypatch.setattr(evaluator, "FEWEST_PARALLEL", 0)
-    log = on_disk(folder_of(table_of(0, 100)), jobs=2)
-    with raises_code("invalid-input"):
-        compared(log, {"always": lambda columns: np.full(len(columns["age"]), "a")})
-
-
 @pytest.mark.slow
-def test_processes_give_the_same(folder_of, seed, monkeypatch, compared):
-    folder = folder_of(table_of(seed, 1000))
-    monkeypatch.setattr(evaluator, "FEWEST_PARALLEL", 0)
-    found = compared(on_disk(folder, jobs=2), {"counts": "rcp-submax"}, by="random")
-    check_same(found, compare(Log.read(folder), {"counts": "rcp-submax"}, by="random"))
+def test_threads_give_the_same(folder_of, seed, monkeypatch, compared):
+    folder, policies = folder_of(table_of(seed, 1000)), {"counts": "rcp-submax"}
+    monkeypatch.setattr(evaluator, "BATCH_ROWS", 100)
+    found = compared(on_disk(folder, jobs=4), policies, by="random")
+    check_same(found, compare(Log.read(folder), policies, by="random"))
 
 
 KINDS = {

@@ -156,7 +156,7 @@ EVALUATE_OPTIONS = (
     ),
     option(
         "--jobs", type=int, metavar="N",
-        help="Processes of --read parts; as many as cores if absent.",
+        help="Threads of --read parts; as many as cores if absent.",
     ),
     option(
         "--slice", "slices", multiple=True, metavar="COLUMN",
