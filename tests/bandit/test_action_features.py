@@ -69,13 +69,6 @@ def test_a_new_choice_starts_from_what_is_known_of_similar_ones(opened, clock, k
     assert share_of(bandit, "F") > 0.5
 
 
-def test_without_features_nothing_is_expected_of_it(opened, clock):
-    bandit = fed(opened(**DECLARED), clock)
-    bandit.add("F")
-    bandit.refit()
-    assert share_of(bandit, "F") < 0.1
-
-
 def test_what_was_declared_and_added_stands_after_a_restart(tmp_path):
     place = tmp_path / "shop.db"
     given = {**DECLARED, "action_features": FEATURES, "background": False}
@@ -89,18 +82,6 @@ def test_what_was_declared_and_added_stands_after_a_restart(tmp_path):
         assert again.menu == before
     with raises_code("invalid-input", "action_features"):
         open_bandit(place, background=False, action_features={**FEATURES, "A": NEW})
-
-
-def test_bad_features_are_refused_and_change_nothing(opened, tmp_path):
-    bandit = opened(**DECLARED, action_features=FEATURES)
-    before = bandit.menu
-    for features in ({"price": 1.0}, {"price": float("nan"), "genre": "rock"}, [1.0]):
-        with raises_code("invalid-input"):
-            bandit.add("F", features=features)
-    assert bandit.menu == before
-    with raises_code("invalid-input"):
-        open_bandit(tmp_path / "new.db", actions=["A"], action_features={"Z": {"price": 1.0}})
-    assert not (tmp_path / "new.db").exists()
 
 
 @pytest.mark.parametrize("policy", ["rcp-submax", "rcp-adaptive", "thompson-1-1"])

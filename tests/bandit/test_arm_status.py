@@ -64,6 +64,8 @@ def test_an_arm_is_called_silent_only_where_this_is_hardly_chance():
 
 def test_every_choice_is_shown_with_its_numbers(seed):
     clock = ManualClock()
+    arms = submax.Bandit(["A", "B"], policy="thompson-1-1").arms()
+    assert [(one.decisions, one.share, one.probability) for one in arms] == [(0, None, 0.5)] * 2
     bandit = submax.open(
         new_store(clock),
         name="page",
@@ -90,11 +92,3 @@ def test_every_choice_is_shown_with_its_numbers(seed):
         assert sum(one.probability for one in own) == pytest.approx(1.0)
     assert arms["title", "A"].reward_rate == 1.0
     assert arms["title", "A"].probability > 0.5
-
-
-def test_before_any_decision_probabilities_are_known_without_a_context():
-    arms = submax.Bandit(["A", "B"], policy="thompson-1-1").arms()
-    assert [(one.decisions, one.share, one.probability) for one in arms] == [
-        (0, None, 0.5),
-        (0, None, 0.5),
-    ]

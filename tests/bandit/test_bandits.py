@@ -91,6 +91,7 @@ def test_an_id_or_key_that_cannot_be_kept_is_refused_and_nothing_is_written(made
     bandit = made()
     for write in (
         lambda: bandit.decide(id=bad),
+        lambda: bandit.decide(unit=bad),
         lambda: bandit.reward(bad, 1.0),
         lambda: bandit.reward("one", 1.0, key=bad),
         lambda: bandit.activate(bad),
@@ -231,9 +232,12 @@ def test_a_bandit_is_paused_archived_and_resumed(made, clock):
     bandit = made(guard_rails=RAILS)
     bandit.pause()
     assert {bandit.decide().action for _ in range(20)} == {"A"}
-    with raises_code("archived"):
-        bandit.set(status="archived")
-        bandit.decide()
+    shown = bandit.decide().id
+    bandit.archive()
+    calls = [bandit.decide, lambda: bandit.reward(shown, 1.0), lambda: bandit.activate(shown)]
+    for call in calls:
+        with raises_code("archived"):
+            call()
     bandit.resume()
     with pytest.warns(GuardRailWarning):
         bandit.pause("A")
@@ -241,7 +245,7 @@ def test_a_bandit_is_paused_archived_and_resumed(made, clock):
     assert len(bandit.notices()) >= 1
     clock.now += WAIT
     found = matured(bandit)
-    assert (found["paused"], found["learned"]) == (20, 20)
+    assert (found["paused"], found["learned"]) == (21, 20)
 
 
 def test_units_keep_their_action_and_their_group(made):

@@ -97,12 +97,3 @@ def test_a_bandit_in_memory_changes_its_policy_and_keeps_what_it_learned(seed, t
     assert submax.Bandit.load(tmp_path / "bandit.safetensors").settings == bandit.settings
     with raises_code("invalid-input", "refit_rows"):
         bandit.set(refit_rows=3)
-
-
-def test_a_control_that_earns_most_is_not_capped_silently(store, clock):
-    bandit = opened(store, guard_rails=RAILS)
-    for _ in range(60):
-        decision = bandit.decide()
-        bandit.reward(decision.id, float(decision.action == "B"))
-    clock.now += 11
-    assert any("control 'B'" in one for one in bandit.notices())

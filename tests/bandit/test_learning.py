@@ -41,19 +41,6 @@ def taught(learner, data):
     return new
 
 
-def test_updates_of_counts_equal_one_fit_to_all_rows():
-    policy, data = make_policy("thompson-1-1"), rows(300)
-    learner = Learner(schema(), policy, seed=1, failures=Counter())
-    left = taught(learner, data)
-    whole = Model.fitted(schema(), policy, [data.rows(slice(300 - left))], 1)
-    context = np.zeros((1, 1, 0))
-    assert learner.model.rows == 300 - left < 300
-    assert np.allclose(
-        policy.probabilities(learner.model.state, context),
-        policy.probabilities(whole.state, context),
-    )
-
-
 def test_numbers_are_standardized_again_only_if_they_have_moved(monkeypatch):
     monkeypatch.setattr(learning, "CONTEXT_LEARN_SHARE", 0.0)
     learner = Learner(

@@ -11,7 +11,6 @@ from refusals import raises_code
 import submax
 from submax.bandit.durable import open_bandit
 from submax.bandit.settings import Settings
-from submax.bandit.store import open_store
 
 NAMES = {"click": 1, "purchase": 20}
 
@@ -29,31 +28,6 @@ def opened(clock, store=None, **declared):
 def learned_rewards(bandit, clock, wait=61):
     clock.now += wait
     return stored.learned_rewards(bandit)
-
-
-@pytest.mark.parametrize(
-    ("came", "expected"),
-    [({}, 0.0), ({"click": 1.0}, 1.0), ({"purchase": 1.0, "click": 1.0}, 21.0)],
-)
-def test_the_combined_reward_is_learned_from(clock, came, expected):
-    bandit = opened(clock)
-    decision = bandit.decide()
-    for name, value in came.items():
-        assert bandit.reward(decision.id, value, name=name).status == "accepted"
-    assert learned_rewards(bandit, clock) == [expected]
-
-
-@pytest.mark.parametrize(
-    ("combine", "expected"), [("first", 1 + 20.0), ("last", 1 + 40.0), ("max", 1 + 60.0)]
-)
-def test_a_name_twice_follows_the_rule_for_repeated_rewards(clock, combine, expected):
-    counted = {"kind": "named", "weights": NAMES, "each": "counts"}
-    bandit = opened(clock, rewards=counted, combine=combine)
-    decision = bandit.decide()
-    bandit.reward(decision.id, 1, name="click")
-    for number, value in enumerate((1, 3, 2)):
-        bandit.reward(decision.id, value, name="purchase", key=f"order-{number}")
-    assert learned_rewards(bandit, clock) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -144,16 +118,6 @@ def test_bounds_follow_from_the_weights():
     assert Settings.of({"actions": ["A"], "rewards": many}).scale.bounds == (-2.0, 6.0)
 
 
-def test_without_a_wait_a_decision_matures_when_all_names_have_come(clock):
-    bandit = opened(clock, reward_wait=0)
-    decision, other = bandit.decide(), bandit.decide()
-    bandit.reward(decision.id, 1, name="purchase")
-    assert learned_rewards(bandit, clock) == []
-    bandit.reward(decision.id, 1, name="click")
-    bandit.reward(other.id, {"click": 1, "purchase": 0})
-    assert learned_rewards(bandit, clock) == [21.0, 1.0]
-
-
 def test_an_export_has_a_column_for_each_name(clock, tmp_path):
     bandit = opened(clock)
     first, second = bandit.decide(), bandit.decide()
@@ -166,19 +130,6 @@ def test_an_export_has_a_column_for_each_name(clock, tmp_path):
     rows = pq.read_table(tmp_path / "log.parquet").to_pylist()
     found = [(row["reward"], row["reward_click"], row["reward_purchase"]) for row in rows]
     assert found == [(20.0, None, 1.0), (1.0, 1.0, 0.0), (1.0, 1.0, None)]
-
-
-def test_they_survive_a_restart(clock, tmp_path):
-    path = tmp_path / "page.db"
-    with opened(clock, open_store(path, clock=clock)) as bandit:
-        for _ in range(20):
-            bandit.reward(bandit.decide().id, 1, name="click")
-        clock.now += 100_000
-        decision = bandit.decide()
-        bandit.reward(decision.id, 1, name="purchase")
-    with opened(clock, open_store(path, clock=clock)) as bandit:
-        bandit.reward(decision.id, 1, name="click")
-        assert learned_rewards(bandit, clock) == [1.0] * 20 + [21.0]
 
 
 def test_a_saved_bandit_remembers_the_names_that_came(tmp_path):

@@ -78,14 +78,11 @@ def test_a_paused_choice_can_be_resumed_and_a_retired_one_cannot_and_a_name_is_u
             changed(menu, (verb, "A"))
 
 
-@pytest.mark.parametrize("verb", ["pause", "retire"])
-def test_the_last_active_choice_stays(verb):
+def test_the_last_active_choice_stays_and_a_slot_has_no_more_than_so_many():
     menu = changed(ActionSpec.of(PAGE), ("pause", "wide", "layout"))
-    with raises_code("conflict"):
-        changed(menu, (verb, "narrow", "layout"))
-
-
-def test_a_slot_has_no_more_than_so_many_choices():
+    for verb in ("pause", "retire"):
+        with raises_code("conflict"):
+            changed(menu, (verb, "narrow", "layout"))
     menu = ActionSpec.of([str(number) for number in range(MOST_CHOICES)])
     with raises_code("invalid-input"):
         changed(menu, ("add", "more"))

@@ -186,7 +186,7 @@ STATUS_MEANINGS = {
 
 
 def rail_notices(
-    settings: Settings, menu: ActionSpec, ramps: Sequence[Ramp], decided: int, tallies: Tallies
+    settings: Settings, menu: ActionSpec, ramps: Sequence[Ramp], decided: int
 ) -> list[str]:
     """What an operator should know about status, ramps and guard rails after so many decisions."""
     found = []
@@ -199,17 +199,7 @@ def rail_notices(
             f"{100 * limit.share:.3g} % of the decisions now; the limit rises, and ends "
             f"after {limit.left:,} more"
         )
-    rails = settings.guard_rails
-    found += missing_rails(rails, menu)
-    arms = arm_statuses(settings, menu, tallies, None) if rails.control and menu.plain else []
-    rates = {one.choice: one.reward_rate or 0.0 for one in arms if one.status == "active"}
-    if rails.control in rates and max(rates.values()) == rates[rails.control] > 0:
-        found.append(
-            f"the control {rails.control!r} has the highest reward rate, "
-            f"{rates[rails.control]:.4g}, but gets only its share of {rails.control_share:.4g}: "
-            "raise control_share, or use a holdout instead"
-        )
-    return found
+    return found + missing_rails(settings.guard_rails, menu)
 
 
 def unknown_notices(failures: Mapping[str, int]) -> list[str]:

@@ -45,11 +45,9 @@ from submax.bandit.settings import (
     changed_choices,
     changed_settings,
     check_options,
-    check_propensities,
     custom_policy,
     new_settings,
     warn_if_context_is_ignored,
-    without_propensity,
 )
 from submax.core.arrays import Floats
 from submax.core.errors import ConflictError, InputError
@@ -73,7 +71,6 @@ class BanditRecord(msgspec.Struct):
     menu: ActionSpec
     ramps: tuple[Ramp, ...] = ()
     groups_since: int = 0
-    without_propensity: int = 0
     decisions: DecisionsState | None = None
     pins: list[Pin] = []
 
@@ -133,7 +130,6 @@ class Bandit(BanditFace):
         record = BanditRecord(settings, settings.menu if trained is None else trained.schema.menu)
         self._begin(record, policy, rng or np.random.default_rng(), clock)
         if trained is not None:
-            record.without_propensity = without_propensity(trained)
             self._learner.start_from(trained.rows)
             self._renew()
 
@@ -169,9 +165,8 @@ class Bandit(BanditFace):
             now = self._answer()
             self._learn_if_due()
             checked = checked_request(self._active, **request)
-            made = self._decisions.find(checked.identifier)
-            if made is not None:
-                return msgspec.structs.replace(made.answer, repeated=True)
+            if self._decisions.find(checked.identifier) is not None:
+                return self._repeated(checked)
             return self._made(checked, self._draws.draw(self._active, [checked])[0], now)
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
@@ -179,23 +174,20 @@ class Bandit(BanditFace):
             now = self._answer()
             self._learn_if_due()
             checked = [checked_request(self._active, **request) for request in requests]
-            answers: dict[str, Decision] = {}
             new: dict[str, CheckedRequest] = {}
             for request in checked:
-                made = self._decisions.find(request.identifier)
-                if made is None:
+                if self._decisions.find(request.identifier) is None:
                     new.setdefault(request.identifier, request)
-                else:
-                    answers[request.identifier] = made.answer
-            drawn = self._draws.draw(self._active, list(new.values()))
-            for request, decision in zip(new.values(), drawn, strict=True):
-                answers[request.identifier] = self._made(request, decision, now)
+            drawn = zip(new.values(), self._draws.draw(self._active, [*new.values()]), strict=True)
+            made = {request.identifier: self._made(request, one, now) for request, one in drawn}
             return [
-                answers[request.identifier]
-                if new.get(request.identifier) is request
-                else msgspec.structs.replace(answers[request.identifier], repeated=True)
-                for request in checked
+                made.pop(one.identifier) if one.identifier in made else self._repeated(one)
+                for one in checked
             ]
+
+    def _repeated(self, request: CheckedRequest) -> Decision:
+        known = self._decisions.known(request.identifier)
+        return msgspec.structs.replace(known.answer, repeated=True)
 
     def _made(self, request: CheckedRequest, decision: DrawnDecision, now: float) -> Decision:
         """Remember a decision that was drawn."""
@@ -291,7 +283,6 @@ class Bandit(BanditFace):
                 return settings
             if "policy" in changes:
                 policy = settings.build_policy(custom_policy(changes))
-            check_propensities(settings, policy, record.without_propensity)
             msgspec.structs.replace(settings, menu=record.menu).check(policy)
             record.groups_since += settings.groups != before.groups
             if settings.context != before.context:
@@ -323,9 +314,8 @@ class Bandit(BanditFace):
     def notices(self) -> list[str]:
         with self._lock:
             self._advance()
-            decisions, rails = self._decisions, self.settings.guard_rails
-            decided, sums = decisions.counts["decisions"], decisions.tallies
-            found = rail_notices(self.settings, self.menu, self._record.ramps, decided, sums)
+            rails, decided = self.settings.guard_rails, self._decisions.counts["decisions"]
+            found = rail_notices(self.settings, self.menu, self._record.ramps, decided)
             found += unknown_notices(self._failures)
             if rails.holdout or rails.control_share:
                 found += [f"{one.against}: {one.cautions[-1]}" for one in self.lift() if one.alarm]

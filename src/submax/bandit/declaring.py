@@ -13,16 +13,14 @@ from submax.bandit.settings import (
     changed_choices,
     changed_settings,
     check_options,
-    check_propensities,
     custom_policy,
     new_settings,
     specification_of,
     warn_if_context_is_ignored,
-    without_propensity,
 )
 from submax.bandit.store import Store
 from submax.bandit.tables import COLUMNS, Statement
-from submax.bandit.training_rows import wait_of
+from submax.bandit.training_rows import in_parts, wait_of
 from submax.core.decoding import known_type
 from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.core.policy import Policy
@@ -30,7 +28,6 @@ from submax.core.registry import references_user_code
 from submax.core.serialization import state_bytes
 from submax.schema.actions import ActionSpec, Change, ChoiceIndices
 from submax.schema.model import EXPECTED, hash_of
-from submax.schema.rows import Columns
 from submax.schema.trained_policy import TrainedPolicy
 
 PYTHON, COMMAND_LINE, WITHOUT_KEY = "Python", "command line", "without a key"
@@ -51,16 +48,13 @@ Changes = tuple[dict[str, Any], list[Statement]]
 class StartedFrom(msgspec.Struct, frozen=True):
     """The trained policy that a bandit started from: its number of rows, and hashes.
 
-    ``without_propensity`` counts the rows without a propensity, and ``estimated_propensities``
-    those whose propensity was estimated when the log was read.
+    ``estimated_propensities`` counts rows whose propensity was estimated when the log was read.
     """
 
     policy: str | dict[str, Any]
     rows: int
-    parts: list[str]
     log: str
     model: str
-    without_propensity: int = 0
     estimated_propensities: int = 0
 
 
@@ -181,14 +175,9 @@ def declare(
             "open a bandit with another name"
         )
     if declaration:
-
-        def changes_of(here: DeclaredBandit) -> Changes:
-            settings = _checked_settings(store, here, declaration, custom, again=True)
-            columns, then = _new_settings(store, here, settings)
-            audit = audit_statement(store, name, who, "declare", detail)
-            return columns, [*then, audit] if columns else []
-
-        found = _change(store, name, changes_of)
+        found = change_settings(
+            store, name, declaration, custom, who=who, action="declare", again=True
+        )
     policy = found.known_policy(custom)
     if policy is not None:
         warn_if_context_is_ignored(found.settings, policy)
@@ -222,7 +211,7 @@ def _checked_settings(
     changes: Mapping[str, Any],
     custom: Policy[Any] | None,
     *,
-    again: bool = False,
+    again: bool,
 ) -> Settings:
     """The settings after a change, after a check with the policy, unless code had to be run for it.
 
@@ -244,8 +233,6 @@ def _checked_settings(
     policy = None
     if custom is not None or "policy" in changes or not here.references_user_code:
         policy = settings.build_policy(custom)
-    if policy is not None and here.started_from is not None:
-        check_propensities(settings, policy, here.started_from.without_propensity)
     msgspec.structs.replace(settings, menu=here.menu).check(policy)
     return settings
 
@@ -259,19 +246,23 @@ def change_settings(
     who: Who = PYTHON,
     action: str = "set",
     detail: str | None = None,
+    again: bool = False,
 ) -> DeclaredBandit:
     """Change some settings, all or none, as ``changed_settings`` says; others stay as they are.
 
-    ``custom`` is the policy if it was given as an object. All processes that have the bandit open
-    use the new settings within a second.
+    ``custom`` is the policy if it was given as an object; ``again`` if the changes are a
+    declaration, whose words may say what is known. All processes that have the bandit open use the
+    new settings within a second.
     """
     text = _detail(changes) if detail is None else detail
 
     def changes_of(here: DeclaredBandit) -> Changes:
-        settings = _checked_settings(store, here, changes, custom)
+        settings = _checked_settings(store, here, changes, custom, again=again)
         columns, then = _new_settings(store, here, settings)
-        # Recorded even if the values are the same: somebody has set them.
-        return columns, [*then, audit_statement(store, name, who, action, text)]
+        # What was set is recorded even if the values are the same.
+        if columns or not again:
+            then.append(audit_statement(store, name, who, action, text))
+        return columns, then
 
     return _change(store, name, changes_of)
 
@@ -473,21 +464,18 @@ def publish(
     store: Store, name: str, version: int | None, *, who: Who = PYTHON, action: str = "publish"
 ) -> int:
     """Let a version decide and hold it, or let the newest one decide and its successors too."""
-    chosen: list[int] = []
 
     def changes_of(here: DeclaredBandit) -> Changes:
         newest = newest_version(store, here.n) if version is None else None
-        chosen[:] = [version or (newest.version if newest else 0)]
-        if chosen[0]:
-            model_of(store, here.n, chosen[0])
-        held = version is not None
-        return {"published": chosen[0], "held": int(held)}, [
-            publication_statement(store, here.n, chosen[0], held=held),
-            audit_statement(store, name, who, action, f"version {chosen[0]}"),
+        chosen, held = version or (newest.version if newest else 0), version is not None
+        if chosen:
+            model_of(store, here.n, chosen)
+        return {"published": chosen, "held": int(held)}, [
+            publication_statement(store, here.n, chosen, held=held),
+            audit_statement(store, name, who, action, f"version {chosen}"),
         ]
 
-    _change(store, name, changes_of)
-    return chosen[0]
+    return _change(store, name, changes_of).published
 
 
 def roll_back(store: Store, name: str, *, who: Who = PYTHON) -> int:
@@ -514,7 +502,7 @@ def _start_statements(store: Store, name: str, trained: TrainedPolicy) -> list[S
         publication_statement(store, 0, 1),
         *(
             _insert("history", bandit=0, part=place, rows=state_bytes(part, {}), hash=part.hash)
-            for place, part in enumerate(_parts(trained))
+            for place, part in enumerate(in_parts([trained.rows], ROWS_IN_PART))
         ),
         Statement(
             "update bandit set published = 1, started_from = :started where n = :bandit",
@@ -533,19 +521,10 @@ def _started_from(trained: TrainedPolicy) -> StartedFrom:
     return StartedFrom(
         policy=specification_of(trained),
         rows=len(trained.rows.reward),
-        parts=[part.hash for part in _parts(trained)],
         log=trained.origin.log,
         model=hash_of(trained.model.to_bytes()),
-        without_propensity=without_propensity(trained),
         estimated_propensities=trained.origin.estimated_propensities,
     )
-
-
-def _parts(trained: TrainedPolicy) -> list[Columns]:
-    return [
-        trained.rows.rows(slice(first, first + ROWS_IN_PART))
-        for first in range(0, len(trained.rows.reward), ROWS_IN_PART)
-    ]
 
 
 # The audit

@@ -86,31 +86,26 @@ class Pin(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Pins:
-    """The pins of units in memory; the oldest are forgotten first."""
+    """The last pin of each unit in memory; the oldest are forgotten first."""
 
     def __init__(self, most: int, pins: Iterable[Pin] = ()) -> None:
         self._most, self._lock = most, Lock()
-        self._pins = OrderedDict(((pin.unit, pin.period), pin) for pin in pins)
+        self._pins = OrderedDict((pin.unit, pin) for pin in pins)
 
     def __iter__(self) -> Iterator[Pin]:
         return iter(self._pins.values())
 
     def find(self, units: Collection[str], periods: Sequence[str], after: float) -> dict[str, Pin]:
-        """The pins of these units that were made after a time: of each, in the first period."""
-        found: dict[str, Pin] = {}
-        for unit in units:
-            for period in periods:
-                pin = self._pins.get((unit, period))
-                if pin is not None and pin.at > after:
-                    found[unit] = pin
-                    break
-        return found
+        """The pins of these units that were made in one of these periods, and after a time."""
+        pins = filter(None, map(self._pins.get, units))
+        return {one.unit: one for one in pins if one.period in periods and one.at > after}
 
     def keep(self, pins: Sequence[Pin]) -> Sequence[Pin]:
         """Keep pins, and return what is kept: another process may have pinned a unit first."""
         with self._lock:
             for pin in pins:
-                self._pins[pin.unit, pin.period] = pin
+                self._pins[pin.unit] = pin
+                self._pins.move_to_end(pin.unit)
             while len(self._pins) > self._most:
                 self._pins.popitem(last=False)
         return pins
@@ -275,7 +270,7 @@ class Draws:
     ) -> dict[str, Pin]:
         """The pins of units, which are made for units that have none."""
         units = {request.unit or "" for request, _ in pairs}
-        pins, new = dict(self._pins.find(units, periods, after)), dict[str, Pin]()
+        pins, new = self._pins.find(units, periods, after), dict[str, Pin]()
         for request, is_uniform in pairs:
             unit = request.unit or ""
             if unit not in pins and unit not in new:
@@ -362,16 +357,18 @@ def _pinned(
     if eligible != pin.eligible:
         places = find_places(eligible, pin.eligible)
         probabilities = np.where(places.fresh, 0.0, probabilities[places.place])
-    control, share = version.control_place(eligible), version.settings.guard_rails.control_share
-    if control is None or len(probabilities) == 1:
-        total = probabilities.sum()
-        return probabilities / total if total > 0 else None
-    weights = np.where(np.arange(len(probabilities)) == control, 0.0, probabilities)
+    weights, control = probabilities, version.control_place(eligible)
+    share = version.settings.guard_rails.control_share
+    if control is None or len(weights) == 1:
+        control, share = None, 0.0
+    else:
+        weights = np.where(np.arange(len(weights)) == control, 0.0, weights)
     total = weights.sum()
     if total <= 0:
         return None
     found: Floats = (1.0 - share) * weights / total
-    found[control] = share
+    if control is not None:
+        found[control] = share
     return found
 
 

@@ -41,9 +41,8 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError(str(error), code="guard-rail", parameter=error.parameter) from error
 
     def _check(self, menu: ActionSpec) -> None:
-        below_one("minimum", self.minimum)
-        below_one("control_share", self.control_share)
-        below_one("holdout", self.holdout)
+        for name in ("minimum", "control_share", "holdout"):
+            below_one(name, getattr(self, name))
         whole_number("burn_in", self.burn_in, at_least=0)
         if (self.control is None) != (self.control_share == 0):
             raise InputError(
@@ -189,13 +188,19 @@ def within_rails(probabilities: Floats, rails: GuardRails, control: int | None) 
         others[control] = False
     mass = 1.0 if control is None else 1.0 - rails.control_share
     count = int(others.sum())
-    probabilities = np.where(others, probabilities, 0.0)
-    total = probabilities.sum(axis=1, keepdims=True)
-    has_any = total > 0
-    shares = np.where(has_any, probabilities / np.where(has_any, total, 1.0), others / count)
     least = min(rails.minimum, mass / count)
+    shares = _shares(probabilities, others)
     guarded: Floats = np.where(others, least + (mass - least * count) * shares, 1.0 - mass)
     return guarded
+
+
+def _shares(probabilities: Floats, among: Booleans) -> Floats:
+    """The shares ``[n, M]`` of some actions in their sum; equal ones if that is 0."""
+    kept = np.where(among, probabilities, 0.0)
+    total = kept.sum(axis=1, keepdims=True)
+    has_any = total > 0
+    shares: Floats = np.where(has_any, kept / np.where(has_any, total, 1.0), among / among.sum())
+    return shares
 
 
 def within_limits(
@@ -237,11 +242,7 @@ def within_limits(
     if not takers.any():
         return probabilities
     lost = (probabilities - limited).sum(axis=1, keepdims=True)
-    weights = np.where(takers, probabilities, 0.0)
-    total = weights.sum(axis=1, keepdims=True)
-    has_any = total > 0
-    shares = np.where(has_any, weights / np.where(has_any, total, 1.0), takers / takers.sum())
-    moved: Floats = limited + lost * shares
+    moved: Floats = limited + lost * _shares(probabilities, takers)
     return moved
 
 

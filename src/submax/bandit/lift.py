@@ -373,12 +373,11 @@ def lift_reports(
         (CONTROL, rails.control_share, rails.control, False),
     ):
         found = comparisons[against]
-        if found.tally is None or found.since < since:
+        if found.since < since:
             # No decision has matured since the groups changed.
             found = GroupComparison(since, found.start)
-        tally = found.tally or LiftTally(share, found.start)
         if share:
-            reports.append(_report(settings, against, action, found, tally, aa_test))
+            reports.append(_report(settings, against, action, found, share, aa_test))
     return reports
 
 
@@ -387,9 +386,10 @@ def _report(
     against: str,
     action: Any,
     comparison: GroupComparison,
-    tally: LiftTally,
+    share: float,
     aa_test: bool,
 ) -> LiftReport:
+    tally = comparison.tally or LiftTally(share, comparison.start)
     bounds, chosen, counted = settings.scale.bounds, comparison.chosen, comparison.counted
     lift, (mean, mean_of_group) = tally.lift(bounds, ERROR), tally.means
     enough = lift.exact or min(chosen, counted - chosen) >= FEWEST

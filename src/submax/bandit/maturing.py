@@ -123,10 +123,7 @@ class Decisions:
         state.last = clock
         now = state.elapsed
         if self._wait < math.inf:
-            while self._open:
-                made = next(iter(self._open.values()))
-                if now - made.at < self._wait:
-                    break
+            while self._open and now - (made := next(iter(self._open.values()))).at >= self._wait:
                 self._mature(made)
         return now
 

@@ -8,18 +8,15 @@ from collections import deque
 from submax.core.errors import InputError
 from submax.schema.names import short_repr
 
-VARIANTS = "89ab"
-"""The hexadecimal digits that mark the variant of a UUID (RFC 9562): two fixed bits, two random."""
 BANDIT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 """The name of a bandit, which is part of addresses and of stream names."""
-RANDOM_BYTES, DRAWN_AT_ONCE = 10, 256
-"""Random bytes of an id, and how many ids' bytes are asked of the system at once: each question
-is a system call, which lets another thread of Python run first."""
-RANDOM_PARTS: deque[str] = deque()
-"""Random ends for the next ids: what follows the time. Each is used once."""
+RANDOM_ENDS: deque[str] = deque()
+"""What follows the time in the next ids. Many are made at once, because each question to the system
+for random bytes is a system call, which lets another thread of Python run first."""
+MADE_AT_ONCE = 256
 if hasattr(os, "register_at_fork"):
     # Otherwise two processes would make the same ids.
-    os.register_at_fork(after_in_child=RANDOM_PARTS.clear)
+    os.register_at_fork(after_in_child=RANDOM_ENDS.clear)
 IDENTIFIER = re.compile(r"[!-~]{1,128}", re.ASCII)
 """The id of a decision or the key of a reward. Spaces separate the parts of an event's key."""
 
@@ -50,23 +47,14 @@ def new_identifier() -> str:
     random.
     """
     at = f"{time.time_ns() // 1_000_000:012x}"
-    return f"{at[:8]}-{at[8:]}-{_random_part()}"
-
-
-def _random_part() -> str:
     try:
-        return RANDOM_PARTS.popleft()
+        end = RANDOM_ENDS.popleft()
     except IndexError:
-        drawn = os.urandom(RANDOM_BYTES * DRAWN_AT_ONCE).hex()
-        first, *others = (
-            _end_of_id(drawn[start : start + 2 * RANDOM_BYTES])
-            for start in range(0, len(drawn), 2 * RANDOM_BYTES)
+        drawn = os.urandom(10 * MADE_AT_ONCE).hex()
+        digits = [drawn[first : first + 20] for first in range(0, len(drawn), 20)]
+        # The digits 7, and 8 to b, mark the version and the variant.
+        end, *others = (
+            f"7{one[:3]}-{'89ab'[int(one[3], 16) & 3]}{one[4:7]}-{one[7:19]}" for one in digits
         )
-        RANDOM_PARTS.extend(others)
-        return first
-
-
-def _end_of_id(digits: str) -> str:
-    """Return random hexadecimal digits in the form of the end of a UUID of version 7."""
-    variant = VARIANTS[int(digits[3], 16) & 3]
-    return f"7{digits[:3]}-{variant}{digits[4:7]}-{digits[7:19]}"
+        RANDOM_ENDS.extend(others)
+    return f"{at[:8]}-{at[8:]}-{end}"

@@ -24,19 +24,18 @@ class StorePins(Pins):
         self._store, self._declared = store, declared
 
     def find(self, units: Collection[str], periods: Sequence[str], after: float) -> dict[str, Pin]:
-        missing = [unit for unit in units if not any((unit, one) in self._pins for one in periods)]
-        names = [f":p{place}" for place in range(len(periods))]
+        known = super().find(units, periods, after)
+        missing = [unit for unit in units if unit not in known]
         for first in range(0, len(missing), UNITS_AT_ONCE):
-            some = missing[first : first + UNITS_AT_ONCE]
-            marks = [f":u{place}" for place in range(len(some))]
+            values = {f"u{place}": one for place, one in enumerate(missing[first:][:UNITS_AT_ONCE])}
+            names = {f"p{place}": one for place, one in enumerate(periods)}
             rows = self._store.select(
                 "select unit, period, version, action, propensity, eligible, probabilities, at "
-                f"from unit where bandit = :bandit and unit in ({', '.join(marks)}) "
-                f"and period in ({', '.join(names)})",
+                f"from unit where bandit = :bandit and unit in (:{', :'.join(values)}) "
+                f"and period in (:{', :'.join(names)}) order by at",
                 bandit=self._declared().n,
-                **dict(
-                    zip((mark[1:] for mark in (*names, *marks)), (*periods, *some), strict=True)
-                ),
+                **values,
+                **names,
             )
             super().keep([self._pin(UnitRow(*row)) for row in rows])
         return super().find(units, periods, after)
@@ -55,8 +54,10 @@ class StorePins(Pins):
     def forget(self, unit: str | None = None) -> None:
         """Forget the pins of a unit, or all, that are in memory."""
         with self._lock:
-            for key in [key for key in self._pins if unit in (None, key[0])]:
-                del self._pins[key]
+            if unit is None:
+                self._pins.clear()
+            else:
+                self._pins.pop(unit, None)
 
     def _row(self, pin: Pin) -> UnitRow:
         menu = self._declared().menu

@@ -824,8 +824,7 @@ class BanditReader:
         rails, waiting = self.settings.guard_rails, self.waiting()
         decided = count_decisions(self.store, self.declared.n)
         found = [] if waiting is None else [waiting]
-        ramps, sums = self.declared.ramps, self.tallies()
-        found += rail_notices(self.settings, self.menu, ramps, decided, sums)
+        found += rail_notices(self.settings, self.menu, self.declared.ramps, decided)
         if rails.holdout or rails.control_share:
             found += [f"{one.against}: {one.cautions[-1]}" for one in self.lift() if one.alarm]
         return found

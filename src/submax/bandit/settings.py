@@ -387,7 +387,7 @@ def new_settings(
     policy = settings.build_policy(custom_policy(given))
     settings.check(policy)
     if trained is not None:
-        _check_start(settings, trained, policy)
+        _check_start(settings, trained)
     return settings
 
 
@@ -401,7 +401,7 @@ def specification_of(trained: TrainedPolicy) -> str | dict[str, Any]:
     return trained.specification
 
 
-def _check_start(settings: Settings, trained: TrainedPolicy, policy: Policy[Any]) -> None:
+def _check_start(settings: Settings, trained: TrainedPolicy) -> None:
     """Refuse a trained policy that does not suit a bandit; the status of choices may differ."""
     schema, rows, kept = trained.schema, trained.origin.rows, len(trained.rows.reward)
     for what, agrees in (
@@ -414,27 +414,11 @@ def _check_start(settings: Settings, trained: TrainedPolicy, policy: Policy[Any]
                 f"the policy was learned for other {what} than those of the bandit: declare "
                 "the bandit with the schema of the log"
             )
-    check_propensities(settings, policy, without_propensity(trained))
     if kept < min(rows, ENOUGH_ROWS):
         raise InputError(
             f"the policy was learned from {rows} rows and kept {kept}, so the next version would "
             f"forget the others: learn again with --keep-rows of at least {min(rows, ENOUGH_ROWS)}"
         )
-
-
-def check_propensities(settings: Settings, policy: Policy[Any], without: int) -> None:
-    """Refuse a policy that needs propensities if rows that it will learn from have none."""
-    if policy.traits.needs_propensities and without:
-        raise InputError(
-            f"the policy {settings.policy!r} needs propensities, and {without} of the "
-            "rows that were learned from have none: learn from the log with this "
-            "policy, which estimates them"
-        )
-
-
-def without_propensity(trained: TrainedPolicy) -> int:
-    """The number of rows of a trained policy whose propensity is unknown."""
-    return int(np.isnan(trained.rows.log_prob).sum())
 
 
 def warn_if_context_is_ignored(settings: Settings, policy: Policy[Any]) -> None:

@@ -61,12 +61,6 @@ class Slot(msgspec.Struct, frozen=True):
     name: str
     choices: tuple[Choice, ...]
 
-    @classmethod
-    def of(cls, name: str, names: object) -> "Slot":
-        what = f"the choices{of_slot(name)}"
-        checked = check_names(what, names, MOST_CHOICES, ", or of two numbers (low, high)")
-        return cls(name, tuple(map(Choice, checked)))
-
     @property
     def names(self) -> list[str]:
         return [choice.name for choice in self.choices]
@@ -167,17 +161,15 @@ def described(slots: Sequence[Slot], given: object) -> tuple[Slot, ...]:
         slot = by_name[name]
         for choice in table:
             one_of(f"choice{of_slot(name)} in action_features:", str(choice)[:80], slot.names)
-        missing = [choice for choice in slot.names if choice not in table]
-        if missing:
-            raise InputError(
-                f"the choice {missing[0]!r}{of_slot(name)} is missing in action_features: give "
-                "its features too, since every choice must have the same ones",
-                parameter="action_features",
-            )
-        choices = (
-            msgspec.structs.replace(one, features=clean_features(one.name, table[one.name]))
-            for one in slot.choices
-        )
+        choices = []
+        for choice in slot.names:
+            if choice not in table:
+                raise InputError(
+                    f"the choice {choice!r}{of_slot(name)} is missing in action_features: give "
+                    "its features too, since every choice must have the same ones",
+                    parameter="action_features",
+                )
+            choices.append(Choice(choice, features=clean_features(choice, table[choice])))
         by_name[name] = _with_features(slot, tuple(choices))
     return tuple(by_name.values())
 
@@ -301,7 +293,9 @@ class ActionSpec(msgspec.Struct, frozen=True):
                 Box((given[0],), (given[1],))
                 ranges.append(NumberRange(name, float(given[0]), float(given[1])))
             else:
-                slots.append(Slot.of(name, given))
+                what = f"the choices{of_slot(name)}"
+                names = check_names(what, given, MOST_CHOICES, ", or of two numbers (low, high)")
+                slots.append(Slot(name, tuple(map(Choice, names))))
         return cls(tuple(slots) if features is None else described(slots, features), tuple(ranges))
 
     @property

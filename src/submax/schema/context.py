@@ -166,13 +166,10 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     def _order(self) -> list[int]:
         """For each column of the encoding, its place if columns were in the order of the fields."""
         columns = [
-            (number, index)
-            for number, field in enumerate(self.fields)
-            for index in range(field.width)
+            (n, index) for n, field in enumerate(self.fields) for index in range(field.width)
         ]
-        added = set(self.added)
-        place_of = {column: place for place, column in enumerate(columns)}
-        return [place_of[one] for one in (*(c for c in columns if c not in added), *self.added)]
+        added = {column: place for place, column in enumerate(self.added)}
+        return sorted(range(len(columns)), key=lambda place: added.get(columns[place], -1))
 
     @property
     def table(self) -> dict[str, Field]:
@@ -191,8 +188,8 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
             gone = isinstance(now, Category) and {*getattr(field, "values", ())} - {*now.values}
             if type(now) is not type(field) or gone:
                 raise InputError(
-                    f"the context field {name!r} was declared as {_in_words(field)}, and would be "
-                    f"{_in_words(now)}: fields and categories can only be added",
+                    f"the context field {name!r} would lose its values: fields and categories can "
+                    "only be added",
                     parameter="context",
                 )
             if isinstance(now, Category) and isinstance(field, Category):
@@ -284,12 +281,9 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
     def _missing(self, context: Mapping[Any, Any]) -> list[str]:
         """The names of fields that have neither a value nor a default, for a message."""
-        fields = self.table.items()
-        return [
-            f"{name!r:.60}"
-            for name, one in fields
-            if one.default is None and context.get(name) is None
-        ]
+        given = {name for name, value in context.items() if value is not None}
+        needed = (name for name, one in self.table.items() if one.default is None)
+        return [f"{name!r:.60}" for name in needed if name not in given]
 
     def encode(self, rows: Sequence[Sequence[Value]]) -> Floats:
         """Return the encoded contexts of decisions, ``[n, D]``.
@@ -328,12 +322,6 @@ def _default(field: Field) -> Value:
     if field.default is not None:
         return field.default
     return OTHER if isinstance(field, Category) else 0.0
-
-
-def _in_words(field: Field | None) -> str:
-    if field is None:
-        return "removed"
-    return short_repr(list(field.values)) if isinstance(field, Category) else "a number"
 
 
 def _field(name: str, given: object) -> Field:

@@ -80,7 +80,7 @@ class Model(NamedTuple):
         moments = ContextMoments.empty(schema.context.width).after(parts)
         standardization = moments.standardization(schema.context.numeric)
         for part in parts:
-            feedback = _feedback(part, active, standardization, problem)
+            feedback = _feedback(part, active, standardization, problem, policy)
             if feedback.reward.size:
                 state = policy.update(state, feedback, rng)
         count = count if rows is None else rows
@@ -103,7 +103,7 @@ class Model(NamedTuple):
         state, rows = self.state, self.rows + sum(len(part.reward) for part in parts)
         rng = np.random.default_rng([seed, rows])
         for part in parts:
-            feedback = _feedback(part, self.active, self.standardization, schema.problem)
+            feedback = _feedback(part, self.active, self.standardization, schema.problem, policy)
             if feedback.reward.size:
                 state = policy.update(state, feedback, rng)
                 if ahead != feedback.reward.size:
@@ -148,10 +148,19 @@ def hash_of(data: bytes) -> str:
 
 
 def _feedback(
-    rows: Columns, active: ChoiceIndices, standardization: Standardization, problem: Problem
+    rows: Columns,
+    active: ChoiceIndices,
+    standardization: Standardization,
+    problem: Problem,
+    policy: Policy[Any],
 ) -> Feedback:
     kept, action = reindexed(rows.action, active)
     log_prob = rows.log_prob[kept]
+    if policy.traits.needs_propensities and (missing := int(np.isnan(log_prob).sum())):
+        raise InputError(
+            f"the policy {policy!r:.80} needs propensities, and {missing} of the rows to learn "
+            "from have none: learn from the log with this policy, which estimates them"
+        )
     slot_reward = None if problem.slot_scale is None else rows.by_slot()[kept][None]
     return Feedback(
         standardization.apply(rows.context[kept].astype(np.float64))[None],
