@@ -35,7 +35,7 @@ PAGE = (
     '<h1>{}</h1><form method="post" action="/buy"><input type="hidden" name="visit" value="{}">'
     '<input type="hidden" name="csrfmiddlewaretoken" value="{}"><button>Buy</button></form>'
 )
-# One client for all threads of the process: their requests share connections and batches.
+# One client for all threads of the process: their requests share connections.
 bandit = submax.Client(
     os.environ.get("SHOP_SUBMAX", "http://127.0.0.1:8000"),
     "shop",

@@ -81,6 +81,13 @@ def test_wrong_files_are_refused_and_nothing_is_written(change, facts, names, tm
     assert not out.exists()
 
 
+def test_policies_that_ignore_the_context_are_named(done, file, tmp_path):
+    text = OWN.replace('"bernoulli"', '"contextual"\ndimension = 2')
+    file.write_text(text.replace('"random"', '"random", "rcp-submax", "linucb"'))
+    said = done("simulate", file, "--out", tmp_path, "--replicas", 2, "--no-figures")
+    assert said.startswith("own: rcp-submax does not look at the context")
+
+
 def test_directory_with_results_of_another_experiment(done, names, file, tmp_path):
     done("simulate", file, "--out", tmp_path, "--replicas", 2, "--no-figures")
     before = _contents(tmp_path / "own")

@@ -56,28 +56,17 @@ def refused(http, shared_store, counted):
 WRONG_JSON = {
     "empty": b"",
     "list": b'[{"id": "d2", "value": 1}]',
-    "null": b"null",
-    "mark": b'\xef\xbb\xbf{"id": "d2", "value": 1}',
-    "utf-16": '{"id": "d2", "value": 1}'.encode("utf-16"),
     "no utf-8": b'{"id": "d2\xff", "value": 1}',
-    "surrogate": b'{"id": "d2\\ud800", "value": 1}',
     "nul": b'{"id": "d2\\u0000", "value": 1}',
     "long id": json.dumps({"id": "d" * 129, "value": 1}).encode(),
     "unknown field": b'{"id": "d2", "value": 1, "valeu": 1}',
     "nan": b'{"id": "d2", "value": NaN}',
-    "infinity": b'{"id": "d2", "value": Infinity}',
-    "minus infinity": b'{"id": "d2", "value": -Infinity}',
-    "beyond floats": b'{"id": "d2", "value": 1e400}',
     "huge": json.dumps({"id": "d2", "value": HUGE}).encode(),
-    "more digits than Python reads": b'{"id": "d2", "value": ' + b"9" * 10_000 + b"}",
     "out of the scale": b'{"id": "d2", "value": 2}',
     "text value": b'{"id": "d2", "value": "1"}',
-    "deep": b'{"id": "d2", "value": ' + b"[" * 30 + b"]" * 30 + b"}",
     "very deep": b"[" * 400_000 + b"]" * 400_000,
-    "deep and open": b'{"a":' * 100_000,
     # To look for its end again from each quote would take hours.
     "text that never ends": b"[" * 20 + b'{"' + b'\\"' * 400_000,
-    "deep beside brackets in a text": b'{"id": "]]]]]]]]]]]]\\"]]]]", "value": ' + b"[" * 30 + b"}",
 }
 
 
@@ -88,20 +77,12 @@ def test_a_body_that_does_not_fit_is_refused(refused, body):
 
 WRONG_CREATE = {
     "no actions": {"actions": None},
-    "same choice twice": {"actions": ["A", "A"]},
-    "control character": {"actions": ["a\x07"]},
-    "wrong interval": {"actions": {"price": [2, 1]}},
     "too many choices": {"actions": [str(number) for number in range(10_001)]},
-    "too many slots": {"actions": {str(number): ["A"] for number in range(65)}},
-    "too many choices of a slot": {"actions": {"s": [str(number) for number in range(10_001)]}},
     "too many fields": {"context": {str(number): "number" for number in range(1001)}},
     "too many categories": {"context": {"c": [str(number) for number in range(10_001)]}},
     "newline behind the name": {"name": "new\n"},
     "unknown parameter": {"policy": {"kind": "epsilon-greedy", "epsilom": 0.1}},
-    "wrong parameter": {"policy": {"kind": "epsilon-greedy", "epsilon": 2}},
     "huge parameter": {"policy": {"kind": "epsilon-greedy", "epsilon": HUGE}},
-    "endless wait": {"reward_wait": 1e300},
-    "unknown guard rail": {"guard_rails": {"minimun": 0.1}},
     "unknown field": {"action": ["A"]},
 }
 
@@ -118,21 +99,14 @@ REWARD_MANY, GIVEN = "/bandits/arms/reward-many", {"id": "d2", "value": 1}
 WRONG_OTHERS = {
     "unknown context": (DECIDE, {"context": {"country": "fr", "age": 3}}, 400),
     "missing context": (DECIDE, {}, 400),
-    "list for a value": (DECIDE, {"context": {"country": ["fr"]}}, 400),
-    "no choice": (DECIDE, {**CONTEXT, "eligible": []}, 400),
     "choice there already": (CHOICES, {"verb": "add", "choice": "A"}, 409),
-    "ramp below 0": (CHOICES, {"verb": "add", "choice": "E", "ramp": -1}, 400),
-    "ramp of a pause": (CHOICES, {"verb": "pause", "choice": "A", "ramp": 5}, 400),
     "unknown version": ("/bandits/arms/publish", {"version": 9}, 404),
-    "huge version": ("/bandits/arms/publish", {"version": 2**63}, 400),
     "nothing to go back to": ("/bandits/arms/roll-back", None, 409),
     "no scope": ("/keys", {"scopes": []}, 400),
     "bandit there already": ("/bandits", ARMS, 409),
-    "no decisions": (MANY, {"requests": []}, 400),
     "too many": (MANY, {"requests": [CONTEXT] * 1001}, 400),
     "one of many": (MANY, {"requests": [CONTEXT, {"eligible": ["Z"]}]}, 400),
     "too many rewards": (REWARD_MANY, {"rewards": [GIVEN] * 1001}, 400),
-    "one reward of many": (REWARD_MANY, {"rewards": [GIVEN, {"id": "d3", "value": 7}]}, 400),
     "unknown bandit": ("/bandits/none/decide", {}, 404),
 }
 

@@ -25,44 +25,26 @@ const receipt = ({ id }) => ({ id, status: "accepted", repeated: false });
 
 /** A server that refuses a reward of 5, and has another value for the id "taken". */
 function server(word, body) {
-  const rewards = body.rewards ?? [body];
-  if (rewards.some((one) => one.value === 5)) return [400, { error: "no 5", code: "invalid-input" }];
-  if (word === "reward-many") {
-    const receipts = rewards.map((one) =>
-      one.id === "taken" ? { ...receipt(one), status: "conflict" } : receipt(one),
-    );
-    return [200, { receipts }];
-  }
+  if (body.value === 5) return [400, { error: "no 5", code: "invalid-input" }];
   if (body.id === "taken") return [409, { error: "another value", code: "conflict" }];
   return word === "decide"
     ? [200, { id: body.id, action: "A", propensity: 0.5, version: 0 }]
     : [200, receipt(body)];
 }
 
-test("rewards of the same moment are one request, and each has its own answer", async () => {
+test("each reward has its own answer, and a page that is left has it sent", async () => {
   const { seen, fetch } = answering(server);
   const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch });
   const found = await Promise.allSettled([
-    bandit.reward("a", 1),
+    bandit.reward("a", 1, { keepalive: true }),
     bandit.reward("taken", 1),
-    bandit.reward("c", 0, { key: "click" }),
+    bandit.reward("c", 5),
   ]);
-  assert.deepEqual(found.map((one) => one.status), ["fulfilled", "rejected", "fulfilled"]);
+  assert.deepEqual(found.map((one) => one.status), ["fulfilled", "rejected", "rejected"]);
   assert.equal(found[1].reason.code, "conflict");
-  assert.deepEqual(seen.map((one) => one.path.split("/").pop()), ["reward-many", "reward"]);
-  assert.deepEqual(seen[0].body.rewards[2], { key: "click", id: "c", value: 0 });
-});
-
-test("only the wrong reward of a batch fails", async () => {
-  const { fetch } = answering(server);
-  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch });
-  const values = [1, 1, 5, 1, 1, 1, 1];
-  const found = await Promise.allSettled(values.map((value, n) => bandit.reward(`r${n}`, value)));
-  assert.deepEqual(
-    found.map((one) => one.status === "rejected"),
-    values.map((value) => value === 5),
-  );
   assert.ok(found[2].reason instanceof SubmaxError);
+  assert.deepEqual(seen[0].body, { id: "a", value: 1 });
+  assert.deepEqual(seen.map((one) => one.keepalive), [true, false, false]);
 });
 
 test("a request that fails is sent again with the same id", async () => {
@@ -133,15 +115,6 @@ test("a file may take longer than an answer", async () => {
   assert.equal((await api.export("page")).byteLength, 2);
 });
 
-test("flush waits for all rewards", async () => {
-  const { seen, fetch } = answering(server);
-  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch, gather: 10_000 });
-  const rewards = Array.from({ length: 450 }, (_, n) => bandit.reward(`r${n}`, 1));
-  await bandit.flush();
-  assert.deepEqual(seen.map((one) => one.body.rewards.length), [200, 200, 50]);
-  assert.equal((await Promise.all(rewards)).length, 450);
-});
-
 test("what a reward or a request has beside the usual is sent", async () => {
   const { seen, fetch } = answering(server);
   const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch });
@@ -170,23 +143,6 @@ test("ids are UUIDs of version 7, which sort by time", async () => {
   const after = newIdentifier();
   assert.match(before, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   assert.ok(before < after);
-});
-
-test("a page that is hidden sends what was gathered", async () => {
-  const listeners = [];
-  globalThis.document = {
-    visibilityState: "hidden",
-    addEventListener: (name, listener) => listeners.push(listener),
-  };
-  const { seen, fetch } = answering(server);
-  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch, gather: 10_000 });
-  delete globalThis.document;
-  const rewarded = bandit.reward("a", 1);
-  globalThis.document = { visibilityState: "hidden" };
-  listeners[0]();
-  delete globalThis.document;
-  assert.equal((await rewarded).status, "accepted");
-  assert.equal(seen[0].keepalive, true);
 });
 
 test("an address that is none is refused", () => {

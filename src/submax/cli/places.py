@@ -69,7 +69,6 @@ class StoreClient(Operations):
                 service.close()
 
     def export(self, path: Path, *, before: str | None = None, delete: bool = False) -> int:
-        """Write decisions to a file; with ``delete``, delete them when the file was verified."""
         until = None if before is None else unix_time("before", before)
         with _opened(self._store, reads=not delete) as store:
             return export.export(

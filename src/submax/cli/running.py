@@ -5,6 +5,7 @@ import math
 import os
 import signal
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
@@ -18,11 +19,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
+    track,
 )
 from rich.table import Table
 
@@ -146,7 +147,7 @@ def redraw(directory: Path, policies: Sequence[str] = ()) -> None:
     """
     console, specification = Console(), read_specification(directory)
     with local_executor(available_cores()) as executor:
-        _draw_figures(directory, specification, executor, console, policies, everything=True)
+        _draw_figures(directory, specification, executor, console, policies)
     _print(directory, specification, console, drawn=True)
 
 
@@ -210,8 +211,6 @@ def _draw_figures(
     executor: Executor,
     console: Console,
     policies: Sequence[str] = (),
-    *,
-    everything: bool = False,
 ) -> None:
     from submax.research.paper.figures import (
         draw_figure,
@@ -219,22 +218,14 @@ def _draw_figures(
         draw_offline,
         figures_of,
     )
-    from submax.simulation.figures import outdated
 
     if specification.experiment != "sweep":
         draw = draw_offline if specification.experiment == "offline" else draw_illustration
         draw(directory)
         return
-    figures = figures_of(directory)
-    # Figures that were asked for are drawn in any case: others may be there.
-    if not everything:
-        figures = outdated(directory, figures)
-    one_figure = partial(draw_figure, directory, policies=policies)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=console, disable=not figures) as bar:
-        task = bar.add_task(f"{specification.name}: figures", total=len(figures))
-        for _ in executor.map(one_figure, reversed(figures)):
-            bar.advance(task)
+    figures, label = figures_of(directory), f"{specification.name}: figures"
+    drawn = executor.map(partial(draw_figure, directory, policies=policies), reversed(figures))
+    deque(track(drawn, label, total=len(figures), console=console), maxlen=0)
 
 
 def _print(directory: Path, specification: Specification, console: Console, *, drawn: bool) -> None:
@@ -295,7 +286,7 @@ def _table(
     return table
 
 
-# What can be named ----------------------------------------------------------------------
+# What can be named
 
 
 def print_policies() -> None:
@@ -309,7 +300,7 @@ def _kind(preset: str) -> str:
     return str(PRESETS[preset]["kind"])
 
 
-# Results --------------------------------------------------------------------------------
+# Results
 
 
 def print_summary(specification: Specification, directory: Path, console: Console) -> None:
@@ -348,7 +339,6 @@ def print_sweep(specification: Specification, directory: Path, console: Console)
 
 
 def _sides(finals: Finals, measure: str, labels: Labels) -> tuple[dict[str, Side], str]:
-    """The values of all policies in one configuration, and the best one."""
     found = {name: finals.side(measure, name, labels) for name in finals.policies()}
     sides = {name: side for name, side in found.items() if side is not None}
     best_of = min if measure == "regret" else max

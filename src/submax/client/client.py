@@ -131,7 +131,6 @@ def understood(status: int, content: bytes, call: Call[Answer]) -> Answer:
 
 
 def _failure(content: bytes) -> tuple[str, str | None]:
-    """Return the sentence and the code of an error that a server reports."""
     try:
         report = msgspec.json.decode(content, type=dict[str, str])
         return report["error"], report.get("code")
@@ -374,7 +373,6 @@ class Operations:
 
 
 def _with_id(request: Mapping[str, Any]) -> Table:
-    """Return the body of a decision request. It has an id, so the request can be repeated."""
     identifier = request.get("id")
     return {**request, "id": new_identifier() if identifier is None else identifier}
 

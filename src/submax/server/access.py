@@ -131,7 +131,6 @@ class Access:
         return Caller(key, session, encrypted)
 
     async def _session(self, headers: Mapping[str, str]) -> tuple[Key | None, str]:
-        """The key and the token of a session; None and an empty text without one."""
         from starlette.requests import cookie_parser
 
         token = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")

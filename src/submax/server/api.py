@@ -96,7 +96,6 @@ class Operation:
     cost: Callable[[Any], float] = lambda body: 1.0
 
     async def carry_out(self, call: Call) -> Any:
-        """What ``call`` returns."""
         if iscoroutinefunction(self.call):
             return await self.call(call)
         return await call.in_thread(self.call, call)
@@ -124,7 +123,6 @@ async def _decide_many(call: Call) -> Any:
 
 
 def _requests(call: Call, bodies: list[Any]) -> list[dict[str, Any]]:
-    """The arguments of decisions; a page may not say what anyone could say in its name."""
     for body in bodies if call.caller.is_browser else ():
         if body.eligible is not None:
             raise RefusedError(
@@ -294,7 +292,6 @@ async def _ready(call: Call) -> Any:
 
 
 def _sign_in(call: Call) -> "Response":
-    """Give the browser a cookie instead of the key that it sent."""
     key, token = call.caller.key, ""
     if key is not None:
         token = call.service.sessions.begin(key)

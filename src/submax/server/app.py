@@ -138,7 +138,6 @@ class App:
         CURRENT.reset(token)
 
     def _find(self, context: RequestContext, scope: Scope) -> Endpoint:
-        """What answers a request: a page for a browser, if there is one, else an operation."""
         path, method = scope["path"], "GET" if scope["method"] == "HEAD" else scope["method"]
         routes = [self._operations, self._shown]
         if wants_page(context.headers):
@@ -208,7 +207,6 @@ class App:
         return endpoint
 
     def _own_operations(self) -> list[Operation]:
-        """The operations about the server itself: its description and its metrics."""
 
         async def described(call: Call) -> Response:
             return Response(self._description, media_type=JSON)
@@ -250,7 +248,6 @@ class App:
 
 
 def _as_error(context: RequestContext, raised: Exception) -> tuple[Error, int, dict[str, str]]:
-    """The error that a caller is told, its status, and headers."""
     if isinstance(raised, RefusedError):
         return raised, raised.status, raised.headers
     for kind, status in STATUS:

@@ -92,7 +92,6 @@ class Deciding:
         """The seconds that a decision took since this revision of the bandit."""
 
     async def decide(self, request: Request) -> Decision:
-        """Make a decision, which is durable afterwards."""
         waiting: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         if self._stuck_threads:
             self._start_each([(request, waiting)], uniform=True)
@@ -160,7 +159,6 @@ class Deciding:
     def _start(
         self, batch: list[Waiting], drawn: tuple[list[InputError | None], Prepared[list[Decision]]]
     ) -> None:
-        """Write the decisions of a batch, and answer those who wait."""
         errors, prepared = drawn
         valid = []
         for each, error in zip(batch, errors, strict=True):
@@ -174,7 +172,6 @@ class Deciding:
             written.add_done_callback(partial(self._answer, batch=valid))
 
     def _answer(self, done: "asyncio.Future[list[Decision]]", *, batch: list[Waiting]) -> None:
-        """Give the decisions of a batch that was written to those who wait for them."""
         self._writing -= 1
         self._next()
         error = done.exception()
@@ -190,7 +187,6 @@ class Deciding:
             self._start_each(batch)
 
     def _start_each(self, batch: list[Waiting], *, uniform: bool = False) -> None:
-        """Draw and write decisions one by one."""
         for each in batch:
             try:
                 self._start([each], self.bandit.prepare_together([each[0]], uniform=uniform))

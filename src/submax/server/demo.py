@@ -82,18 +82,15 @@ class Visitor(NamedTuple):
 
     @property
     def request(self) -> dict[str, Any]:
-        """What the bandit is told."""
         return {"context": {"device": self.device, "country": self.country}, "unit": self.unit}
 
     def chance(self, action: str, seconds: float) -> float:
-        """The chance that the visitor buys, so many seconds after the beginning."""
         german_phone = (self.device, self.country) == ("phone", "de")
         second_taste = seconds // HALF_TIME % 2 == 1
         liked = "bold" if german_phone != second_taste else "playful"
         return ALIKE.get(action, LIKED if action == liked else DISLIKED)
 
     def outcome(self, action: str, seconds: float, rng: np.random.Generator) -> tuple[bool, float]:
-        """Whether the visitor buys, and the seconds until that is known."""
         low, high = SLOW if action == "slow" else QUICK
         return rng.random() < self.chance(action, seconds), float(rng.uniform(low, high))
 

@@ -50,14 +50,12 @@ class Key(msgspec.Struct, frozen=True):
     used: float | None = None
 
     def allows(self, scope: str, bandit: str | None) -> bool:
-        """Whether the key allows a scope on a bandit; the scope ``admin`` includes all others."""
         if scope not in self.scopes and "admin" not in self.scopes:
             return False
         return self.bandits is None or (bandit is not None and bandit in self.bandits)
 
     @property
     def may_list(self) -> bool:
-        """Whether the key may list the names of its bandits."""
         return "read" in self.scopes or "admin" in self.scopes
 
 
@@ -130,7 +128,6 @@ class Keys:
         return NewKey(number, f"{PREFIX}.{number}.{secret}")
 
     def revoke(self, number: str, who: Who = PYTHON) -> None:
-        """Revoke a key, and end its sessions."""
         self.follow()
         if number not in self._keys:
             raise NotFoundError(
@@ -255,7 +252,6 @@ class Sessions:
         self._store, self._keys, self._clock = store, keys, clock
 
     def begin(self, key: Key) -> str:
-        """Begin a session with a key; return its token, which the browser's cookie holds."""
         token, now = secrets.token_urlsafe(32), self._clock()
         row = {"hash": _hash(token), "key": key.id, "until": now + SESSION_SECONDS, "now": now}
         insert = "insert into session (hash, key, until) values (:hash, :key, :until)"

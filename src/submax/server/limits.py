@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
 
 LARGEST_BODY = 1_000_000  # bytes: a thousand decisions with large contexts fit
 BODY_SECONDS = 10.0  # for which a body may take to arrive: a million bytes at a slow phone's speed
-MAX_CALLERS = 20_000
-"""Callers whose rates are remembered; beyond them the one that called longest ago is forgotten."""
 CODES = {
     400: "invalid-input",
     401: "unauthorized",
@@ -80,7 +77,8 @@ async def read_body(headers: Mapping[str, str], receive: "Receive") -> bytes:
 class RateLimit:
     """A token bucket for each caller.
 
-    It gains ``rate`` tokens a second and holds at most max(rate, 1) tokens.
+    It gains ``rate`` tokens a second and holds at most max(rate, 1) tokens. Callers are keys and
+    bandits that exist, so their number is bounded.
 
     >>> limit = RateLimit(clock=lambda: 0.0)
     >>> [limit.allows("me", 2.0) for _ in range(3)]
@@ -89,7 +87,7 @@ class RateLimit:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._buckets: OrderedDict[object, tuple[float, float]] = OrderedDict()
+        self._buckets: dict[object, tuple[float, float]] = {}
 
     def allows(self, caller: object, rate: float, cost: float = 1.0) -> bool:
         """Take ``cost`` tokens if the bucket has them, or is full; return whether it did.
@@ -97,12 +95,10 @@ class RateLimit:
         A full bucket allows even a larger cost, and must then fill up from below zero.
         """
         now, most = self._clock(), max(rate, 1.0)
-        level, before = self._buckets.pop(caller, (most, now))
+        level, before = self._buckets.get(caller, (most, now))
         level = min(most, level + (now - before) * rate)
         allowed = level >= min(cost, most)
         self._buckets[caller] = (level - cost if allowed else level, now)
-        if len(self._buckets) > MAX_CALLERS:
-            self._buckets.popitem(last=False)
         return allowed
 
 
@@ -168,7 +164,6 @@ def _check_numbers(path: tuple[str, ...], value: object) -> None:
 
 
 def _limit(path: tuple[str, ...]) -> float | None:
-    """The limit of the number at a path; None if it may have any size."""
     if "parameters" in path:
         return OTHERS
     if path[0] == "rewards":

@@ -41,7 +41,6 @@ def _about(kind: Any, description: str) -> Any:
 def _message(
     name: str, doc: str, fields: Iterable[Any], base: Any = msgspec.Struct, **options: Any
 ) -> Any:
-    """The type of a message with these fields, under a name and with a description."""
     return msgspec.defstruct(
         name, fields, bases=(base,), module=__name__, namespace={"__doc__": doc}, **options
     )
@@ -276,7 +275,6 @@ class Decoder:
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(known_type(kind))
 
     def decode(self, body: bytes) -> Any:
-        """The message; unknown fields and wrong types are refused."""
         try:
             message = self._decoder.decode(body)
         except msgspec.ValidationError as error:

@@ -76,17 +76,15 @@ class RequestLog:
     """
 
     def __init__(self) -> None:
-        self._limit, self._left_out = RateLimit(), 0
+        self._limit = RateLimit()
 
     def write(self, context: RequestContext, seconds: float) -> None:
-        """Log an answered request, if it is one to be logged."""
         status = context.status
         refused = 400 <= status < 500
         level = logging.INFO if refused else logging.ERROR if status >= 500 else logging.DEBUG
         if not REQUESTS.isEnabledFor(level):
             return
         if refused and not self._limit.allows("refusals", REFUSALS_A_SECOND):
-            self._left_out += 1
             return
         fields = {
             "request_id": context.identifier,
@@ -100,9 +98,6 @@ class RequestLog:
             fields["code"] = context.code
             message += f": {context.sentence}"
         REQUESTS.log(level, "%s", message, extra={"event": "request", "fields": fields})
-        if refused and self._left_out:
-            REQUESTS.info("%s refused requests before this one were not logged", self._left_out)
-            self._left_out = 0
 
 
 def set_up_log(form: str, level: str) -> None:
@@ -122,7 +117,6 @@ class TextFormatter(logging.Formatter):
 
     @staticmethod
     def fields(record: logging.LogRecord) -> dict[str, Any]:
-        """The fields of a message, and the request during which it was written."""
         current, fields = CURRENT.get(), {}
         if current is not None:
             fields["request_id"] = current.identifier
@@ -181,7 +175,6 @@ class Metrics:
         ProcessCollector(registry=registry)
 
     def count(self, operation: str, status: int, seconds: float) -> None:
-        """Count one answered request, with its HTTP status and the seconds that it took."""
         labelled = self._labelled.get((operation, status))
         if labelled is None:
             labels = self._requests.labels(operation, str(status)), self._seconds.labels(operation)
@@ -190,7 +183,6 @@ class Metrics:
         labelled[1].observe(seconds)
 
     def text(self) -> bytes:
-        """All metrics in the format of Prometheus; reads the store."""
         return generate_latest(self._registry)
 
 

@@ -211,7 +211,6 @@ def free_port(host: str, port: int) -> int:
 
 
 def _most_connections() -> int:
-    """The limit on connections; lower if the process may open only few files."""
     files = MAX_CONNECTIONS + RESERVED_FILES
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = files if most == resource.RLIM_INFINITY else min(files, most)

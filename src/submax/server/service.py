@@ -64,7 +64,6 @@ class Service:
         self._closed = False
 
     async def in_thread(self, function: Callable[..., Answer], *arguments: Any) -> Answer:
-        """Call a function that may take long, without delaying decisions."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, function, *arguments)
 
@@ -137,7 +136,6 @@ class Service:
         return declaring.bandit_names(self.store)
 
     def opened(self) -> list[DurableBandit]:
-        """The bandits that are open, by name."""
         found = [one.bandit for _, one in sorted(self._bandits.items())]
         return [one for one in found if not one.deleted]
 
@@ -162,7 +160,6 @@ class Service:
         return self._bandits.get(bandit.name) or Deciding(bandit)
 
     def create(self, name: str, declaration: Mapping[str, Any], who: Who) -> DurableBandit:
-        """Declare and open a new bandit; a name that exists is refused."""
         self._check(declaration)
         declaring.declare(self.store, name, declaration, new=True, who=who)
         return self._open(name)
@@ -205,7 +202,6 @@ class Service:
             ) from error
 
     def _drop(self, name: str) -> None:
-        """Forget a bandit that was deleted, here or by another process."""
         with self._lock:
             dropped = self._bandits.pop(name, None)
         if dropped is not None:
@@ -250,7 +246,6 @@ class WriteProbe:
         self._thread = ThreadPoolExecutor(1, "submax-probe")
 
     async def check(self) -> None:
-        """Return if the store can write; raise a ``StoreError`` that says why it cannot."""
         now = time.monotonic()
         if self._last is None or (self._last.done() and now >= self._stale_at):
             self._last = self._thread.submit(self._store.check_writable)

@@ -20,12 +20,10 @@ from submax.core.optional import require_extra
 from submax.simulation.experiment import Labels
 from submax.simulation.results import (
     CURVE_TABLE,
-    FINAL_TABLE,
     ResultTable,
     configurations_in,
     curve_of,
     read_manifest,
-    table_file,
     varying_labels,
 )
 from submax.simulation.trace import Trace
@@ -370,16 +368,6 @@ def _panel_name(panel: Labels, varying: Sequence[str]) -> str:
     values = [f"{key}={panel[key]}" for key in varying if panel[key] is not None]
     # Some systems do not allow these characters in the name of a file.
     return "-".join(["panel", *values]).replace("/", "_").replace(":", "_")
-
-
-def outdated(directory: Path, figures: Sequence[SweepFigure]) -> list[SweepFigure]:
-    """Return the figures that are missing, or older than the results."""
-    tables = (table_file(directory, name) for name in (CURVE_TABLE, FINAL_TABLE))
-    changed = max(table.stat().st_mtime_ns for table in tables)
-    drawn = {
-        path.name for path in directory.glob("figures/*") if path.stat().st_mtime_ns >= changed
-    }
-    return [one for one in figures if not drawn >= {f"{one.name}.{ending}" for ending in FORMATS}]
 
 
 def draw_sweep_figure(

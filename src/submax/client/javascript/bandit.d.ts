@@ -4,12 +4,10 @@ import type { CallOptions, TransportOptions } from "./transport.js";
 export interface BanditOptions extends TransportOptions {
   /** How often a request is sent if no answer comes or the server is busy; 8 if absent. */
   attempts?: number;
-  /** Milliseconds for which rewards are gathered, to be sent together; 5 if absent. */
-  gather?: number;
 }
 
 /** What a reward may have beside its decision and its value. */
-export type RewardOptions = Omit<Reward, "id" | "value">;
+export type RewardOptions = Omit<Reward, "id" | "value"> & CallOptions;
 
 /**
  * One bandit of a server.
@@ -26,12 +24,10 @@ export declare class Bandit {
   ): Promise<Decision>;
   /** Choose several actions, all or none. */
   decideMany(requests: Decide[], options?: CallOptions): Promise<Decision[]>;
-  /** Record a reward, or a table of rewards by their names or slots. Rewards of a few milliseconds are sent together; each has its own receipt. */
+  /** Record a reward, or a table of rewards by their names or slots. */
   reward(id: string, value: Reward["value"], options?: RewardOptions): Promise<Receipt>;
   /** Record several rewards; one that conflicts gets the receipt `conflict`. */
   rewardMany(rewards: Reward[], options?: CallOptions): Promise<Receipt[]>;
   /** Confirm a decision that was made with `activate: false`. */
   activate(id: string, options?: CallOptions): Promise<Receipt>;
-  /** Wait until all rewards are answered. */
-  flush(): Promise<void>;
 }

@@ -129,7 +129,6 @@ class Pages:
         self._templates = template_environment()
 
     def routes(self) -> Mapping[str, Callable[[Request], Awaitable[Response]]]:
-        """The pages and what they load, by path."""
         bandit = "/bandits/{name}"
         pages = SHARED | {f"{bandit}/{end}": page for end, page in PAGES.items()}
         return {
@@ -157,7 +156,6 @@ class Pages:
         return RedirectResponse(f"/bandits/{name}/overview", 307)
 
     async def _file(self, request: Request) -> Response:
-        """A script or a style; no key is needed. Browsers ask whether it has changed."""
         try:
             path = "/".join(request.path_params.values())
             response = await self._files.get_response(path, request.scope)

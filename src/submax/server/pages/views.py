@@ -196,7 +196,6 @@ def overview(bandit: DurableBandit, span: str | None = None, slot: str | None = 
 
 
 def _arms(bandit: DurableBandit, slot: str, tallies: dict[str, Tally]) -> list[Shown]:
-    """The choices of a slot in the order of the menu, and how they do now."""
     total, scale = sum(one.decisions for one in tallies.values()), bandit.settings.scale
     arms = []
     for colour, one in enumerate(one for one in bandit.arms() if one.slot == slot):
@@ -207,7 +206,6 @@ def _arms(bandit: DurableBandit, slot: str, tallies: dict[str, Tally]) -> list[S
 
 
 def _arm_sentences(bandit: DurableBandit, arms: Sequence[Shown], window: int) -> list[str]:
-    """What the bandit does now, and which arm is ahead, as far as that can be said."""
     menu, unit = bandit.menu, unit_of(bandit)
     shown = max(arms, key=lambda one: one.share_now or 0.0, default=None)
     if not menu.slots:
@@ -267,7 +265,6 @@ def cells_of(bandit: DurableBandit, span: str | None, slot: str = "") -> Shown:
 
 
 def _line(name: str, colour: int, values: list[float | None], *ends: list[float | None]) -> Shown:
-    """A line of a chart, perhaps with the ends of its band; an arm keeps its colour."""
     low, high = ends or (None, None)
     return Shown(name=name, colour=colour, values=values, low=low, high=high)
 
