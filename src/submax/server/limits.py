@@ -48,11 +48,9 @@ class RefusedError(Error):
 async def read_body(headers: Mapping[str, str], receive: "Receive") -> bytes:
     """The body of a request; reading stops as soon as it is too long or too slow."""
     length, body, ends = headers.get("content-length", ""), bytearray(), False
-    too_large = RefusedError(
-        413, f"the body has more than {LARGEST_BODY} bytes: send smaller requests"
-    )
+    too_large = f"the body has more than {LARGEST_BODY} bytes: send smaller requests"
     if length.isdecimal() and float(length) > LARGEST_BODY:
-        raise too_large
+        raise RefusedError(413, too_large)
     try:
         async with asyncio.timeout(BODY_SECONDS):
             while not ends:
@@ -63,7 +61,7 @@ async def read_body(headers: Mapping[str, str], receive: "Receive") -> bytes:
                 # The end of a body of a known length need not be waited for.
                 ends = length == str(len(body)) or not message.get("more_body", False)
                 if len(body) > LARGEST_BODY:
-                    raise too_large
+                    raise RefusedError(413, too_large)
     except TimeoutError as error:
         raise RefusedError(
             408,
