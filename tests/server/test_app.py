@@ -57,14 +57,6 @@ def test_the_same_requests_again_and_a_conflict_change_nothing(http, events):
     assert events() == before
 
 
-def test_rewards_that_come_too_late_are_said_in_the_log_of_the_server(http, caplog):
-    created(http, {**ARMS, "reward_wait": 1e-6})
-    decided(http, id="d1")
-    receipt = done(http.post("/bandits/arms/reward", json={"id": "d1", "value": 1.0}))
-    assert receipt["status"] == "late"
-    assert "reward_wait" in caplog.text
-
-
 def test_a_bandit_of_another_process_is_found(http, store):
     declare(store, "other", {"actions": ["A"]})
     assert done(http.get("/bandits"))["bandits"] == ["other"]
