@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
+from observations import observed, taught
 
-from submax.core.problem import Feedback
 from submax.environments.arms import Bernoulli
 from submax.policies.thompson import Thompson
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
@@ -21,8 +21,7 @@ def p_value_of_calibration(environment, policy, seed):
     context = environment.contexts(world, ROWS, rng)
     action = rng.integers(ARMS, size=(REPLICAS, ROWS, 1))
     reward = environment.reward(world, context, action, rng)
-    feedback = Feedback(context, action, reward, None, np.ones(reward.shape))
-    state = policy.update(policy.init(environment.problem, REPLICAS, rng), feedback, rng)
+    state = taught(policy, environment.problem, observed(action, reward, context), seed)
     probabilities = policy.probabilities(state, context)[:, 0]
     ranked = np.argsort(-probabilities, axis=1, kind="stable")
     rank_of_best = np.argmax(ranked == world.argmax(axis=1)[:, None], axis=1)

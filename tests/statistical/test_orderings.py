@@ -25,25 +25,15 @@ def add_one(strategy):
     return RewardConditioned(Counting(1.0), strategy)
 
 
+def final_regret(environment, policy, observations, batch, replicas, seed):
+    settings = {"observations": observations, "replicas": replicas, "seed": seed, "points": 1}
+    return simulate(environment, policy, delay=BatchedRewards(batch), **settings).final_regret
+
+
 def test_submax_regrets_less_than_optimized_less_than_optimistic_less_than_random(seed):
-    policies = (
-        add_one(SubMax()),
-        add_one(Optimized()),
-        add_one(Optimistic()),
-        make_policy("random"),
-    )
-    regrets = [
-        simulate(
-            Bernoulli(50, 1.0, 9.0),
-            policy,
-            observations=3000,
-            replicas=100,
-            delay=BatchedRewards(100),
-            seed=seed,
-            points=1,
-        ).final_regret
-        for policy in policies
-    ]
+    policies = (*map(add_one, (SubMax(), Optimized(), Optimistic())), make_policy("random"))
+    world = Bernoulli(50, 1.0, 9.0)
+    regrets = [final_regret(world, policy, 3000, 100, 100, seed) for policy in policies]
     for better, worse in itertools.pairwise(regrets):
         assert standard_errors(worse - better) > CLEAR
 
@@ -71,15 +61,7 @@ def test_the_expected_rewards_of_the_illustration_are_in_order(seed):
 
 @pytest.mark.parametrize("arms", [2, 10])
 def test_the_regret_of_random_choice_has_a_closed_form(arms, seed):
-    regret = simulate(
-        Bernoulli(arms),
-        make_policy("random"),
-        observations=200,
-        replicas=500,
-        delay=BatchedRewards(200),
-        seed=seed,
-        points=1,
-    ).final_regret
+    regret = final_regret(Bernoulli(arms), make_policy("random"), 200, 200, 500, seed)
     # The largest of K uniform numbers is K / (K + 1) on average, each of them 1 / 2.
     expected = 200 * (arms / (arms + 1) - 0.5)
     assert abs(standard_errors(regret - expected)) < CLEAR

@@ -24,44 +24,27 @@ pytestmark = pytest.mark.filterwarnings("ignore::submax.ContextIgnoredWarning")
 MARGIN = 2.0
 """Standard errors; the sizes are such that five and more are found, whatever the seed."""
 FIRST, SECOND = np.divmod(np.arange(12), 4)
-DESIGNS = Designs.of({"first": FIRST, "second": SECOND, "value": np.arange(12.0)}, noise=1.0)
 NETWORK = CVAE(hidden=16, training=Training(steps=100, batch=64, learning_rate=0.01))
 
 
-def final_regret(environment, policy, seed, observations, replicas, batch):
+def standard_errors(environment, worse, better, seed, batch, **size):
+    """By how many standard errors of the paired difference one regrets more than the other."""
+    settings = {"delay": BatchedRewards(batch), "seed": seed, "points": 1, **size}
     # A decision that fell back is a decision like others here.
     with counted_fallbacks():
-        trace = simulate(
-            environment,
-            policy,
-            observations=observations,
-            replicas=replicas,
-            delay=BatchedRewards(batch),
-            seed=seed,
-            points=1,
-        )
-    return trace.final_regret
-
-
-def standard_errors(environment, worse, better, seed, **size):
-    """By how many standard errors of the paired difference one regrets more than the other."""
-    regrets = [final_regret(environment, policy, seed, **size) for policy in (worse, better)]
-    difference = regrets[0] - regrets[1]
+        traces = [simulate(environment, policy, **settings) for policy in (worse, better)]
+    difference = traces[0].final_regret - traces[1].final_regret
     return difference.mean() / (difference.std(ddof=1) / np.sqrt(len(difference)))
 
 
-@pytest.mark.parametrize(
-    "environment",
-    [
-        Bernoulli(10),
-        Ratings(10),
-        Gaussian(10),
-        Poisson(10),
-        DESIGNS,
-        Combinatorial((2, 3, 4), dimension=3, shift=0.0),
-    ],
-    ids=lambda environment: type(environment).__name__,
-)
+LISTED = [
+    *(kind(10) for kind in (Bernoulli, Ratings, Gaussian, Poisson)),
+    Designs.of({"first": FIRST, "second": SECOND, "value": np.arange(12.0)}, noise=1.0),
+    Combinatorial((2, 3, 4), dimension=3, shift=0.0),
+]
+
+
+@pytest.mark.parametrize("environment", LISTED, ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("strategy", [SubMax(), Advantage()], ids=repr)
 def test_counting_beats_chance_on_every_scale(environment, strategy, seed):
     policy = RewardConditioned(Counting(), strategy)

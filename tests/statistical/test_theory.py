@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from observations import listed, observed, taught
 from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import xlogy
@@ -20,7 +21,7 @@ from submax.core.conditioning import (
     rejection,
 )
 from submax.core.numerics import draw, draw_grouped
-from submax.core.problem import Feedback, Problem
+from submax.core.problem import Problem
 from submax.core.spaces import Arms, Slots
 from submax.environments.arms import Bernoulli
 from submax.estimators.counting import Counting, fitted_smoothing
@@ -54,12 +55,6 @@ def worlds(rng, count, arms=6):
     return logging, value, mean, Table(rows, levels, prior, np.full(prior.shape, np.nan))
 
 
-def rewarded(action, reward):
-    """Feedback for plain arms: ``[R, n]`` twice."""
-    shape = action.shape
-    return Feedback(np.zeros((*shape, 0)), action[..., None], reward, None, np.ones(shape))
-
-
 def play(policy, value, steps, rng, *, first=None, batch=1, watch=None):
     """Arms of ``value [R, K]`` for so many batches: the arms taken, ``[R, steps * batch]``."""
     replicas, arms = value.shape
@@ -73,7 +68,7 @@ def play(policy, value, steps, rng, *, first=None, batch=1, watch=None):
         taken.append(action[..., 0])
         chance = np.take_along_axis(value, taken[-1], axis=1)
         reward = (rng.random(chance.shape) < chance).astype(float)
-        state = policy.update(state, rewarded(taken[-1], reward), rng)
+        state = policy.update(state, observed(taken[-1], reward), rng)
         if watch is not None:
             watch(state)
     return np.concatenate(taken, axis=1)
@@ -109,15 +104,14 @@ def test_counting_with_smoothing_is_the_same_step_on_smoothed_counts(smoothing, 
     action = rng.integers(0, 5, size=(20, 60))
     reward = (rng.random(action.shape) < 0.3).astype(float)
     policy = RewardConditioned(Counting(smoothing), SubMax())
-    state = policy.init(Problem(Arms(5)), 20, rng)
-    state = policy.update(state, rewarded(action, reward), rng)
+    state = taught(policy, Problem(Arms(5)), observed(action, reward))
     arm = action[..., None] == np.arange(5)
     won = (arm * reward[..., None]).sum(axis=1) + smoothing
     evidence = arm.sum(axis=1) + 2 * smoothing
     logging, value = evidence / evidence.sum(axis=1, keepdims=True), won / evidence
     above = logging * np.maximum(value - np.sum(logging * value, axis=1, keepdims=True), 0)
     expected = above / above.sum(axis=1, keepdims=True)
-    assert np.allclose(policy.probabilities(state, np.zeros((20, 1, 0)))[:, 0], expected)
+    assert np.allclose(listed(policy, state, 20), expected)
 
 
 # 2. One family from optimistic to SubMax
@@ -269,11 +263,10 @@ def test_with_two_arms_submax_takes_the_higher_smoothed_odds(seed):
         count = won[:, arm] if paid else pulls[:, arm] - won[:, arm]
         action[:, columns], reward[:, columns] = arm, paid
         weight[:, columns] = place < count[:, None]
-    feedback = rewarded(action, reward)._replace(weight=weight)
+    feedback = observed(action, reward, weight=weight)
     for smoothing in (0.1, 1):
         policy = RewardConditioned(Counting(float(smoothing)), SubMax())
-        state = policy.update(policy.init(Problem(Arms(2)), 500, rng), feedback, rng)
-        found = policy.probabilities(state, np.zeros((500, 1, 0)))[:, 0, 1]
+        found = listed(policy, taught(policy, Problem(Arms(2)), feedback), 500)[:, 1]
         expected = taking_the_second(won.T, pulls.T, smoothing)
         assert np.allclose(found, expected, rtol=0, atol=1e-12)
         assert set(expected) == {0.0, 0.5, 1.0}
@@ -282,7 +275,7 @@ def test_with_two_arms_submax_takes_the_higher_smoothed_odds(seed):
 def tried(value, pulls, replicas, rng):
     """Each of two arms pulled so often: the feedback."""
     action = np.tile(np.repeat([0, 1], pulls), (replicas, 1))
-    return rewarded(action, (rng.random(action.shape) < np.array(value)[action]).astype(float))
+    return observed(action, (rng.random(action.shape) < np.array(value)[action]).astype(float))
 
 
 @pytest.mark.parametrize(
@@ -385,7 +378,7 @@ def test_value_and_observations_are_those_of_the_posterior(seed):
         evidence = counts.sum(axis=1) + added.sum(axis=1, keepdims=True)
         value = (counts[:, 1] + added[:, 1:]) / evidence
         expected = filled(value, evidence, state.decision_counts.received, np.full(10, 40.0))
-        found = policy.probabilities(state, np.zeros((10, 1, 0)))[:, 0]
+        found = listed(policy, state, 10)
         seen = (counts.sum(axis=2) > 0).all(axis=1)
         assert np.allclose(found[seen], expected[seen])
 
@@ -455,7 +448,7 @@ def test_an_arm_with_enough_observations_is_not_taken(seed):
         demand = demands(estimate, state.decision_counts.received, np.full(20, float(batch)))
         best = estimate.max(axis=1, keepdims=True)
         full = evidence * kl(estimate, best) >= demand
-        found = policy.probabilities(state, np.zeros((20, 1, 0)))[:, 0]
+        found = listed(policy, state, 20)
         seen = (counts.sum(axis=2) > 0).all(axis=1)
         assert np.all(found[seen[:, None] & full] == 0)
         checked.append(full.sum())
@@ -511,7 +504,7 @@ def test_an_arm_that_looked_terrible_is_tried_again(seed):
     action = np.tile(np.repeat([0, 1], [4, 30]), (replicas, 1))
     reward = np.tile(np.repeat([0.0, 1.0, 0.0], [4, 12, 18]), (replicas, 1))
     again = {
-        name: play(make_policy(name), value, decisions, rng, first=rewarded(action, reward)) == 0
+        name: play(make_policy(name), value, decisions, rng, first=observed(action, reward)) == 0
         for name in ("rcp-adaptive", "rcp-submax")
     }
     odds = (0 + 1) / (4 + 1)
@@ -524,15 +517,9 @@ def test_an_arm_that_looked_terrible_is_tried_again(seed):
 
 @pytest.mark.parametrize("beta", [1.0, pytest.param(9.0, marks=pytest.mark.soak)])
 def test_the_regret_of_the_adaptive_rule_slows_down(beta, seed):
-    trace = simulate(
-        Bernoulli(10, 1.0, beta),
-        make_policy("rcp-adaptive"),
-        observations=50_000,
-        replicas=60,
-        delay=BatchedRewards(500),
-        seed=seed,
-        points=10,
-    )
+    settings = {"observations": 50_000, "replicas": 60, "seed": seed, "points": 10}
+    world, policy = Bernoulli(10, 1.0, beta), make_policy("rcp-adaptive")
+    trace = simulate(world, policy, delay=BatchedRewards(500), **settings)
     early = trace.accumulated_regret[:, 0] / 5000
     late = (trace.accumulated_regret[:, -1] - trace.accumulated_regret[:, 4]) / 25_000
     assert stats.ttest_rel(late, early, alternative="less").pvalue < FALSE_ALARM
@@ -598,18 +585,15 @@ def test_the_fitted_prior_comes_closer_with_more_arms(seed):
 
 def logged(space, logging, value):
     """What ``[M]`` actions come to in the mean: every action with both rewards, weighted."""
-    action = np.tile(space.listing(), (2, 1))[None]
-    reward = np.repeat([[0.0, 1.0]], space.size, axis=1)
     weight = np.concatenate([logging * (1 - value), logging * value])[None]
-    return Feedback(np.zeros((1, 2 * space.size, 0)), action, reward, None, weight)
+    reward = np.repeat([[0.0, 1.0]], space.size, axis=1)
+    return observed(np.tile(space.listing(), (2, 1))[None], reward, weight=weight)
 
 
 def improved(kind, space, logging, value):
     """SubMax of one kind after the feedback of ``logged``: the probability of every action."""
-    policy, rng = kind(Counting(0.0), SubMax()), np.random.default_rng(0)
-    state = policy.init(Problem(space), 1, rng)
-    state = policy.update(state, logged(space, logging, value), rng)
-    return policy.probabilities(state, np.zeros((1, 1, 0)))[0, 0]
+    policy = kind(Counting(0.0), SubMax())
+    return listed(policy, taught(policy, Problem(space), logged(space, logging, value)))[0]
 
 
 def product(slots):
@@ -675,15 +659,8 @@ def test_what_only_a_combination_earns_is_not_seen_in_one_step():
 def test_the_regret_of_optimistic_grows_as_that_of_an_urn(seed):
     """Between t/8 and t it grows by 8^(p₂/p₁), less what the first uniform batch hides."""
     world, policy = Bernoulli(means=(0.4, 0.2)), RewardConditioned(Counting(0.1), Optimistic())
-    trace = simulate(
-        world,
-        policy,
-        observations=40_000,
-        replicas=100,
-        delay=BatchedRewards(50),
-        seed=seed,
-        points=8,
-    )
+    settings = {"observations": 40_000, "replicas": 100, "seed": seed, "points": 8}
+    trace = simulate(world, policy, delay=BatchedRewards(50), **settings)
     first, last = trace.accumulated_regret[:, 0], trace.accumulated_regret[:, -1]
     assert trace.steps[-1] == 8 * trace.steps[0]
     exponent = np.log(last.mean() / first.mean()) / np.log(8)
