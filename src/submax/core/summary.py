@@ -38,44 +38,30 @@ class Summary:
         """How many rows of the table fit, given the sentences, the heading and the last line."""
         return max(1, LINES - len(self.sentences) - 2)
 
-    @property
-    def _visible_rows(self) -> list[list[str]]:
+    def __str__(self) -> str:
         rows = self.rows
         if len(rows) + bool(self.more) > self.room + 1:
             rows = rows[: self.room]
-        return [[_printable(cell) for cell in row] for row in rows]
-
-    @property
-    def _left_out(self) -> str | None:
-        count = self.more + len(self.rows) - len(self._visible_rows)
-        return f"… and {count} more" if count else None
-
-    def __str__(self) -> str:
         lines = [_cut(_printable(sentence), WIDTH) for sentence in self.sentences]
         if self.columns:
-            lines += self._table()
-        if self._left_out:
-            lines.append(f"  {self._left_out}")
+            table = [list(self.columns), *([_printable(cell) for cell in row] for row in rows)]
+            widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+            # Names are cut before numbers, which cannot be read without all their digits.
+            for columns in (range(self.texts), range(len(widths))):
+                while sum(widths) + 2 * len(widths) > WIDTH:
+                    widest = max(columns, key=lambda place: widths[place])
+                    if widths[widest] <= NARROWEST:
+                        break
+                    widths[widest] -= 1
+            for row in table:
+                cells = [
+                    f"  {_cut(cell, width):{'<' if index < self.texts else '>'}{width}}"
+                    for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+                ]
+                lines.append("".join(cells).rstrip()[:WIDTH])
+        if count := self.more + len(self.rows) - len(rows):
+            lines.append(f"  … and {count} more")
         return "\n".join(lines)
-
-    def _table(self) -> list[str]:
-        table = [list(self.columns), *self._visible_rows]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        # Names are cut before numbers, which cannot be read without all their digits.
-        for columns in (range(self.texts), range(len(widths))):
-            while sum(widths) + 2 * len(widths) > WIDTH:
-                widest = max(columns, key=lambda place: widths[place])
-                if widths[widest] <= NARROWEST:
-                    break
-                widths[widest] -= 1
-        return [self._line(row, widths) for row in table]
-
-    def _line(self, row: list[str], widths: list[int]) -> str:
-        cells = [
-            f"{_cut(cell, width):{'<' if index < self.texts else '>'}{width}}"
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        return "".join(f"  {cell}" for cell in cells).rstrip()[:WIDTH]
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -1,6 +1,5 @@
 """Designs of the networks: softmax and CVAE in JAX."""
 
-import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -145,16 +144,34 @@ class Design(ABC, Generic[Model]):
     def losses(self, model: Model, batch: Example, key: jax.Array) -> jax.Array:
         """Return the training loss of each example of a batch: ``[B]``."""
 
-    @abstractmethod
+    def log_prob_at(
+        self, model: Model, key: jax.Array
+    ) -> Callable[[Example, jax.Array], jax.Array]:
+        """Return the log-probability of an example's action at any encoded reward, a function.
+
+        Only `held_out_losses` asks for it, if it is not overridden.
+        """
+        raise NotImplementedError
+
     def held_out_losses(
         self, model: Model, batch: Example, share: jax.Array, key: jax.Array
     ) -> jax.Array:
         """Return T losses of each held-out example, ``[B, T]``; the lowest mean should decrease.
 
-        ``share [E]`` is how often each reward occurs. The likelihood of the actions alone would
-        favour a network that imitates the logging policy, and the likelihood of the rewards alone
-        one that does not model it at all.
+        By default it is one, the training loss − log (p(a | c, r) / Σ_e p_e p(a | c, e)), where
+        ``share [E]`` is p_e, how often bin edge e occurs. By Bayes' rule the logarithm is
+        log p(r | a, c) plus a term that does not depend on the network, if the distribution of
+        rewards is the same in every context. The likelihood of the actions alone would favour a
+        network that imitates the logging policy, and that of the rewards alone one that does not
+        model it at all.
         """
+        log_prob_at = self.log_prob_at(model, key)
+
+        def loss(example: Example) -> jax.Array:
+            each = jax.vmap(log_prob_at, in_axes=(None, 0))(example, jnp.eye(len(share)))
+            return jax.nn.logsumexp(each, b=share) - log_prob_at(example, example.reward)
+
+        return (self.losses(model, batch, key) + jax.vmap(loss)(batch))[:, None]
 
     least_steps: ClassVar[int] = 0
     """Smallest number of steps from new parameters, whatever the held-out loss."""
@@ -162,24 +179,6 @@ class Design(ABC, Generic[Model]):
     def informed(self, model: Model, share: NDArray[np.float32]) -> Model:
         """Return a new model whose initial outputs reflect how often each reward occurs."""
         return model
-
-
-def reward_losses(
-    log_prob_at: Callable[[Example, jax.Array], jax.Array], batch: Example, share: jax.Array
-) -> jax.Array:
-    """Return −log (p(a | c, r) / Σ_e p_e p(a | c, e)) for each example: ``[B]``.
-
-    ``log_prob_at`` returns the log-probability of an example's action at any encoded reward, and
-    ``share [E]`` is p_e, how often bin edge e occurs. By Bayes' rule the result is −log p(r | a, c)
-    plus a term that does not depend on the network, provided that the distribution of rewards is
-    the same in every context.
-    """
-
-    def loss(example: Example) -> jax.Array:
-        each = jax.vmap(log_prob_at, in_axes=(None, 0))(example, jnp.eye(len(share)))
-        return jax.nn.logsumexp(each, b=share) - log_prob_at(example, example.reward)
-
-    return jax.vmap(loss)(batch)
 
 
 @dataclass(frozen=True)
@@ -199,20 +198,17 @@ class SoftmaxDesign(Design[Network]):
 
     def losses(self, model: Network, batch: Example, key: jax.Array) -> jax.Array:
         """Return minus the log-likelihood of the choices."""
-        log_prob_at = functools.partial(self._log_prob, model)
+        log_prob_at = self.log_prob_at(model, key)
         return jax.vmap(lambda example: -log_prob_at(example, example.reward))(batch)
 
-    def held_out_losses(
-        self, model: Network, batch: Example, share: jax.Array, key: jax.Array
-    ) -> jax.Array:
-        """Return the training loss plus the loss of predicting the reward from the choices."""
-        log_prob_at = functools.partial(self._log_prob, model)
-        losses = self.losses(model, batch, key) + reward_losses(log_prob_at, batch, share)
-        return losses[:, None]
+    def log_prob_at(
+        self, model: Network, key: jax.Array
+    ) -> Callable[[Example, jax.Array], jax.Array]:
+        def at(example: Example, reward: jax.Array) -> jax.Array:
+            logits = model(example.context, reward)
+            return log_prob(logits, one_hot(example.action, self.sizes), self.sizes)
 
-    def _log_prob(self, model: Network, example: Example, reward: jax.Array) -> jax.Array:
-        logits = model(example.context, reward)
-        return log_prob(logits, one_hot(example.action, self.sizes), self.sizes)
+        return at
 
     def exported(
         self, model: Network, levels: NDArray[np.float32], latent: ArrayLike
@@ -299,24 +295,19 @@ class CVAEDesign(Design[CVAEModel]):
         noise = jax.random.normal(key, (*batch.reward.shape[:-1], self.latent))
         return jax.vmap(self._loss, in_axes=(None, 0, 0))(model, batch, noise)
 
-    def held_out_losses(
-        self, model: CVAEModel, batch: Example, share: jax.Array, key: jax.Array
-    ) -> jax.Array:
-        """Return minus the evidence bound plus the loss of predicting the reward.
-
-        The latter uses p(a | c, r) = (1/Z) Σ_z p(a | c, r, z), with the same draws z ~ N(0, 1) for
-        every reward.
-        """
+    def log_prob_at(
+        self, model: CVAEModel, key: jax.Array
+    ) -> Callable[[Example, jax.Array], jax.Array]:
+        """Return log (1/Z) Σ_z p(a | c, r, z), with the same draws z for every reward."""
         latent = jax.random.normal(key, (HELD_OUT_DRAWS, self.latent))
 
-        def log_prob_at(example: Example, reward: jax.Array) -> jax.Array:
-            def log_prob_given(one: jax.Array) -> jax.Array:
+        def at(example: Example, reward: jax.Array) -> jax.Array:
+            def given(one: jax.Array) -> jax.Array:
                 return self._log_prob(model.decoded(one, example.context, reward), example.action)
 
-            return jax.nn.logsumexp(jax.vmap(log_prob_given)(latent)) - jnp.log(HELD_OUT_DRAWS)
+            return jax.nn.logsumexp(jax.vmap(given)(latent)) - jnp.log(HELD_OUT_DRAWS)
 
-        losses = self.losses(model, batch, key) + reward_losses(log_prob_at, batch, share)
-        return losses[:, None]
+        return at
 
     def _loss(self, model: CVAEModel, example: Example, noise: jax.Array) -> jax.Array:
         action = features(example.action, self.sizes)
