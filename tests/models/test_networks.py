@@ -9,8 +9,8 @@ from scipy.special import softmax
 
 from submax.core.spaces import Box
 from submax.models.networks.choices import (
+    DecodedChoices,
     choice_probabilities,
-    draw_actions,
     joint_probabilities,
 )
 from submax.models.networks.densities import (
@@ -243,6 +243,6 @@ def test_a_choice_of_probability_zero_is_never_drawn(uniform):
 
     slots = np.array([0.0, 1.0, 0.0, 0.25, 0.0, 0.75, 0.0, 0.5, 0.5])
     probabilities = np.tile(slots, (3, 4, 5, 1))
-    action = draw_actions(probabilities, 2, (3, 3, 3), Fixed())
+    action = DecodedChoices(probabilities[:, None], (3, 3, 3)).sample(0, 2, Fixed())
     found = np.take_along_axis(slots.reshape(3, 3), action.reshape(-1, 3).T, axis=1)
     assert np.all(found > 0)

@@ -56,42 +56,6 @@ def joint_probabilities(probabilities: Floats, sizes: Sizes) -> Floats:
     return joint.reshape(*joint.shape[:-2], math.prod(sizes))
 
 
-def action_probabilities(probabilities: Floats, action: Integers, sizes: Sizes) -> Floats:
-    """Return the probability of actions ``[R, n, M, S]``: ``[R, L, n, Z, C] -> [R, n, L, M]``."""
-    replicas, levels, rows, draws, choices = probabilities.shape
-    first = np.arange(0, probabilities.size, choices).reshape(replicas, levels, rows, draws, 1)
-    choice = (action + first_choices(sizes))[:, None, :, None]
-    entries = probabilities.reshape(probabilities.size)
-    product = entries.take(first + choice[..., 0])
-    for slot in range(1, len(sizes)):
-        product *= entries.take(first + choice[..., slot])
-    return np.add.reduce(product, axis=3).swapaxes(1, 2) * (1 / draws)
-
-
-def draw_actions(
-    probabilities: Floats, count: int, sizes: Sizes, rng: np.random.Generator
-) -> Integers:
-    """Draw joint actions: ``[R, n, Z, C] -> [R, n, count, S]``.
-
-    Each draw selects a part of the mixture, then a choice in each slot by inversion. The
-    probabilities of a slot sum to 1. So the cumulative sum over all parts is one sorted list, in
-    which slot s of part k lies between kS + s and kS + s + 1; one binary search serves all draws.
-    """
-    replicas, rows, draws, choices = probabilities.shape
-    slots = len(sizes)
-    shape = (replicas, rows, count)
-    part = rng.integers(draws, size=shape) if draws > 1 else np.zeros(shape, dtype=np.int64)
-    part += (np.arange(replicas * rows) * draws).reshape(replicas, rows, 1)
-    wanted = rng.random((*shape, slots)) + (part[..., None] * slots + np.arange(slots))
-    # The sums start anew in each part, so each part begins exactly at a whole number.
-    rising = probabilities.reshape(replicas * rows * draws, choices).cumsum(axis=1)
-    rising += (np.arange(len(rising)) * slots)[:, None]
-    result = np.searchsorted(rising.ravel(), wanted.ravel(), side="right").reshape(wanted.shape)
-    first = part[..., None] * choices + first_choices(sizes)
-    # Rounding may move a border between slots; then the nearest choice of the slot is taken.
-    return np.clip(result - first, 0, np.array(sizes) - 1)
-
-
 @functools.cache
 def first_choices(sizes: Sizes) -> Integers:
     """Return the index of each slot's first choice among all C choices."""
@@ -119,10 +83,36 @@ class DecodedChoices(ConditionalDistribution):
     sizes: tuple[int, ...]
 
     def prob(self, action: Integers) -> Floats:
-        return action_probabilities(self.probabilities, action, self.sizes)
+        replicas, levels, rows, draws, choices = self.probabilities.shape
+        first = np.arange(0, self.probabilities.size, choices)
+        first = first.reshape(replicas, levels, rows, draws, 1)
+        choice = (action + first_choices(self.sizes))[:, None, :, None]
+        entries = self.probabilities.reshape(self.probabilities.size)
+        product = entries.take(first + choice[..., 0])
+        for slot in range(1, len(self.sizes)):
+            product *= entries.take(first + choice[..., slot])
+        return np.add.reduce(product, axis=3).swapaxes(1, 2) * (1 / draws)
 
     def sample(self, level: int, count: int, rng: np.random.Generator) -> Integers:
-        return draw_actions(self.probabilities[:, level], count, self.sizes, rng)
+        """Select a part z of the mixture, then a choice in each slot by inversion.
+
+        The probabilities of a slot sum to 1. So the cumulative sum over all parts is one sorted
+        list, in which slot s of part k lies between kS + s and kS + s + 1; one binary search serves
+        all draws.
+        """
+        replicas, _, rows, draws, choices = self.probabilities.shape
+        slots, shape = len(self.sizes), (replicas, rows, count)
+        part = rng.integers(draws, size=shape) if draws > 1 else np.zeros(shape, dtype=np.int64)
+        part += (np.arange(replicas * rows) * draws).reshape(replicas, rows, 1)
+        wanted = rng.random((*shape, slots)) + (part[..., None] * slots + np.arange(slots))
+        # The sums start anew in each part, so each part begins exactly at a whole number.
+        flat = self.probabilities[:, level].reshape(replicas * rows * draws, choices)
+        rising = flat.cumsum(axis=1)
+        rising += (np.arange(len(rising)) * slots)[:, None]
+        result = np.searchsorted(rising.ravel(), wanted.ravel(), side="right").reshape(wanted.shape)
+        first = part[..., None] * choices + first_choices(self.sizes)
+        # Rounding may move a border between slots; then the nearest choice of the slot is taken.
+        return np.clip(result - first, 0, np.array(self.sizes) - 1)
 
     def rows(self, row: Integers) -> "DecodedChoices":
         replica = np.arange(len(row))[:, None]
