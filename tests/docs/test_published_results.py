@@ -46,19 +46,15 @@ def test_results_have_every_policy_in_every_configuration(name):
     specification = load_named(name)
     required = {policy_name(policy) for policy in specification.policies}
     more = {policy_name(policy) for policy in specification.more_policies}
-    rows = rows_of(name)
-    keys = list(rows[0])
-    labels = keys[: keys.index("policy")]
-    found: dict[tuple[str, ...], list[str]] = {}
-    for row in rows:
-        found.setdefault(tuple(row[key] for key in labels), []).append(row["policy"])
+    rows = pd.DataFrame(rows_of(name))
+    labels = list(rows)[: list(rows).index("policy")]
+    found = [set(group["policy"]) for _, group in rows.groupby(labels)]
     assert len(found) == len(list(configurations(specification)))
-    for policies in found.values():
-        assert len(set(policies)) == len(policies)
-        assert required <= set(policies) <= required | more
-    assert {row["replicas"] for row in rows} == {str(specification.replicas)}
+    assert not rows.duplicated([*labels, "policy"]).any()
+    assert all(required <= policies <= required | more for policies in found)
+    assert set(rows["replicas"]) == {str(specification.replicas)}
     # A data set that is used without replacement can have fewer rows.
-    assert max(int(row["observations"]) for row in rows) == specification.observations
+    assert rows["observations"].astype(int).max() == specification.observations
 
 
 @pytest.mark.parametrize("name", sorted({*EXPERIMENTS} - {"offline"}))
@@ -121,12 +117,8 @@ def test_every_published_comparison_follows_from_the_replicas(name):
 def test_every_method_had_the_same_number_of_candidates(problem):
     from results import RESULTS
 
-    with (RESULTS / "tuning" / f"{problem}.csv").open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["method"] != "random"]
-    counts = {row["method"]: 0 for row in rows}
-    for row in rows:
-        counts[row["method"]] += 1
-    assert set(counts.values()) == {36}
+    rows = pd.read_csv(RESULTS / "tuning" / f"{problem}.csv").query("method != 'random'")
+    assert set(rows["method"].value_counts()) == {36}
 
 
 @pytest.mark.parametrize(

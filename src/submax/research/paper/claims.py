@@ -102,13 +102,6 @@ class PairedComparison(NamedTuple):
         return cls(where, *sides[0], *sides[1], test.error, len(left.values), test.p_value)
 
 
-def corrected(comparisons: Iterable[PairedComparison]) -> list[PairedComparison]:
-    """Return the comparisons of a statement with p-values corrected for their number."""
-    found = list(comparisons)
-    p_values = holm([one.corrected for one in found])
-    return [one._replace(corrected=p) for one, p in zip(found, p_values, strict=True)]
-
-
 class Statement(NamedTuple):
     """A sentence, and the comparisons in which it says that the left number is lower.
 
@@ -212,7 +205,9 @@ def _tested(
     quoted = _file()["quotes"][quote] if quote else ""
 
     def tested(finals: Finals) -> Statement:
-        comparisons = corrected(TESTS[test](finals, **given))
+        found = list(TESTS[test](finals, **given))
+        p_values = zip(found, holm([one.corrected for one in found]), strict=True)
+        comparisons = [one._replace(corrected=p) for one, p in p_values]
         return Statement("paper" if quote else "submax", quoted, text, wanted, comparisons)
 
     found, verdicts = tested(finals), {}
@@ -443,9 +438,3 @@ def environment_checks(
             error = math.hypot(ours, ours * math.sqrt(len(rewards) / table["environments"]))
             distance = _in_errors(mean - paper, error)
             yield EnvironmentCheck(f"shift={shift}", mean, paper, error, distance)
-
-
-def write_environment_checks(directory: Path, found: list[EnvironmentCheck]) -> None:
-    """Write the checks as calibration.csv; no file if there are none."""
-    if found:
-        write_csv(directory / "calibration.csv", [one._asdict() for one in found])

@@ -4,25 +4,19 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from submax.research.paper.claims import (
     environment_checks,
     illustration_statements,
     statements_of,
-    write_environment_checks,
     write_statements,
 )
 from submax.research.paper.illustration import illustrate
 from submax.simulation.compare import Finals
 from submax.simulation.experiment import Cell, Specification
-from submax.simulation.results import claim_directory, close_directory, write_results
+from submax.simulation.results import claim_directory, close_directory, write_csv, write_results
 from submax.simulation.runner import run_cells
-
-Run: TypeAlias = Callable[
-    [Specification, Sequence[Cell], Path, Executor, Callable[[str, Any], None]], None
-]
-"""Runs the chosen cells of an experiment into a directory; calls a function with each result."""
 
 
 def run_sweep(
@@ -38,9 +32,9 @@ def run_sweep(
         write_results(directory, done)
         section, finals = specification.statements, Finals.read(directory)
         write_statements(directory, statements_of(section, finals))
-        write_environment_checks(
-            directory, list(environment_checks(section, finals, specification.observations))
-        )
+        checks = environment_checks(section, finals, specification.observations)
+        if rows := [one._asdict() for one in checks]:
+            write_csv(directory / "calibration.csv", rows)
 
     run_cells(specification, chosen, directory, executor, finished, write=write)
 
@@ -65,9 +59,9 @@ def run_illustration(
     close_directory(directory, specification, time.perf_counter() - begin)
 
 
-RUNS: dict[str, Run] = {
+RUNS: dict[str, Callable[..., None]] = {
     "illustration": run_illustration,
     "offline": run_offline,
     "sweep": run_sweep,
 }
-"""What runs each kind of experiment."""
+"""What runs the chosen cells of each kind of experiment, and writes its files."""
