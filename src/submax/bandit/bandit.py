@@ -15,7 +15,6 @@ from submax.bandit.arms import (
     ArmStatus,
     arm_statuses,
     bandit_summary,
-    missing_rails,
     rail_notices,
     unknown_notices,
 )
@@ -258,17 +257,14 @@ class Bandit(BanditFace):
         )
         return True
 
-    def change(self, change: Change) -> list[str]:
+    def change(self, change: Change) -> None:
         with self._lock:
             self._check_open()
             record, decided = self._record, self._decisions.counts["decisions"]
-            rails = record.settings.guard_rails
-            before = missing_rails(rails, record.menu)
             record.menu, record.ramps = changed_choices(
                 record.settings, record.menu, record.ramps, change, decided
             )
             self._renew()
-            return [one for one in missing_rails(rails, record.menu) if one not in before]
 
     def set_status(self, status: Status) -> Settings:
         return self.set(status=status)

@@ -298,22 +298,17 @@ def _new_settings(store: Store, here: DeclaredBandit, settings: Settings) -> Cha
     ]
 
 
-def change_choice(
-    store: Store, name: str, change: Change, *, who: Who = PYTHON
-) -> tuple[DeclaredBandit, DeclaredBandit]:
-    """Add, pause, resume or retire a choice; return the bandit before and after it."""
-    seen: list[DeclaredBandit] = []
+def change_choice(store: Store, name: str, change: Change, *, who: Who = PYTHON) -> None:
+    """Add, pause, resume or retire a choice."""
 
     def changes_of(here: DeclaredBandit) -> Changes:
-        seen.append(here)
         decided = count_decisions(store, here.n)
         menu, ramps = changed_choices(here.settings, here.menu, here.ramps, change, decided)
         detail = f"{change.verb} {change.choice}" + (f" of {change.slot}" if change.slot else "")
         columns = {"actions": _json(menu), "ramps": _json(ramps)}
         return columns, [audit_statement(store, name, who, "change", detail)]
 
-    after = _change(store, name, changes_of)
-    return seen[-1], after
+    _change(store, name, changes_of)
 
 
 def count_decisions(store: Store, bandit: int) -> int:

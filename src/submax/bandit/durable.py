@@ -19,7 +19,6 @@ from submax.bandit.active_version import LATE, ActiveVersion
 from submax.bandit.arms import (
     ArmStatus,
     bandit_summary,
-    missing_rails,
     unknown_notices,
 )
 from submax.bandit.conditions import Condition, conditions
@@ -416,13 +415,10 @@ class DurableBandit(BanditFace):
 
     # Changes
 
-    def change(self, change: Change, *, who: Who = PYTHON) -> list[str]:
+    def change(self, change: Change, *, who: Who = PYTHON) -> None:
         self._check_open()
-        before, after = declaring.change_choice(self.store, self.name, change, who=who)
+        declaring.change_choice(self.store, self.name, change, who=who)
         self.follow()
-        rails = after.settings.guard_rails
-        known = missing_rails(rails, before.menu)
-        return [one for one in missing_rails(rails, after.menu) if one not in known]
 
     def set_status(self, status: str, *, who: Who = PYTHON) -> Settings:
         verbs = {"active": "resume", "paused": "pause", "archived": "archive"}

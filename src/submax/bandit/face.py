@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, Unpack
 
 from submax.bandit.active_version import ActiveVersion
-from submax.bandit.arms import ArmStatus
+from submax.bandit.arms import ArmStatus, missing_rails
 from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.bandit.guard_rails import GuardRailWarning
 from submax.bandit.learning import RefitResult
@@ -161,13 +161,17 @@ class BanditFace(ABC):
         self.set_status("archived")
 
     @abstractmethod
-    def change(self, change: Change) -> list[str]:
-        """Apply a change to a choice; return sentences about guard rails that lose their effect."""
+    def change(self, change: Change) -> None:
+        """Apply a change to a choice."""
 
     def _take_away(self, change: Change) -> None:
         """Pause or retire a choice, and warn if a guard rail loses its effect by this."""
-        for sentence in self.change(change):
-            warnings.warn(sentence, GuardRailWarning, stacklevel=3)
+        rails = self.settings.guard_rails
+        before = missing_rails(rails, self.menu)
+        self.change(change)
+        for sentence in missing_rails(rails, self.menu):
+            if sentence not in before:
+                warnings.warn(sentence, GuardRailWarning, stacklevel=3)
 
     @abstractmethod
     def set(self, **changes: Unpack[BanditOptions]) -> Settings:

@@ -74,20 +74,14 @@ class RewardValues:
 
     def _part(self, **words: object) -> object:
         """The name or the slot of a part; the word that the bandit does not have is refused."""
-        parts, has = self._parts, ""
-        if parts is not None:
-            has = "slot" if parts.kind == SLOTS else "name"
+        has, instead = "", "one reward: leave it out"
+        if self._parts is not None:
+            has = "slot" if self._parts.kind == SLOTS else "name"
+            instead = f"a reward for each {has}: give {has}={self._parts.names[0]!r}"
         for word, given in words.items():
             if given is not None and word != has:
-                example = "{'click': 1, 'purchase': 20}" if word == "name" else "'slots'"
-                what, instead = (
-                    ("one reward", f"leave {word} out, or declare a bandit with rewards={example}")
-                    if parts is None
-                    else (f"a reward for each {has}", f"give {has}={parts.names[0]!r}")
-                )
                 raise InputError(
-                    f"the reward has the {word} {short_repr(given)}, but this bandit has {what}: "
-                    f"{instead}",
+                    f"the reward has the {word} {short_repr(given)}, but this bandit has {instead}",
                     code=UNKNOWN_NAME,
                 )
         return words.get(has)

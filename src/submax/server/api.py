@@ -219,10 +219,9 @@ def _delete(call: Call) -> Any:
 
 
 def _change_choice(call: Call) -> None:
-    bandit, body = call.bandit, call.body
+    body = call.body
     change = Change(body.verb, body.choice, body.slot, body.features, body.ramp)
-    for sentence in bandit.change(change, who=call.who):
-        LOG.warning("%s: %s", bandit.name, sentence)
+    call.bandit.change(change, who=call.who)
 
 
 def _versions(call: Call) -> Any:
