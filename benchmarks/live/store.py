@@ -17,7 +17,7 @@ from submax.bandit.durable import open_bandit
 from submax.bandit.export import export
 from submax.bandit.jobs import JobRunner
 from submax.bandit.names import new_identifier
-from submax.bandit.refit import FitRequest, Refitter, fit_in_job
+from submax.bandit.refit import Refitter, fit_in_job
 from submax.bandit.store import Store, open_store, result_of
 from submax.bandit.tables import DecisionRow, RewardRow
 from submax.bandit.training_rows import TrainingRows
@@ -162,8 +162,7 @@ def fitting(store: Store) -> list[Claim]:
     change_choice(store, "b", Change("retire", f"arm{ARMS - 1}"))
     changed = find_bandit(store, "b")
     assert changed is not None
-    request = FitRequest(here.n, changed.settings, changed.menu, store.tick(here.n))
-    fit = jobs.submit(fit_in_job, store.address, request)
+    fit = jobs.submit(fit_in_job, store.address, changed, store.tick(here.n))
     during = decide_times(version, lambda: not fit.done())
     ratio = float(np.quantile(during, 0.99) / alone)
     fit.result()

@@ -11,7 +11,7 @@ from refusals import raises_code
 from submax.bandit import refit
 from submax.bandit.declaring import change_choice, declare, find_bandit, publish
 from submax.bandit.jobs import JobRunner
-from submax.bandit.refit import FitRequest, Refitter, fit_version
+from submax.bandit.refit import Refitter, fit_version
 from submax.bandit.store import open_store, result_of
 from submax.bandit.tables import DecisionRow, RewardRow
 from submax.policies import LinUCB
@@ -64,8 +64,7 @@ def versions(store):
 
 
 def fitted_here(store, here):
-    request = FitRequest(here.n, here.settings, here.menu, store.tick(here.n))
-    return fit_version(store, request, here.settings.build_policy(None))
+    return fit_version(store, here, store.tick(here.n), here.settings.build_policy(None))
 
 
 def published(store):

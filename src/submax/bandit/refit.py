@@ -24,7 +24,6 @@ from submax.bandit.declaring import (
 )
 from submax.bandit.jobs import JobError, JobRunner, NoProcessError
 from submax.bandit.learning import RefitResult, why_nothing_matured
-from submax.bandit.settings import Settings
 from submax.bandit.store import Store, open_store
 from submax.bandit.tables import Statement
 from submax.bandit.training_rows import TrainingRows, in_parts, status_sql
@@ -33,7 +32,6 @@ from submax.core.optional import SPANS
 from submax.core.policy import Policy
 from submax.core.serialization import modules_of, read_state, state_bytes
 from submax.policies.specification import PolicySpecification
-from submax.schema.actions import ActionSpec
 from submax.schema.model import Model, hash_of, most_rows
 from submax.schema.rows import Columns
 
@@ -66,15 +64,6 @@ class TrainingError(JobError):
     default_code = "training-failed"
 
 
-class FitRequest(NamedTuple):
-    """What a version is to be fitted to: the rows that matured up to the tick ``until``."""
-
-    bandit: int
-    settings: Settings
-    menu: ActionSpec
-    until: float
-
-
 class FittedVersion(NamedTuple):
     """A version, its model, the number of ``new`` rows, and what the next update needs, if kept."""
 
@@ -84,26 +73,30 @@ class FittedVersion(NamedTuple):
     state: bytes | None
 
 
-def is_outdated(newest: StoredVersion | None, settings: Settings, menu: ActionSpec) -> bool:
+def is_outdated(newest: StoredVersion | None, here: DeclaredBandit) -> bool:
     """Whether the newest version was fitted for other choices or by another policy."""
-    return newest is not None and (newest.active, newest.policy) != (menu.active, settings.policy)
+    wanted = here.menu.active, here.settings.policy
+    return newest is not None and (newest.active, newest.policy) != wanted
 
 
 # Fitting, in whatever process
 
 
-def fit_version(store: Store, request: FitRequest, policy: Policy[Any]) -> FittedVersion | None:
-    """Fit the next version of a bandit; None if there is nothing new to learn from.
+def fit_version(
+    store: Store, here: DeclaredBandit, until: float, policy: Policy[Any]
+) -> FittedVersion | None:
+    """Fit the next version of a bandit to the rows that matured up to the tick ``until``.
+
+    None if there is nothing new to learn from.
 
     A version is usually an update of the one before it, with the rows in between. It is fitted
     from scratch, to all rows, if choices or the policy changed, if ``Model.must_fit`` says so, or
     if the state of the version before was neither kept nor written; a policy that trains a model
     on all rows is given those of the last decisions.
     """
-    bandit, settings, menu, until = request
-    schema, seed, newest = settings.schema(menu), settings.seed, newest_version(store, bandit)
-    outdated = is_outdated(newest, settings, menu)
-    rows = TrainingRows(store, bandit, settings, menu)
+    settings, newest = here.settings, newest_version(store, here.n)
+    schema, seed, outdated = settings.schema(here.menu), settings.seed, is_outdated(newest, here)
+    rows = TrainingRows(store, here.n, settings, here.menu)
     new = [*in_parts(rows.learned(newest.cursor if newest else 0.0, until), PART_ROWS)]
     count = sum(len(part.reward) for part in new)
     if not count and not outdated:
@@ -113,16 +106,14 @@ def fit_version(store: Store, request: FitRequest, policy: Policy[Any]) -> Fitte
         ahead = max(ahead, newest.ahead)
     before, reason = None, "fitted anew to all rows"
     if policy.traits.trains_models:
-        last = AllRows(
-            store, request, _time_before(store, bandit, most_rows(settings.context.width))
-        )
+        last = AllRows(store, here, until, most_rows(settings.context.width))
         total = count + (newest.rows if newest else 0)
         model = Model.fitted(schema, policy, last, seed, ahead, total)
     else:
         if newest is not None and not outdated:
-            before = _learned_model(store, bandit, newest, policy)
+            before = _learned_model(store, here.n, newest, policy)
         if before is None or before.must_fit(schema, before.rows + count):
-            model = Model.fitted(schema, policy, AllRows(store, request), seed, ahead)
+            model = Model.fitted(schema, policy, AllRows(store, here, until), seed, ahead)
         else:
             model, reason = before.updated(schema, policy, new, seed, ahead), "new rewards"
     if newest is None:
@@ -138,7 +129,7 @@ def fit_version(store: Store, request: FitRequest, policy: Policy[Any]) -> Fitte
     Model.from_bytes(data, version.model, policy)
     if policy.traits.trains_models:
         return FittedVersion(version, data, count, None)
-    MODELS[store.address, bandit, version.model] = model
+    MODELS[store.address, here.n, version.model] = model
     if len(MODELS) > MAX_MODELS:
         MODELS.popitem(last=False)
     state = state_bytes(model, {}, for_learning=True)
@@ -162,30 +153,30 @@ def _learned_model(
 
 
 class AllRows:
-    """The rows of a bandit from a time on, in parts of PART_ROWS; each iteration reads them again.
+    """All rows of a bandit in parts of PART_ROWS; each iteration reads them again.
 
-    From the beginning, the rows of a trained policy come first.
+    The rows of a trained policy come first. With ``decisions``, only the rows of so many last ones.
     """
 
-    def __init__(self, store: Store, request: FitRequest, after: float = 0.0) -> None:
-        self._store, self._request, self._after = store, request, after
+    def __init__(
+        self, store: Store, here: DeclaredBandit, until: float, decisions: int | None = None
+    ) -> None:
+        self._store, self._here, self._until, self._after = store, here, until, 0.0
+        if decisions is not None:
+            sql = "select at from decision where bandit = :n order by at desc limit 1 offset :most"
+            for (at,) in store.select(sql, n=here.n, most=decisions):
+                self._after = float(at)
 
     def __iter__(self) -> Iterator[Columns]:
         return in_parts(self._read(), PART_ROWS)
 
     def _read(self) -> Iterator[Columns]:
-        bandit, settings, menu, until = self._request
+        store, here = self._store, self._here
         if not self._after:
-            for part in history_of(self._store, bandit):
-                yield part._replace(context=settings.context.widened(part.context))
-        yield from TrainingRows(self._store, bandit, settings, menu).learned(self._after, until)
-
-
-def _time_before(store: Store, bandit: int, decisions: int) -> float:
-    """A time after which a bandit made so many decisions; 0 if it made fewer."""
-    sql = "select at from decision where bandit = :n order by at desc limit 1 offset :most"
-    found = store.select(sql, n=bandit, most=decisions)
-    return float(found[0][0]) if found else 0.0
+            for part in history_of(store, here.n):
+                yield part._replace(context=here.settings.context.widened(part.context))
+        rows = TrainingRows(store, here.n, here.settings, here.menu)
+        yield from rows.learned(self._after, self._until)
 
 
 def history_of(store: Store, bandit: int) -> Iterator[Columns]:
@@ -204,10 +195,10 @@ def history_of(store: Store, bandit: int) -> Iterator[Columns]:
         yield columns
 
 
-def fit_in_job(address: str, request: FitRequest) -> FittedVersion | None:
+def fit_in_job(address: str, here: DeclaredBandit, until: float) -> FittedVersion | None:
     """Fit the next version of a bandit; run by a ``JobRunner``."""
     with open_store(address, read_only=True) as store:
-        return fit_version(store, request, PolicySpecification(request.settings.policy).build())
+        return fit_version(store, here, until, here.settings.build_policy(None))
 
 
 # When to fit, and publishing, in the process that decides
@@ -286,26 +277,21 @@ class Refitter:
     def _fits_here(self) -> bool:
         return PolicySpecification(self._declared.settings.policy).is_object
 
-    def _request(self) -> FitRequest:
-        here = self._declared
-        return FitRequest(here.n, here.settings, here.menu, self._store.tick(here.n))
-
     def _submitted(self) -> "Future[FittedVersion | None]":
-        return self._jobs.submit(
-            fit_in_job, self._store.address, self._request(), seconds=FIT_SECONDS
-        )
+        here, until = self._declared, self._store.tick(self._declared.n)
+        return self._jobs.submit(fit_in_job, self._store.address, here, until, seconds=FIT_SECONDS)
 
     def _is_time(self) -> bool:
-        now, settings = time.monotonic(), self._declared.settings
+        now, here, settings = time.monotonic(), self._declared, self._declared.settings
         waited = now - self._fitted_at
         pause = min(2.0 ** (self._failures - 1), MAX_PAUSE_SECONDS) if self._failures else 0.0
         if now < self._looks_at or waited < max(REST_FACTOR * self._fit_seconds, pause):
             return False
-        newest = newest_version(self._store, self._declared.n)
-        if is_outdated(newest, settings, self._declared.menu):
+        newest = newest_version(self._store, here.n)
+        if is_outdated(newest, here):
             return True
-        here, cursor = self._declared, newest.cursor if newest else 0.0
         rows = TrainingRows(self._store, here.n, settings, here.menu)
+        cursor = newest.cursor if newest else 0.0
         new = rows.count(cursor, self._store.now(here.n), settings.refit_rows)
         if not new:
             self._looks_at = now + LOOK_SECONDS
@@ -324,8 +310,9 @@ class Refitter:
                     self._declared.name,
                     error,
                 )
-        policy = self._declared.settings.build_policy(self._custom)
-        return self._published(lambda: fit_version(self._store, self._request(), policy))
+        here, store = self._declared, self._store
+        policy = here.settings.build_policy(self._custom)
+        return self._published(lambda: fit_version(store, here, store.tick(here.n), policy))
 
     def _collect(self) -> bool:
         job, self._job = self._job, None
