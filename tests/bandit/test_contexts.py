@@ -2,7 +2,6 @@
 
 import pyarrow.parquet as pq
 import pytest
-from refusals import raises_code
 
 import submax
 from submax.bandit.durable import open_bandit
@@ -55,13 +54,6 @@ def test_a_field_that_is_added_may_be_missing_and_disturbs_no_decision(bandit):
     bandit.refit()
     assert bandit.version > version
     assert set(bandit.failures) == {"unknown categories of 'country'"}
-
-
-def test_declared_fields_and_categories_stay(bandit):
-    for context in ({"country": ["de"]}, {"age": ["old"]}):
-        with raises_code("invalid-input", "context"):
-            bandit.set(context=context)
-    assert bandit.settings.context.names == ("country", "age")
 
 
 def test_open_decisions_of_a_bandit_in_memory_get_the_new_fields(tmp_path):

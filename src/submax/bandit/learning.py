@@ -122,12 +122,7 @@ class Learner:
     def _plan(self, failed_with: int | None = None) -> None:
         """Plan when to learn next: at once if the model is outdated; later after a failure."""
         model, schema, traits = self.model, self.schema, self.policy.traits
-        # Whether the model was made for other choices, another context or another policy.
-        self.outdated = (
-            self.policy is not self.fitted_policy
-            or model.active != schema.menu.active
-            or model.width != schema.context.width
-        )
+        self.outdated = self.policy is not self.fitted_policy or not model.suits(schema)
         share = LEARN_SHARE
         if traits.trains_models:
             share = NETWORK_LEARN_SHARE

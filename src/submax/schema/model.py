@@ -110,6 +110,10 @@ class Model(NamedTuple):
                     state = policy.record(state, upcoming=ahead)
         return self._replace(state=state, rows=rows, moments=self.moments.after(parts))
 
+    def suits(self, schema: Schema) -> bool:
+        """Whether the model has the active choices and the columns of the context."""
+        return self.active == schema.menu.active and self.width == schema.context.width
+
     def must_fit(self, schema: Schema, rows: int) -> bool:
         """Whether a model of ``rows`` rows must be fitted from scratch, and not updated.
 
@@ -117,7 +121,7 @@ class Model(NamedTuple):
         since the last fit and numbers of the context are no longer standardized by it: a mean is a
         deviation away from 0, or a deviation is twice or half as large as it was.
         """
-        if self.active != schema.menu.active or self.width != schema.context.width:
+        if not self.suits(schema):
             return True
         numeric = schema.context.numeric
         if not 2 * self.fitted_rows <= rows <= most_rows(self.width) or not any(numeric):
