@@ -589,7 +589,7 @@ class Evaluation:
         choices = found.log.facts(sample)
         cautions = [*found.log.cautions(choices, ranges, len(rewards)), *model_cautions(rows)]
         largest = None if ranges else 1 / found.log.propensities[0]
-        untaken = listed(rows.never_taken())
+        untaken = listed([one.action for one in choices if not one.rows])
         estimates, differences = list[Estimate](), list[Difference]()
         of_slices = list[Estimate]()
         for name in names:

@@ -96,10 +96,7 @@ class Slice(NamedTuple):
 def check_slices(columns: Sequence[str], known: Sequence[str]) -> None:
     """Refuse a column that is not one of the ``known`` fields of the context."""
     if isinstance(columns, str):
-        raise InputError(
-            f"slices is {columns!r}: give a list of columns",
-            parameter="slices",
-        )
+        raise InputError(f"slices is {columns!r}: give a list of columns", parameter="slices")
     for column in columns:
         if column not in known:
             raise InputError(
@@ -124,13 +121,11 @@ def slices_of(log: Log, columns: Sequence[str]) -> list[Slice]:
             if rest:
                 found.append(Slice(column, f"{len(rest)} other values", place, tuple(rest)))
         else:
-            ends = np.unique(np.quantile(values, QUANTILES).astype(values.dtype)).tolist()
-            words = [f"up to {number(ends[0])}"]
-            words += [f"above {number(low)}, up to {number(high)}" for low, high in pairwise(ends)]
-            words.append(f"above {number(ends[-1])}")
-            found += [
-                Slice(column, word, place, (code,), tuple(ends)) for code, word in enumerate(words)
-            ]
+            edges = tuple(np.unique(np.quantile(values, QUANTILES).astype(values.dtype)).tolist())
+            words = [number(one) for one in edges]
+            between = [f"above {one}, up to {other}" for one, other in pairwise(words)]
+            names = [f"up to {words[0]}", *between, f"above {words[-1]}"]
+            found += [Slice(column, one, place, (code,), edges) for code, one in enumerate(names)]
     return [one for one in found if one.mask(log).any()]
 
 
@@ -510,16 +505,6 @@ class Evaluator:
             for slot, never in enumerate(untaken):
                 never[np.unique(log.action[:, slot]).astype(np.int64)] = False
         return bounds or ((float(low), float(high)) if self.is_long else None), untaken
-
-    def never_taken(self) -> list[str]:
-        """Return the names of the choices that no evaluated row took."""
-        slots = zip(self.log.schema.menu.slots, self.untaken, strict=True)
-        return [
-            choice.name
-            for slot, untaken in slots
-            for choice, never in zip(slot.choices, untaken, strict=True)
-            if never
-        ]
 
     def batch(self, rows: slice) -> Batch:
         """Return some of the rows, with the models that were fitted to the sample."""

@@ -136,7 +136,7 @@ def test_choices_that_no_row_took_are_found(seed):
     log = arms(seed)
     rest = log.rows(log.action[:, 0] != 1)
     logged = Evaluator(rest)
-    assert logged.never_taken() == ["B"]
+    assert [one.tolist() for one in logged.untaken] == [[False, True, False]]
     learned = learn(log, "linear-thompson")
     expected = learned.probabilities(rest.parts[0].context)[:, 1]
     np.testing.assert_allclose(logged.sample.about(learned).unsupported, expected, atol=1e-9)
