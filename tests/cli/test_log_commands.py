@@ -12,7 +12,6 @@ from submax.cli.logs import running
 from submax.evaluation.comparison import USUAL
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
-from submax.policies import make_policy
 from submax.schema.trained_policy import TrainedPolicy
 
 COLUMNS = [
@@ -41,14 +40,6 @@ def test_learn_writes_what_learn_learns(folder, done):
     assert "200 rows" in done("learn", "log.csv", *options)
     expected = learn(Log.read("log.csv"), "linucb", share=0.5, by="random", seed=3)
     assert (folder / "policy.safetensors").read_bytes() == expected.to_bytes()
-
-
-@pytest.mark.slow
-def test_learn_takes_the_default_policy_if_none_is_named(folder, done):
-    assert "rcp-adaptive" in done("learn", "log.csv")
-    learned = TrainedPolicy.read("policy.safetensors")
-    assert learned.policy == make_policy("rcp-adaptive")
-    assert learned.origin.rows == 400
 
 
 def test_learn_marks_the_best_of_several_policies(folder, done):
@@ -97,16 +88,10 @@ def test_learn_takes_parameters_and_a_declaration(folder, done):
     assert (policy.estimator.smoothing, policy.max_enumerated_actions) == (0.5, 10)
 
 
-def test_a_log_that_is_not_there_is_named(folder, refused):
-    for command in (["learn"], ["evaluate"], ["tune", "--search", "epsilon=0.1"]):
-        assert "none.csv" in refused(*command, "none.csv", "--policy", "epsilon-greedy-0.1")
-    assert files(folder) == ["log.csv"]
-
-
 FEATURES = "action,price,genre\nA,1,rock\nB,2,jazz\nC,3,rock\n"
 
 
-def test_actions_are_described_by_a_file(folder, done, refused):
+def test_actions_are_described_by_a_file(folder, done):
     (folder / "songs.csv").write_text(FEATURES)
     options = ["log.csv", "--action-features", "songs.csv"]
     done("learn", *options, "--policy", "linucb", "--share", 0.5)
@@ -114,10 +99,6 @@ def test_actions_are_described_by_a_file(folder, done, refused):
     assert learned.schema.menu.features["B"] == {"price": 2.0, "genre": "jazz"}
     assert "linucb" in done("evaluate", *options, "--policy", "linucb", "--estimator", "snips")
     done("evaluate", "log.csv", "--policy", "policy.safetensors", "--estimator", "snips")
-    (folder / "few.csv").write_text("action,price\nA,1\nB,2\n")
-    wrong = ("learn", "log.csv", "--policy", "linucb", "--action-features")
-    assert "'C'" in refused(*wrong, "few.csv")
-    assert "'none.csv'" in refused(*wrong, "none.csv")
 
 
 def test_evaluate_prints_a_table_and_writes_all_numbers(folder, done):
@@ -173,11 +154,6 @@ def test_evaluate_reads_files_in_parts_and_writes_a_report(folder, done):
     assert "evaluated on 200 rows" in done(*text, "--jobs", 1)
 
 
-def test_a_log_of_two_rows_is_evaluated_with_a_warning(folder, done):
-    (folder / "small.csv").write_text("action,reward,propensity\nA,1,0.5\nB,0,0.5\n")
-    assert "Warning 1: " in done("evaluate", "small.csv", "--policy", "random")
-
-
 def test_evaluate_takes_a_learned_file_and_reads_the_log_as_it_was_read(folder, done):
     declared = 'actions = ["A", "B", "C", "D"]\n'
     (folder / "page.toml").write_text(declared)
@@ -198,15 +174,6 @@ def test_evaluate_takes_intervals_levels_and_tables_of_estimators(folder, done):
     )  # fmt: skip
     assert "90 %" in said
     assert "estimates.csv" in files(folder / "deep" / "there")
-
-
-def test_an_aggregated_table_is_evaluated(folder, done):
-    rows = ["headline,impressions,clicks,p", "A,1000,10,0.5", "B,800,40,0.4", "C,210,3,0.1"]
-    (folder / "headlines.csv").write_text("\n".join(rows))
-    options = ["--column", "action=headline", "--column", "propensity=p", "--by", "random"]
-    counts = ["--column", "count=impressions", "--column", "successes=clicks"]
-    done("evaluate", "headlines.csv", *options, *counts, "--policy", "rcp-submax", "--all")
-    assert {row["rows"] for row in estimates(folder)} == {"1005"}
 
 
 def test_several_rewards_are_evaluated_in_one_table(folder, done):

@@ -54,12 +54,6 @@ def test_the_winner_has_the_highest_dr_on_rows_from_which_no_candidate_learned(
     assert best.to_pandas()["policy"].tolist() == GIVEN
 
 
-def test_a_variant_that_changes_nothing_is_not_ahead(log, seed):
-    # At the temperature 1 a policy is unchanged.
-    same = learn_best(log, ["linucb", "linucb@temperature=1.0"], seed=seed)
-    assert same.race.lead("linucb@temperature=1.0", "linucb") == (0.0, 0.0)
-
-
 def test_the_winner_learns_from_all_rows_and_can_be_written(log, seed, tmp_path):
     best = learn_best(log, ["random", "linucb@greedy"], seed=seed)
     assert best.winner == "linucb@greedy"

@@ -63,20 +63,6 @@ def test_without_context_the_estimates_are_the_shares(seed):
     assert log.propensity == pytest.approx(share[action], abs=1e-3)
 
 
-def test_categories_without_numbers_have_the_shares_of_each(seed):
-    rng = np.random.default_rng(seed)
-    country = rng.choice(["fr", "de"], 4000)
-    likely = np.where(country == "fr", 0.8, 0.3)
-    action = np.where(rng.random(4000) < likely, "A", "B")
-    table = {"action": action, "reward": np.ones(4000), "context_country": country}
-    log = Log.read(table).with_estimated_propensities()
-    for one in ("fr", "de"):
-        rows = country == one
-        share = np.mean(action[rows] == "A")
-        wanted = np.where(action[rows] == "A", share, 1 - share)
-        assert rms(log.propensity[rows] - wanted) < tolerance(2, 4000)
-
-
 def test_what_was_not_eligible_has_no_probability(seed):
     rng = np.random.default_rng(seed)
     sets = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 0], [1, 0, 1, 1]], dtype=bool)

@@ -85,17 +85,6 @@ def test_a_log_with_sessions_is_evaluated_by_session(seed, mentioned):
     assert one.interval == pytest.approx(logged.interval)
 
 
-def test_splits_do_not_divide_sessions(seed):
-    table = table_of(np.random.default_rng(seed))
-    log = Log.read(table, columns={"session": "visit"})
-    for by in ("time", "random"):
-        first = log.chosen(0.4, by, seed).reshape(80, 3)
-        assert np.all(first == first[:, :1])
-    one = Log.read(table_of(np.random.default_rng(seed), 1), columns={"session": "visit"})
-    with raises_code("invalid-input"):
-        one.split(0.5)
-
-
 def test_what_needs_sessions_is_refused_without(seed):
     table = table_of(np.random.default_rng(seed))
     log = Log.read(table, columns={"context": None})
@@ -155,6 +144,9 @@ def test_parts_of_a_cross_validation_divide_no_session_and_no_cluster(rng, by, s
     table = table_of(rng)
     sessions = Log.read(table, columns={"session": "visit"})
     assert np.all(np.ptp(divided(sessions, [0.25] * 4, by, seed).part.reshape(80, 3), axis=1) == 0)
+    one = Log.read(table_of(rng, 1), columns={"session": "visit"})
+    with raises_code("invalid-input"):
+        one.split(0.5)
     clusters = Log.read(
         {**table, "visit": rng.permutation(table["visit"])}, columns={"cluster": "visit"}
     )

@@ -7,7 +7,7 @@ import pytest
 from pyarrow import parquet
 from refusals import raises_code
 
-from submax.evaluation import Log, sources
+from submax.evaluation import Log
 
 HEADER = "action,reward,propensity,context_age"
 GOOD = "A,1,0.5,3"
@@ -22,12 +22,6 @@ def written(tmp_path):
         return path
 
     return write
-
-
-@pytest.fixture(params=["whole", "in small parts"])
-def batches(request, monkeypatch):
-    if request.param != "whole":
-        monkeypatch.setattr(sources, "BATCH_ROWS", 2)
 
 
 @pytest.fixture
@@ -61,7 +55,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("row", "facts"), [(row, facts) for row, *facts in BAD])
-def test_a_bad_row_is_named_and_can_be_skipped(row, facts, written, batches, refused, mentioned):
+def test_a_bad_row_is_named_and_can_be_skipped(row, facts, written, refused, mentioned):
     path = written(*[GOOD] * 4, row, GOOD, GOOD)
     refused(path, (1, 7, path), ("row 5", *facts), **DECLARED)
     log = Log.read(path, skip_bad_rows=True, **DECLARED)
@@ -70,7 +64,7 @@ def test_a_bad_row_is_named_and_can_be_skipped(row, facts, written, batches, ref
     assert log.fingerprint == Log.read(written(*[GOOD] * 6), **DECLARED).fingerprint
 
 
-def test_several_kinds_are_listed_together_with_the_count_of_each(written, batches, refused):
+def test_several_kinds_are_listed_together_with_the_count_of_each(written, refused):
     bad = ["Z,1,0.5,3", "Z,x,0.5,3", "A,1,0,3", "A,1", "A,1,0.5,3,3", "Z,1,2,3"]
     path = written(GOOD, *bad, GOOD)
     refused(
@@ -86,7 +80,7 @@ def test_several_kinds_are_listed_together_with_the_count_of_each(written, batch
     assert len(Log.read(path, skip_bad_rows=True, **DECLARED)) == 2
 
 
-def test_rows_have_the_numbers_that_they_have_in_the_file(written, batches, refused, mentioned):
+def test_rows_have_the_numbers_that_they_have_in_the_file(written, refused, mentioned):
     path = written("A,1", GOOD, "A", "A", GOOD, "A,1,0.5,3,3", GOOD, "A,x,0.5,3", GOOD)
     refused(path, (5, 9), ("reward", "row 8", "'x'"), ("row 1", "4 lines"))
     header = "id,action,reward,time"
@@ -95,11 +89,6 @@ def test_rows_have_the_numbers_that_they_have_in_the_file(written, batches, refu
     assert mentioned(log.notes[:1], "row 4", "row 1")
     assert mentioned(log.notes[-1:], "row 5")
     assert len(log) == 3
-
-
-def test_bad_rows_of_a_table_are_named_in_any_batch(batches, refused):
-    table = {"action": ["A"] * 7, "reward": [1.0] * 6 + [np.inf], "propensity": [0.5] * 5 + [0, 0]}
-    refused(table, (2, 7), ("propensity", "row 6", "2 rows"), ("reward", "row 7", "inf", "1 row"))
 
 
 @pytest.mark.parametrize(
@@ -196,7 +185,7 @@ def test_what_is_no_text_and_an_open_quote_are_refused_with_the_line(data, line,
     refused(path, (path,))
 
 
-def test_quotes_commas_and_letters_of_several_bytes_are_read(written, batches, refused, mentioned):
+def test_quotes_commas_and_letters_of_several_bytes_are_read(written, refused, mentioned):
     log = Log.read(written(*["é🙂日,1,0.5,3"] * 9, '5" pipe,1,0.5,3', '"6"" pipe",0,0.5,3'))
     assert log.schema.menu.declaration == ['5" pipe', '6" pipe', "é🙂日"]
     rows = ['"A, B",1,0.5,3,"one\ntwo, three"', 'C,0,0.5,3,"four\n\nfive"', "C,x,0.5,3,", "C,0"]
@@ -212,13 +201,6 @@ def test_quotes_commas_and_letters_of_several_bytes_are_read(written, batches, r
 def test_line_ends_and_the_mark_of_utf8_make_no_difference(start, end, written):
     log = Log.read(written(GOOD, "B,0,0.25,4", header=start + HEADER, end=end))
     assert log.fingerprint == Log.read(written(GOOD, "B,0,0.25,4")).fingerprint
-
-
-@pytest.mark.parametrize("sign", [";", "\t", "|"], ids=repr)
-def test_other_separators_are_named(sign, written, refused):
-    path = written(GOOD.replace(",", sign), header=HEADER.replace(",", sign))
-    refused(path, (repr(sign),))
-    assert len(Log.read(pd.read_csv(path, sep=sign))) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,13 @@
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from refusals import raises_code
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LogisticRegression
 
-from submax.cli import main
 from submax.core.numerics import sharpened
-from submax.evaluation import Log, compare, compare_rewards, learn
+from submax.evaluation import Log, compare, learn
 from submax.evaluation.policies import variant_of
 
 ROWS, ARMS = 600, np.array(["A", "B", "C"])
@@ -178,22 +174,6 @@ def test_all_actions_have_the_name_that_the_caller_gave(made):
         compare(log, {"always=A": policies["random"], "always=*": "always=*"})
 
 
-def test_several_rewards_and_parts_have_the_same_policies(seed, tmp_path):
-    table, _ = table_of(np.random.default_rng(seed))
-    pq.write_table(pa.table(table), tmp_path / "log.parquet", row_group_size=200)
-    parted = Log.read(tmp_path / "log.parquet", on_disk=True, jobs=1)
-    options = {"estimators": ["snips"], "baseline": "best"}
-    whole, parts = (compare(log, ["always=*"], **options) for log in (Log.read(table), parted))
-    for one, other in zip(parts.differences, whole.differences, strict=True):
-        assert (one.value, one.level) == pytest.approx((other.value, other.level))
-    assert parts.answer == whole.answer
-    two = {**table, "click": table["reward"], "buy": table.pop("reward")}
-    del two["reward"]
-    log = Log.read(two, columns={"reward": ["click", "buy"]})
-    by_reward = compare_rewards(log, ["always=*"], estimators=["snips"])
-    assert by_reward.comparisons["buy"].policies() == whole.policies()
-
-
 @pytest.fixture
 def with_columns(seed):
     """A log that is not in the order of time, with columns not in the order of the actions."""
@@ -217,17 +197,3 @@ def test_columns_of_probabilities_are_an_array_in_the_order_of_time(with_columns
     wrong = Log.read(with_columns, columns={"probability": ["new_*"]})
     with raises_code("invalid-input", "policies"):
         value_of(wrong, "columns=new_*")
-
-
-def test_the_command_line_reads_the_columns_that_a_policy_names(
-    with_columns, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    pd.DataFrame(with_columns).to_csv("log.csv", index=False)
-    given = ["evaluate", "log.csv", "--policy", "columns=new_*", "--estimator", "ips"]
-    done = CliRunner().invoke(main, given, catch_exceptions=False)
-    assert done.exit_code == 0
-    written = pd.read_csv(tmp_path / "evaluation" / "estimates.csv").set_index("policy")
-    log = Log.read(with_columns, columns={"probability": "new_*"})
-    expected = value_of(log, "columns=new_*")
-    assert written.loc["columns=new_*", "value"] == pytest.approx(expected, rel=1e-6)
