@@ -58,18 +58,16 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, 
             f"the log has {times} columns called {twice!r}: give each column a different name",
             parameter=twice,
         )
-    usual: dict[str, Any] = {
-        role: next((name for name in names if name in columns), None)
-        for role, names in USUAL.items()
+    wanted: dict[str, Any] = {
+        "action": "action" if "action" in columns else _after(ACTION, columns),
+        "context": _after(CONTEXT, columns),
+        "status": "status" if set(columns) >= EXPORTED else None,
     }
-    usual["action"] = "action" if "action" in columns else _after(ACTION, columns)
-    usual["context"] = _after(CONTEXT, columns)
-    if set(columns) >= EXPORTED:
-        usual["status"] = "status"
-    wanted = {**usual, **given}
+    for role, names in USUAL.items():
+        wanted.setdefault(role, next((name for name in names if name in columns), None))
+    wanted |= given
     found = {role: columns_of_role(role, columns, wanted.get(role)) for role in ROLES}
-    several = not isinstance(wanted["reward"], str | None)
-    found["outcomes"] = found["reward"] if several else {}
+    found["outcomes"] = {} if isinstance(wanted["reward"], str | None) else found["reward"]
     if found["successes"]:
         if not found["count"] or given.get("reward") is not None:
             raise InputError(
@@ -92,11 +90,8 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, 
                 f"(columns={{{role!r}: NAME}})",
                 parameter=role,
             )
-    found["slot_propensity"] = {
-        slot: f"{PROPENSITY}{slot}"
-        for slot in found["action"]
-        if slot != ARMS and f"{PROPENSITY}{slot}" in columns
-    }
+    slots = _after(PROPENSITY, columns).items()
+    found["slot_propensity"] = {slot: column for slot, column in slots if slot in found["action"]}
     return found
 
 
@@ -232,7 +227,7 @@ class CheckedColumns:
             cell = f"case when contains({cell}, '_') then null else coalesce(try_cast({plain} "
             cell += f"as double), case lower({plain}) {words} end) end"
         else:
-            cell = f"cast({cell} as double)" if kind.startswith(NUMBERS) else "cast(null as double)"
+            cell = f"cast({cell if kind.startswith(NUMBERS) else 'null'} as double)"
         return f"case when isfinite({cell}) then {cell} end"
 
     def number(self, column: str, required: bool = True) -> str:

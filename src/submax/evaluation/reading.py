@@ -1,10 +1,8 @@
 """Reads a log batch by batch; rows that cannot be used are counted and named."""
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from pathlib import Path
 from sys import intern
 from typing import Any
 
@@ -14,7 +12,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Integers
-from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.core.problem import PROBABILITY_TOLERANCE
 from submax.core.summary import listed
@@ -38,35 +35,35 @@ from submax.schema.schema import Schema
 
 Table = dict[str, NDArray[Any]]
 """The columns of a log."""
-DECLARED_KEYS = ("actions", "context", "rewards")
-"""Keys that a declaration may have: the arguments of ``Log.read`` with these names."""
 LEARNED, PENDING = "learned", "pending"
 """In the export of a bandit, the status of decisions whose reward is final, and of decisions that
 still wait for their reward. Only the former are read."""
 MOST_UNDECLARED = 1000
 """Most values of a category that is not declared: a column with more is probably an identifier."""
-MOST_DECISIONS = 2.0**53
-"""Whole numbers up to this one are exact as floating-point numbers."""
-EVERYTHING, UNREADABLE = 0, -1
-"""In place of the number of a set: all choices, and a cell that cannot be read."""
+WHOLE = {
+    "is below 0, as no number of decisions can be": "{0} < 0",
+    # Whole numbers up to this one are exact as floating-point numbers.
+    "is not a whole number of decisions": f"{{0}} <> round({{0}}) or {{0}} > {2.0**53!r}",
+}
+POSITIVE = {"must be greater than 0": "{0} <= 0"}
+LIMITS = {
+    **dict.fromkeys(("count", "successes"), WHOLE),
+    **dict.fromkeys(("weight", "propensity", "slot_propensity"), POSITIVE),
+}
+"""Why numbers of a role are not possible, and the SQL condition."""
 IDS = ("cluster", "session", "id")
 """Columns whose values are hashed: equal values have equal numbers."""
+FIELDS = {
+    **{role: role for role in ("count", "successes", "reward", "outcomes", "probability")},
+    **{role: role for role in ("propensity", "slot_propensity", "time", *IDS)},
+    **{"covariate": "covariates", "weight": "sampling_weight"},
+}
+"""The fields of a log that hold the columns of a role."""
 TABLES = ("outcomes", "covariates", "probability", "slot_propensity")
 """Columns of a log that have several numbers in each row."""
 
 
 # Arrays and declarations --------------------------------------------------------------------------
-
-
-def read_declaration(path: Path) -> dict[str, Any]:
-    """Return the arguments of ``Log.read`` that a TOML file has."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"cannot read {str(path)!r}: {error}") from error
-    for key in table:
-        one_of(f"key in {path.name}:", key, DECLARED_KEYS)
-    return table
 
 
 def _check_same(what: str, declared: Sequence[str], found: Mapping[str, str]) -> None:
@@ -491,9 +488,10 @@ def read_log(
     if features is not None:
         menu, unused = described_menu(menu, features)
         notes += unused
-    for name in ("session", "cluster"):
-        if name in table:
-            table[name] = numbered(table[name])
+    for name in {"session", "cluster"} & table.keys():
+        # From 0, in the order of their first rows.
+        _, first, place = np.unique(table[name], return_index=True, return_inverse=True)
+        table[name][:] = np.argsort(np.argsort(first))[place.ravel()]
     if "session" in table:
         table.setdefault("cluster", table["session"])
     binary = all(np.isin(part, (0, 1)).all() for part in in_pieces(table["reward"]))
@@ -517,65 +515,40 @@ def declared_columns(
     actions: ActionColumns,
 ) -> dict[str, list[str]]:
     """Return the values in SQL of each column of the log, but actions and context."""
-
-    def count(column: str) -> str:
-        found = sql.number(column)
-        sql.check(column, "is below 0, as no number of decisions can be", f"{found} < 0")
-        if column in roles["count"].values():
-            sql.kept = f"{found} > 0"
-        whole = f"{found} <> round({found}) or {found} > {MOST_DECISIONS!r}"
-        sql.check(column, "is not a whole number of decisions", whole)
-        return found
-
-    def reward(column: str) -> str:
-        found = sql.number(column)
-        if rewards is not None:
-            sql.check(column, *off_scale(rewards, found))
-        return found
-
-    def propensity(column: str) -> str:
-        found = sql.number(column, required=False)
-        sql.check(column, "must be greater than 0", f"{found} <= 0")
-        if actions.ranges:
-            return found
-        reason = "must be at most 1; if it is in percent, divide it by 100"
-        sql.check(column, reason, f"{found} > {1 + PROBABILITY_TOLERANCE!r}")
-        return sql.value(f"case when {found} > 1 then 1 else {found} end")
-
-    def weight(column: str) -> str:
-        found = sql.number(column)
-        sql.check(column, "must be greater than 0", f"{found} <= 0")
-        return found
-
-    makers = {
-        "count": ("count", count),
-        "successes": ("successes", count),
-        "reward": ("reward", reward),
-        "outcomes": ("outcomes", reward),
-        "covariate": ("covariates", sql.number),
-        "probability": ("probability", sql.number),
-        "propensity": ("propensity", propensity),
-        "slot_propensity": ("slot_propensity", propensity),
-        "weight": ("sampling_weight", weight),
-        "time": ("time", sql.time),
-        **{name: (name, sql.identifier) for name in IDS},
-    }
-    columns = {role: list(roles[role].values()) for role in makers}
+    columns = {role: list(roles[role].values()) for role in FIELDS}
     columns["reward"] = [] if roles["successes"] else columns["reward"][:1]
     if len(columns["slot_propensity"]) < len(actions.slots):
         # All slots need a propensity of their own.
         columns["slot_propensity"] = []
-    found = {
-        field: [make(column) for column in columns[role]]
-        for role, (field, make) in makers.items()
-        if columns[role]
-    }
+    found: dict[str, list[str]] = {"propensity": [sql.value("cast(null as double)")]}
+    for role, field in FIELDS.items():
+        values, is_propensity = list[str](), "propensity" in role
+        for column in columns[role]:
+            if role in IDS:
+                value = sql.identifier(column)
+            else:
+                value = (
+                    sql.time(column) if role == "time" else sql.number(column, not is_propensity)
+                )
+            for reason, condition in LIMITS.get(role, {}).items():
+                sql.check(column, reason, condition.format(value))
+            if rewards is not None and role in ("reward", "outcomes"):
+                sql.check(column, *off_scale(rewards, value))
+            if is_propensity and not actions.ranges:
+                reason = "must be at most 1; if it is in percent, divide it by 100"
+                sql.check(column, reason, f"{value} > {1 + PROBABILITY_TOLERANCE!r}")
+                value = sql.value(f"case when {value} > 1 then 1 else {value} end")
+            values.append(value)
+        if values:
+            found[field] = values
+    if roles["count"]:
+        sql.kept = f"{found['count'][0]} > 0"
     if roles["successes"]:
         found["reward"] = [sql.value("0.0")]
         above = f"{found['successes'][0]} > {found['count'][0]}"
         reason = "is above the number of decisions of its row"
         sql.check(roles["successes"]["successes"], reason, above)
-    return {"propensity": [sql.value("cast(null as double)")], **found}
+    return found
 
 
 def off_scale(rewards: Mapping[str, Any], value: str) -> tuple[str, str]:
@@ -662,15 +635,6 @@ def _take(columns: Table, which: Integers, folder: TemporaryFolder | None) -> No
     # Replace one column at a time, so only one of them is in memory twice.
     for name in list(columns):
         columns[name] = taken(columns[name], which, folder)
-
-
-def numbered(ids: Integers) -> Integers:
-    """Return the number of each row's id, in place, from 0 in the order of their first rows."""
-    _, first, place = np.unique(ids, return_index=True, return_inverse=True)
-    rank_of = np.empty(len(first), dtype=np.int64)
-    rank_of[np.argsort(first)] = np.arange(len(first))
-    ids[:] = rank_of[place.ravel()]
-    return ids
 
 
 def with_rewards(columns: Table) -> Table:

@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +13,7 @@ from typing import Any
 import click
 
 from submax.cli.main import is_address, without_password
-from submax.core.checks import positive
+from submax.core.checks import one_of, positive
 from submax.core.errors import InputError
 from submax.core.serialization import atomic_write
 from submax.core.summary import Summary
@@ -20,7 +21,6 @@ from submax.evaluation.comparison import Comparison, compare, compare_rewards
 from submax.evaluation.learning import BestPolicy, learn_best, variants
 from submax.evaluation.log import By, Log
 from submax.evaluation.policies import ALWAYS, COLUMNS, SUFFIX, already_learned, made_of
-from submax.evaluation.reading import read_declaration
 from submax.evaluation.report import check_report, text_of
 from submax.evaluation.scoring import write_scores
 from submax.evaluation.sources import TextFormat
@@ -35,6 +35,8 @@ LISTS = ("context", "probability")
 """Roles whose column is always a list, so a pattern can be given."""
 READING = ("columns", "declare", "action_features", "skip_bad_rows", "separator", "decimal")
 """Options that say how a log is read."""
+DECLARED_KEYS = ("actions", "context", "rewards")
+"""Keys that a declaration may have: the arguments of ``Log.read`` with these names."""
 SQLITE = b"SQLite format 3\0"
 """The beginning of every SQLite file."""
 
@@ -145,16 +147,6 @@ def check_folder(folder: Path) -> None:
         raise InputError(f"cannot write into {str(nearest)!r}, which is a file: give another --out")
 
 
-def check_policy_file(path: Path) -> None:
-    """Refuse a path to which no learned policy can be written."""
-    if path.suffix != SUFFIX:
-        raise InputError(
-            f"--out is {path.name!r}, and a learned policy must end in {SUFFIX}: give "
-            f"--out {path.with_suffix(SUFFIX)}"
-        )
-    check_folder(path.parent)
-
-
 # Reading ------------------------------------------------------------------------------------------
 
 
@@ -170,24 +162,26 @@ def read_log(
     """Return the log, opened with the roles of its columns and what a file declares."""
     options |= {"columns": columns_of(columns), "decimal": decimal}
     options |= {"separator": separator.replace("\\t", "\t")}
-    options |= {} if declare is None else read_declaration(declare)
-    if is_address(path) or (Path(path).is_file() and _begins(Path(path), SQLITE)):
+    if declare is not None:
+        try:
+            table = tomllib.loads(declare.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise InputError(f"cannot read {str(declare)!r}: {error}") from error
+        for key in table:
+            one_of(f"key in {declare.name}:", key, DECLARED_KEYS)
+        options |= table
+    if is_address(path):
         return log_of_store(path, bandit, options)
+    if Path(path).is_file():
+        with Path(path).open("rb") as file:
+            if file.read(len(SQLITE)) == SQLITE:
+                return log_of_store(path, bandit, options)
     if bandit is not None:
         raise InputError(
             f"--bandit is given, and {str(path)!r} is none: leave --bandit out",
             code="unused-option",
         )
     return Log.read(path, **options)
-
-
-def _begins(path: Path, start: bytes) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(start)) == start
-
-
-_EXPORTS: list[TemporaryDirectory[str]] = []
-"""Folders of exports, which live as long as the process: a log on disk is read again."""
 
 
 def log_of_store(path: str | Path, bandit: str | None, options: Mapping[str, Any]) -> Log:
@@ -197,12 +191,14 @@ def log_of_store(path: str | Path, bandit: str | None, options: Mapping[str, Any
     from submax.bandit.store import open_store
     from submax.cli.places import chosen
 
-    _EXPORTS.append(TemporaryDirectory(prefix="submax-"))
-    with open_store(path, read_only=True) as store:
+    with (
+        open_store(path, read_only=True) as store,
+        TemporaryDirectory(prefix="submax-") as folder,
+    ):
         name = bandit or chosen(bandit_names(store))
-        file = Path(_EXPORTS[-1].name) / f"{name}.parquet"
+        file = Path(folder) / f"{name}.parquet"
         export(store, name, file)
-    return Log.read(file, **options)
+        return Log.read(file, **options)
 
 
 # Evaluating ---------------------------------------------------------------------------------------
@@ -326,7 +322,12 @@ def run_learn(
 
     The candidates are the policies, or with ``searches`` variants of the only one.
     """
-    check_policy_file(out)
+    if out.suffix != SUFFIX:
+        raise InputError(
+            f"--out is {out.name!r}, and a learned policy must end in {SUFFIX}: give "
+            f"--out {out.with_suffix(SUFFIX)}"
+        )
+    check_folder(out.parent)
     given: list[Any] = [specification(one) for one in policies]
     if searches:
         pairs = (one.partition("=") for one in searches)
