@@ -301,20 +301,6 @@ class Counting(Estimator[CountingParams]):
     def belief(self, params: CountingParams, context: Floats) -> "CountingBelief":
         return CountingBelief(self, params, context.shape[1])
 
-    def smoothed(self, params: CountingParams) -> Floats:
-        """Return the counts plus the smoothing constant, ``[R, L, A]``."""
-        return params.counts + params.smoothing[..., None]
-
-    def smoothed_by_slot(self, params: CountingParams) -> list[Floats]:
-        """Return the same for the choices of each slot, ``[R, L, choices]``."""
-        sizes = params.problem.space.choices
-        if len(sizes) == 1:
-            return [self.smoothed(params)]
-        counts = sums_by_slot(params.counts, sizes)
-        if self.smoothing != "fitted":
-            return [slot + self.smoothing for slot in counts]
-        return [slot + fitted_smoothing(slot)[..., None] for slot in counts]
-
     @property
     def _rows_kept(self) -> Memory:
         return Memory() if self.memory == "fitted" else self.memory
@@ -324,7 +310,7 @@ class CountingBelief(TabularBelief):
     """The smoothed counts of ``params``; they are the same in each of ``rows`` contexts."""
 
     def __init__(self, estimator: Counting, params: CountingParams, rows: int) -> None:
-        mass = estimator.smoothed(params)
+        mass = params.counts + params.smoothing[..., None]
         prior = normalized(params.counts.sum(axis=-1))[:, None]
         super().__init__(
             params.problem.space,
@@ -337,12 +323,18 @@ class CountingBelief(TabularBelief):
         self._estimator, self._params = estimator, params
 
     def prob_of_choices(self) -> list[Floats]:
-        by_slot = self._estimator.smoothed_by_slot(self._params)
-        return [self._in_every_row(normalized(mass)[:, None]) for mass in by_slot]
+        return [self._in_every_row(normalized(mass)[:, None]) for mass in self._by_slot()]
 
     def observation_weights_by_slot(self) -> list[Floats | None]:
-        by_slot = self._estimator.smoothed_by_slot(self._params)
-        return [self._in_every_row(mass.sum(axis=-1)[:, None]) for mass in by_slot]
+        return [self._in_every_row(mass.sum(axis=-1)[:, None]) for mass in self._by_slot()]
+
+    def _by_slot(self) -> list[Floats]:
+        """Return counts of choices plus their own constant, not that of joint actions."""
+        sizes, smoothing = self._params.problem.space.choices, self._params.smoothing
+        counts = sums_by_slot(self._params.counts, sizes)
+        if self._estimator.smoothing == "fitted" and len(sizes) > 1:
+            return [slot + fitted_smoothing(slot)[..., None] for slot in counts]
+        return [slot + smoothing[..., None] for slot in counts]
 
 
 def _values(mass: Floats, params: CountingParams) -> Floats:
