@@ -9,7 +9,13 @@ from refusals import raises_code
 from scipy import special
 from scipy.optimize import minimize_scalar
 
-from submax import Combinatorial, Contextual, DisjointContextual, DriftingContextual
+from submax import (
+    Combinatorial,
+    Contextual,
+    DisjointContextual,
+    DriftingBernoulli,
+    DriftingContextual,
+)
 from submax.core.numerics import standard_error
 from submax.environments import ENVIRONMENTS
 from submax.research.beyond.real_valued import Demand, Pricing, SmoothReward
@@ -83,20 +89,13 @@ def test_contexts_are_uniform_on_the_unit_sphere(seed):
     assert np.abs((direction**2).mean(axis=(0, 1)) - 1 / 5).max() < 6 * np.sqrt(0.08 / 10_000)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "hidden"),
-    [
-        ((3,), 4),
-        ((300,), 4),
-        ((5, 7, 11), 16),
-        ((40, 2, 9), 32),
-        ((2,) * 10, 3),
-        ((1, 17, 1, 16, 1), 32),
-        ((33, 32), 1),
-        ((257, 3), 64),
-        ((2, 4, 8, 16, 32), 32),
-    ],
-)
+SIZES = [
+    *(((3,), 4), ((300,), 4), ((5, 7, 11), 16), ((40, 2, 9), 32), ((2,) * 10, 3)),
+    *(((1, 17, 1, 16, 1), 32), ((33, 32), 1), ((257, 3), 64), ((2, 4, 8, 16, 32), 32)),
+]
+
+
+@pytest.mark.parametrize(("sizes", "hidden"), SIZES)
 def test_the_best_reward_is_that_of_enumeration(sizes, hidden, seed):
     environment = Combinatorial(sizes, dimension=4, shift=0.0, hidden=hidden)
     world, context, _ = met(environment, 3, 2, seed)
@@ -167,17 +166,22 @@ def test_the_average_reward_is_that_of_the_paper(environment, reported, of_the_p
     assert abs(average.mean() - reported) < 3 * error
 
 
+@pytest.mark.parametrize(
+    ("environment", "variances"),
+    [
+        (DriftingContextual(6, 4, 0.0, 10, memory=10.0), (0.1, 0.1, 2 / 11)),
+        # The path of every arm.
+        (DriftingBernoulli(100, memory=10.0), (1.0,)),
+    ],
+)
 @pytest.mark.parametrize("moves", [(6,), (2, 4), (1, 1, 1, 1, 1, 1)])
-def test_drift_keeps_the_variance_and_correlation_falls(moves, seed):
+def test_drift_keeps_the_variance_and_correlation_falls(environment, variances, moves, seed):
     """However the six decisions are parted; memory 10 leaves exp(−0.6)."""
-    environment = DriftingContextual(6, 4, 0.0, 10, memory=10.0)
     rng = np.random.default_rng(seed)
-    start = environment.reset(500, rng)
-    world = start
+    start = world = environment.reset(500, rng)
     for count in moves:
         world = environment.advance(world, count, rng)
-    for old, new, fans in zip(start, world, (6 + 4 + 10, 6 + 4 + 10, 10 + 1), strict=True):
-        variance = 2 / fans
+    for old, new, variance in zip(start, world, variances, strict=False):
         # A square has a variance of at most 2 variance², that of a normal, and a product less.
         error = np.sqrt(2 * variance**2 / old.size)
         assert abs(np.mean(new)) < 6 * np.sqrt(variance / old.size)
