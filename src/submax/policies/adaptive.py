@@ -394,38 +394,33 @@ class Adaptive(WrapperPolicy):
     policy: PosteriorSubMax = field(default_factory=PosteriorSubMax)
 
     def wrapped(self, problem: Problem) -> Policy[Any]:
+        slot_rewards, slots, arms, mixture = self._policies
         if problem.slot_scale is not None:
-            return self._with_slot_rewards
+            return slot_rewards
         if problem.space.slots > 1:
-            return self._with_slots
+            return slots
         if not problem.context_width:
-            return self._without_context
+            return arms
         mixed = (
             isinstance(problem.scale, Binary)
             and problem.context_width <= MOST_MIXED_NUMBERS
             # Only the regressions on kernels make use of action features.
             and not problem.action_features
         )
-        return self._choosing_by_predictions if mixed else self.policy
+        return mixture if mixed else self.policy
 
     def expected_rewards(self, state: Any, context: Floats) -> Floats | None:
         return self.wrapped(state.problem).expected_rewards(state, context)
 
     @cached_property
-    def _with_slots(self) -> Policy[Any]:
-        return PosteriorSlots(depth=self.policy.depth)
-
-    @cached_property
-    def _with_slot_rewards(self) -> Policy[Any]:
-        # In the problem of one slot there are no rewards of slots, so this does not recur.
-        return PerSlot(self)
-
-    @cached_property
-    def _choosing_by_predictions(self) -> Policy[Any]:
+    def _policies(self) -> tuple[Policy[Any], ...]:
+        """For slots with a reward each, other slots, arms, and arms with a context."""
         memory, depth = self.policy.memory, self.policy.depth
         counts = RewardConditioned(Counting(1.0, memory), Iterated(depth))
-        return PredictiveMixture((counts, LogisticSubMax(memory=memory), self.policy))
-
-    @cached_property
-    def _without_context(self) -> Policy[Any]:
-        return RewardConditioned(Counting("fitted", memory="fitted"), Tracking())
+        return (
+            # In the problem of one slot there are no rewards of slots, so this does not recur.
+            PerSlot(self),
+            PosteriorSlots(depth=depth),
+            RewardConditioned(Counting("fitted", memory="fitted"), Tracking()),
+            PredictiveMixture((counts, LogisticSubMax(memory=memory), self.policy)),
+        )
