@@ -572,9 +572,7 @@ def test_a_flipped_bit_is_found_or_changes_no_decision_and_no_reward(path):
 
 FILL = """
 import resource, sys
-from submax.bandit import postgres as postgres_module
-from submax.bandit.sqlite import PATH_KEY
-from submax.bandit.store import copy_store, open_store
+from submax.bandit.store import open_store
 from submax.bandit.tables import DecisionRow
 from submax.core.errors import StoreError
 

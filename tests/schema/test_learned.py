@@ -7,14 +7,14 @@ from msgspec.structs import replace as altered
 from refusals import raises_code
 from safetensors.numpy import save
 
-from submax.core.serialization import state_bytes
+from submax.core.serialization import hashed_bytes, state_bytes
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.schema import trained_policy as limits_of
 from submax.schema.actions import Change
-from submax.schema.model import Model, hash_of
+from submax.schema.model import Model
 from submax.schema.rows import Columns
-from submax.schema.trained_policy import NO_HASH, TrainedPolicy
+from submax.schema.trained_policy import TrainedPolicy
 
 
 @pytest.fixture(scope="module")
@@ -141,9 +141,8 @@ class Own(Random):
 def written_with(learned, **facts):
     """The bytes of a learned policy whose file says something else."""
     told = {"schema": learned.schema, "policy": learned.specification, "origin": learned.origin}
-    told = {**msgspec.to_builtins({**told, **facts}), "hash": NO_HASH}
-    data = state_bytes((learned.model, learned.rows), {"learned": told})
-    return data.replace(NO_HASH.encode(), hash_of(data).encode(), 1)
+    told = msgspec.to_builtins({**told, **facts})
+    return hashed_bytes((learned.model, learned.rows), "learned", told)
 
 
 @pytest.mark.parametrize(

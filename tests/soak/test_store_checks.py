@@ -39,32 +39,38 @@ def test_a_store_with_everything_passes(told, tmp_path):
     assert journal.events == 4
 
 
-def test_a_lost_decision_is_found(told, tmp_path):
-    place, journal = told
+def lost_decision(journal):
     journal.decided[journal.new_decisions(1)] = ACKNOWLEDGED
-    with pytest.raises(AssertionError, match="acknowledged is lost"):
-        check_nothing_lost(place, NAME, journal, tmp_path)
 
 
-def test_a_lost_reward_is_found(told, tmp_path):
-    place, journal = told
+def lost_reward(journal):
     journal.rewarded[2, 0] = ACKNOWLEDGED
-    with pytest.raises(AssertionError, match="acknowledged is lost"):
-        check_nothing_lost(place, NAME, journal, tmp_path)
 
 
-def test_a_decision_that_nobody_asked_for_is_found(told, tmp_path):
-    place, journal = told
+def unasked(journal):
     journal.decided[0] = 0
-    with pytest.raises(AssertionError, match="never sent"):
-        check_nothing_lost(place, NAME, journal, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["action", "propensity", "value"])
-def test_a_changed_value_is_found(told, tmp_path, name):
+def changed(name):
+    def change(journal):
+        getattr(journal, name)[1] += 1
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lost_decision, "acknowledged is lost"),
+        (lost_reward, "acknowledged is lost"),
+        (unasked, "never sent"),
+        *((changed(name), None) for name in ("action", "propensity", "value")),
+    ],
+)
+def test_what_is_lost_unasked_or_changed_is_found(told, tmp_path, change, said):
     place, journal = told
-    getattr(journal, name)[1] += 1
-    with pytest.raises(AssertionError):
+    change(journal)
+    with pytest.raises(AssertionError, match=said):
         check_nothing_lost(place, NAME, journal, tmp_path)
 
 

@@ -1,6 +1,5 @@
 """The file of a bandit in memory: arrays as safetensors, no code, and a hash of the whole."""
 
-import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -14,10 +13,11 @@ from submax.core.policy import Policy
 from submax.core.registry import references_user_code
 from submax.core.serialization import (
     atomic_write,
+    hashed_bytes,
+    hashed_facts,
     modules_of,
     read_state,
     serializable,
-    state_bytes,
 )
 from submax.policies.specification import PolicySpecification
 from submax.schema.model import Model
@@ -25,10 +25,6 @@ from submax.schema.rows import Columns
 
 KIND = "bandit"
 """The entry in the header of a state file that marks it as the file of a bandit."""
-FORMAT = 4
-"""The version of the format, raised whenever an older submax could not read the contents."""
-NO_HASH = "0" * 64
-"""Written in place of the file's hash while the hash is computed."""
 SQLITE_HEADER = b"SQLite format 3\0"
 """The first bytes of every SQLite file, https://www.sqlite.org/fileformat.html section 1.3."""
 GENERATORS = ("PCG64", "PCG64DXSM", "SFC64", "Philox", "MT19937")
@@ -56,11 +52,9 @@ class SavedBandit(NamedTuple):
         """Write the file, with the specification of the policy; an existing file is replaced."""
         if not Path(path).parent.is_dir():
             raise InputError(f"cannot save to {str(path)!r}: create its folder first")
-        facts = {KIND: {"format": FORMAT, "policy": policy, "hash": NO_HASH}}
-        data = state_bytes(self, facts, for_learning=True)
-        hashed = hashlib.sha256(data).hexdigest()
+        data = hashed_bytes(self, KIND, {"policy": policy}, for_learning=True)
         with atomic_write(Path(path)) as file:
-            file.write(data.replace(NO_HASH.encode(), hashed.encode(), 1))
+            file.write(data)
 
     @classmethod
     def read(
@@ -72,37 +66,31 @@ class SavedBandit(NamedTuple):
         """
         try:
             data = Path(path).read_bytes()
-        except (OSError, TypeError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
+            if data.startswith(SQLITE_HEADER):
+                raise InputError(f"it is a store: open it with submax.open({str(path)!r})")
+            needed = "Bandit.save did not write it, or it is damaged: give a saved bandit"
+            written = hashed_facts(data, KIND, needed).get("policy")
+            specification = PolicySpecification.of(written)
+            if custom is not None and PolicySpecification.of(custom) != specification:
+                raise InputError(
+                    f"it holds a bandit with another policy than {custom!r:.80}, {written!r:.200}: "
+                    "give the policy that was saved, or start a new bandit with this one"
+                )
+            if custom is None and references_user_code(specification.data) and not trust:
+                raise InputError(
+                    f"the policy {written!r:.200} names code outside submax, which would be run: "
+                    "if you know this code, pass trust=True"
+                )
+            policy = custom or specification.build()
+            saved, _ = read_state(data, modules_of(policy))
+            if not isinstance(saved, cls):
+                raise InputError("it is damaged: use another copy of the file")
+        except OSError as error:
             raise InputError(
-                f"{str(path)!r} cannot be read ({reason}): give the path of a saved bandit"
+                f"{str(path)!r} cannot be read ({error.strerror}): give the path of a saved bandit"
             ) from error
-        if data.startswith(SQLITE_HEADER):
-            raise InputError(f"{str(path)!r} is a store: open it with submax.open({str(path)!r})")
-        try:
-            facts = read_state(data, facts_only=True)[1]
-        except InputError as error:
-            raise InputError(
-                f"{str(path)!r} was not written by Bandit.save, or is damaged: give the "
-                "path of a saved bandit"
-            ) from error
-        header = _checked(str(path), data, facts)
-        specification = PolicySpecification.of(header.get("policy"))
-        if custom is not None and PolicySpecification.of(custom) != specification:
-            raise InputError(
-                f"{str(path)!r} holds a bandit with another policy than {custom!r:.80}, "
-                f"{specification.data!r:.200}: give the policy that was saved, or start a new "
-                "bandit with this one"
-            )
-        if custom is None and references_user_code(specification.data) and not trust:
-            raise InputError(
-                f"{str(path)!r} holds a bandit whose policy {specification.data!r:.200} names code "
-                "outside submax, which would be run: if you know this code, pass trust=True"
-            )
-        policy = custom or specification.build()
-        saved, _ = read_state(data, modules_of(policy))
-        if not isinstance(saved, cls):
-            raise InputError(f"{str(path)!r} is damaged: use another copy of the file")
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{str(path)!r} cannot be loaded: {error}") from error
         return saved, policy
 
 
@@ -132,25 +120,6 @@ def refuse_saved_bandit(path: Path) -> None:
             f"{str(path)!r} was written by Bandit.save: read it with "
             f"submax.Bandit.load({str(path)!r}), or give the path of a store"
         )
-
-
-def _checked(path: str, data: bytes, facts: Any) -> dict[str, Any]:
-    """The header of a file, after a check that the file is a bandit and undamaged."""
-    header = facts.get(KIND) if isinstance(facts, dict) else None
-    if not isinstance(header, dict):
-        raise InputError(
-            f"{path!r} was not written by Bandit.save: give a saved bandit, or use a "
-            "policy learned from a log with learned=…"
-        )
-    if header.get("format") != FORMAT:
-        raise InputError(
-            f"{path!r} has the format {header.get('format')!r}, and this submax reads {FORMAT}: "
-            "load it with the submax that saved it"
-        )
-    claimed = str(header.get("hash"))
-    if hashlib.sha256(data.replace(claimed.encode(), NO_HASH.encode(), 1)).hexdigest() != claimed:
-        raise InputError(f"{path!r} is damaged: its hash is wrong; use another copy of the file")
-    return header
 
 
 def generator_state(rng: np.random.Generator) -> dict[str, Any]:

@@ -200,15 +200,14 @@ class TrainingRows:
         """The number of decisions that have not matured, and will."""
         if self._wait == math.inf:
             return 0
-        sql = f"""select count(*) from decision d where d.bandit = :bandit and d.at > :expired
-            and not ({matured_sql(self._settings, ":clock")})"""
-        values = {"bandit": self._bandit, "expired": clock - self._wait}
-        if not self._waits:
-            values["clock"] = clock
-        else:
-            sql = f"""select count(*) from decision d where d.bandit = :bandit and d.at > :expired
-                and not {SETTLED}"""
-        ((count,),) = self._store.select(sql, **values)
+        done = SETTLED if self._waits else matured_sql(self._settings, ":clock")
+        ((count,),) = self._store.select(
+            f"select count(*) from decision d where d.bandit = :bandit and d.at > :expired "
+            f"and not ({done})",
+            bandit=self._bandit,
+            expired=clock - self._wait,
+            clock=clock,
+        )
         return int(count)
 
     def _events(self) -> list["Event"]:

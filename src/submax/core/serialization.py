@@ -1,6 +1,7 @@
 """Policy states as files: arrays as safetensors, their structure as JSON in the header."""
 
 import dataclasses
+import hashlib
 import json
 import os
 import sys
@@ -137,6 +138,34 @@ def read_state(
         raise InputError(f"the state cannot be read: {error}") from error
     except RecursionError as error:
         raise InputError("the state cannot be read: it is nested too deeply") from error
+
+
+NO_HASH = "0" * 64
+"""Written in place of the hash of a file while the hash is computed."""
+
+
+def hashed_bytes(
+    state: Any, kind: str, facts: dict[str, Any], *, for_learning: bool = False
+) -> bytes:
+    """Serialize a state as a file of a kind, whose facts have the hash of the whole."""
+    data = state_bytes(state, {kind: {**facts, "hash": NO_HASH}}, for_learning=for_learning)
+    return _with_hash(data, NO_HASH, hashlib.sha256(data).hexdigest())
+
+
+def hashed_facts(data: bytes, kind: str, needed: str) -> dict[str, Any]:
+    """Return the facts of a file of a kind; its hash is checked, and no array is read."""
+    try:
+        found = read_state(data, facts_only=True)[1][kind]
+        claimed = str(found["hash"])
+    except (InputError, LookupError, TypeError) as error:
+        raise InputError(needed) from error
+    if hashlib.sha256(_with_hash(data, claimed, NO_HASH)).hexdigest() != claimed:
+        raise InputError("it was changed after it was written: use another copy")
+    return dict(found)
+
+
+def _with_hash(data: bytes, before: str, after: str) -> bytes:
+    return data.replace(before.encode(), after.encode(), 1)
 
 
 def modules_of(value: Any) -> list[str]:

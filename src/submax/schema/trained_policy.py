@@ -14,16 +14,20 @@ from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.policy import Policy, probabilities_among
 from submax.core.registry import references_user_code
-from submax.core.serialization import atomic_write, modules_of, read_state, state_bytes
+from submax.core.serialization import (
+    atomic_write,
+    hashed_bytes,
+    hashed_facts,
+    modules_of,
+    read_state,
+)
 from submax.policies import make_policy
 from submax.policies.specification import PolicySpecification
 from submax.schema.actions import ChoiceIndices
-from submax.schema.model import Model, hash_of
+from submax.schema.model import Model
 from submax.schema.rows import Columns
 from submax.schema.schema import Schema
 
-NO_HASH = "0" * 64
-"""Written in place of the file's hash while the hash is computed."""
 MOST_ROWS = 1_000_000
 """Largest number of rows that are stored with a policy; later versions learn from them again."""
 MOST_NUMBERS = 2**26
@@ -127,9 +131,7 @@ class TrainedPolicy(NamedTuple):
                 "'my_policy.py:MyPolicy'}"
             )
         facts = {"schema": self.schema, "policy": self.specification, "origin": self.origin}
-        learned = {**msgspec.to_builtins(facts), "hash": NO_HASH}
-        data = state_bytes((self.model, self.rows), {"learned": learned})
-        return data.replace(NO_HASH.encode(), hash_of(data).encode(), 1)
+        return hashed_bytes((self.model, self.rows), "learned", msgspec.to_builtins(facts))
 
     @classmethod
     def given(cls, learned: "str | Path | TrainedPolicy") -> "TrainedPolicy":
@@ -155,13 +157,8 @@ class TrainedPolicy(NamedTuple):
     def from_bytes(cls, data: bytes, name: str, *, trust: bool = False) -> "TrainedPolicy":
         """Read what ``to_bytes`` returned; ``name`` is used in messages."""
         try:
-            facts = read_state(data, facts_only=True)[1]
-            learned = facts.get("learned") if isinstance(facts, dict) else None
-            if not isinstance(learned, dict):
-                raise InputError("it holds no learned policy: write one with submax learn")
-            claimed = str(learned.get("hash"))
-            if hash_of(data.replace(claimed.encode(), NO_HASH.encode(), 1)) != claimed:
-                raise InputError("it was changed after it was written: use another copy")
+            needed = "it holds no learned policy: write one with submax learn"
+            learned = hashed_facts(data, "learned", needed)
             schema = msgspec.convert(learned.get("schema"), known_type(Schema))
             origin = msgspec.convert(learned.get("origin"), known_type(Provenance))
             specification = PolicySpecification.of(learned.get("policy")).data
