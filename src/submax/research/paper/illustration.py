@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.environment import Environment
 from submax.core.errors import InputError
 from submax.core.numerics import standard_error
-from submax.core.policy import Policy
 from submax.core.problem import Feedback
 from submax.policies.epsilon_greedy import Random
 from submax.simulation.experiment import (
@@ -96,27 +94,15 @@ def compute(specification: Specification) -> dict[str, PolicyPanel]:
         action, log_prob = Random().act(state, context, rng)
         reward = environment.reward(world, context, action, rng)
         feedback = Feedback(context, action, reward, log_prob, np.ones(reward.shape))
+        space = environment.problem.space
+        listing = np.broadcast_to(space.listing(), (replicas, space.size, space.slots))
+        places = np.zeros((replicas, space.size, environment.problem.context_width))
+        values = environment.mean_reward(world, places, listing)
         for name, policy in policies.items():
-            parts[name].append(_panel(environment, world, policy, feedback, rng))
+            state = policy.update(policy.init(environment.problem, replicas, rng), feedback, rng)
+            chances = np.exp(policy.log_prob(state, places, listing))
+            parts[name].append(PolicyPanel(chances, values))
     return {
         name: PolicyPanel(*map(np.concatenate, zip(*panels, strict=True)))
         for name, panels in parts.items()
     }
-
-
-def _panel(
-    environment: Environment[Any],
-    world: Any,
-    policy: Policy[Any],
-    feedback: Feedback,
-    rng: np.random.Generator,
-) -> PolicyPanel:
-    """Learn from the log, and return the probabilities and values of all actions."""
-    space, replicas = environment.problem.space, len(feedback.reward)
-    state = policy.update(policy.init(environment.problem, replicas, rng), feedback, rng)
-    listing = np.broadcast_to(space.listing(), (replicas, space.size, space.slots))
-    context = np.zeros((replicas, space.size, environment.problem.context_width))
-    return PolicyPanel(
-        np.exp(policy.log_prob(state, context, listing)),
-        environment.mean_reward(world, context, listing),
-    )

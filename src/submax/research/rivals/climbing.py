@@ -51,17 +51,6 @@ def active_effects(effects: SlotMap, action: Integers) -> Integers:
     return np.asarray(rows.indices, dtype=np.int64).reshape(len(action), -1)
 
 
-def prior_variances(effects: SlotMap, total: float) -> Floats:
-    """The prior variance of each effect: those of an action's choices add up to ``total``.
-
-    The main effects and the pairwise effects have half of ``total`` each.
-    """
-    slots, pairs = len(effects.sizes), len(effects.pair_names)
-    main = total / 2 if pairs else total
-    by_group = (INTERCEPT_VARIANCE, 0.0, main / slots, 0.0, total / 2 / max(pairs, 1))
-    return np.array(by_group)[effects.groups]
-
-
 @serializable("slot-regression")
 class SlotRegression(NamedTuple):
     """P(highest reward | action) = Φ(Σ_i w_i), with w_i ~ N(``mean``, ``variance``).
@@ -81,9 +70,15 @@ class SlotRegression(NamedTuple):
     variance: Floats
 
     @classmethod
-    def prior(cls, effects: SlotMap, replicas: int, total_variance: float) -> Self:
-        """The regression before any feedback."""
-        variance = np.tile(prior_variances(effects, total_variance), (replicas, 1))
+    def prior(cls, effects: SlotMap, replicas: int, total: float) -> Self:
+        """The regression before any feedback: an action's choices have the variance ``total``.
+
+        The main effects and the pairwise effects have half of it each.
+        """
+        slots, pairs = len(effects.sizes), len(effects.pair_names)
+        main = total / 2 if pairs else total
+        by_group = (INTERCEPT_VARIANCE, 0.0, main / slots, 0.0, total / 2 / max(pairs, 1))
+        variance = np.tile(np.array(by_group)[effects.groups], (replicas, 1))
         return cls(np.zeros(variance.shape), variance)
 
     def add(self, effects: SlotMap, problem: Problem, feedback: Feedback) -> Self:

@@ -1,6 +1,6 @@
 """A relative of the reward-conditioned policy, by Bayes' rule."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -93,7 +93,9 @@ class BayesReparameterized(TabularPolicy[BayesReparameterizedState]):
                 f"{problem.scale}: take a policy such as rcp-softmax-submax"
             )
         rewards = ValueBelief.empty(problem, replicas, self.hidden)
-        behaviour = self.estimator.init(_without_reward(problem), replicas, rng)
+        # The behaviour is learned as if every decision had reward 0.
+        alike = replace(problem, scale=Binary(), slot_scale=None)
+        behaviour = self.estimator.init(alike, replicas, rng)
         return BayesReparameterizedState(rewards, behaviour, *_levels(rewards))
 
     def probabilities(self, state: BayesReparameterizedState, context: Floats) -> Floats:
@@ -123,11 +125,6 @@ class BayesReparameterized(TabularPolicy[BayesReparameterizedState]):
         alike = feedback._replace(reward=np.zeros(feedback.reward.shape))
         behaviour = self.estimator.fit(state.behaviour, alike, rng)
         return BayesReparameterizedState(rewards, behaviour, *_levels(rewards))
-
-
-def _without_reward(problem: Problem) -> Problem:
-    """Return the problem in which the behaviour is learned: every decision has reward 0."""
-    return Problem(problem.space, problem.context_width, Binary(), problem.action_features)
 
 
 def _levels(rewards: ValueBelief) -> tuple[Floats, Floats]:

@@ -302,20 +302,16 @@ def highest_at_random(score: Floats, rng: np.random.Generator) -> Integers:
     return np.where(best, rng.random(best.shape), -1.0).argmax(axis=-1)
 
 
-def reward_bounds(scale: Scale, buffer: Buffer) -> tuple[Floats, Floats]:
-    """The known bounds of rewards, else the lowest and the highest so far: each ``[R, 1]``."""
-    if scale.bounds is not None:
-        low, high = (np.full((len(buffer.reward), 1), bound) for bound in scale.bounds)
-        return low, high
+def reward_shares(scale: Scale, buffer: Buffer, reward: Floats) -> Floats:
+    """Rewards ``[R, n]`` scaled to 0 … 1 by their bounds; 1/2 if all are equal.
+
+    Bounds that are not known are the lowest and the highest reward so far.
+    """
     present = buffer.weight > 0
     low = np.where(present, buffer.reward, np.inf).min(axis=1, keepdims=True, initial=np.inf)
     high = np.where(present, buffer.reward, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
-    return low, high
-
-
-def reward_shares(scale: Scale, buffer: Buffer, reward: Floats) -> Floats:
-    """Rewards ``[R, n]`` scaled to 0 … 1 by the bounds of the buffer; 1/2 if all are equal."""
-    low, high = reward_bounds(scale, buffer)
+    if scale.bounds is not None:
+        low, high = (np.full(low.shape, bound) for bound in scale.bounds)
     differ = high > low
     share = (reward - np.where(differ, low, 0.0)) / np.where(differ, high - low, 1.0)
     return np.where(differ, np.clip(share, 0.0, 1.0), 0.5)
