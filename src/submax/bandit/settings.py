@@ -329,8 +329,7 @@ def check_options(declaration: Mapping[str, Any], refused: Sequence[str] = ()) -
     for word, value in declaration.items():
         if word in refused:
             raise InputError(
-                f"{word} is a setting of bandits with a store: leave it out; a bandit in memory "
-                "learns as rewards come",
+                f"{word} is a setting of bandits with a store: leave it out, or use submax.open",
                 parameter=word,
             )
         if word in GuardRails.__struct_fields__:
