@@ -11,81 +11,64 @@ from submax.policies import ActorCritic, PolicyGradient
 from submax.testing.problems import some_feedback
 
 
-@pytest.fixture(scope="session")
-def exact_gradient():
+def exact_gradient(design, output, listing, value):
     """The gradient of −Σ_a π(a | c) v(a) by the outputs of a network, action by action."""
 
-    def gradient(design, output, listing, value):
-        def loss(output):
-            chosen = jax.vmap(lambda action: design.log_prob(output, action))(listing)
-            return -jnp.exp(chosen) @ value
+    def loss(output):
+        chosen = jax.vmap(lambda action: design.log_prob(output, action))(listing)
+        return -jnp.exp(chosen) @ value
 
-        return jax.jit(jax.grad(loss))(output)
-
-    return gradient
+    return jax.jit(jax.grad(loss))(output)
 
 
-@pytest.fixture(scope="session")
-def row_gradients():
+def row_gradients(design, output, listing, columns):
     """The gradient of the loss of one row for each logged action: ``[M, C]``."""
 
-    def gradients(design, output, listing, columns):
-        def one(action, column):
-            example = Example(jnp.zeros(design.context_width), action, column)
-            return jax.grad(lambda output: design.surrogate(output, example))(output)
+    def one(action, column):
+        example = Example(jnp.zeros(design.context_width), action, column)
+        return jax.grad(lambda output: design.surrogate(output, example))(output)
 
-        return jax.jit(jax.vmap(one))(listing, columns)
-
-    return gradients
+    return jax.jit(jax.vmap(one))(listing, columns)
 
 
 pytestmark = pytest.mark.xdist_group("ValueBelief")
 
 PROBLEM = Problem(Slots((2, 3)))
+LISTING = jnp.asarray(PROBLEM.space.listing(), dtype=jnp.float32)
 POLICY = PolicyGradient(hidden=4, largest_weight=1e9)
 
 
 @pytest.mark.parametrize("baseline", [0.0, 0.7])
-def test_the_expected_gradient_is_that_of_the_expected_reward(
-    baseline, exact_gradient, row_gradients, seed
-):
+def test_the_expected_gradient_is_that_of_the_expected_reward(baseline, seed):
     """Sum over all logged actions, each with its probability q: an enumeration, not a sample."""
     rng = np.random.default_rng(seed)
     design = POLICY.design(PROBLEM)
-    listing = jnp.asarray(PROBLEM.space.listing(), dtype=jnp.float32)
     output = jnp.asarray(rng.normal(size=5), dtype=jnp.float32)
     value, logged = rng.random(6), rng.dirichlet(np.ones(6))
     columns = np.stack([value - baseline, np.log(logged)], axis=1).astype(np.float32)
-    rows = row_gradients(design, output, listing, jnp.asarray(columns))
-    expected = exact_gradient(design, output, listing, jnp.asarray(value, dtype=jnp.float32))
+    rows = row_gradients(design, output, LISTING, jnp.asarray(columns))
+    expected = exact_gradient(design, output, LISTING, jnp.asarray(value, dtype=jnp.float32))
     found = np.einsum("m,mo->o", logged, rows)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_weights_are_truncated(row_gradients, seed):
+def test_weights_are_truncated(seed):
     """If a weight is above W, the gradient is W (r − b) ∇ log π, and so proportional to W."""
-    rng = np.random.default_rng(seed)
-    output = jnp.asarray(rng.normal(size=5), dtype=jnp.float32)
-    listing = jnp.asarray(PROBLEM.space.listing(), dtype=jnp.float32)
+    output = jnp.asarray(np.random.default_rng(seed).normal(size=5), dtype=jnp.float32)
     tiny = jnp.asarray(np.tile([1.0, -20.0], (6, 1)), dtype=jnp.float32)
-    small, large = (
-        row_gradients(
-            PolicyGradient(hidden=4, largest_weight=w).design(PROBLEM), output, listing, tiny
-        )
-        for w in (0.5, 1.0)
-    )
+    designs = (PolicyGradient(hidden=4, largest_weight=w).design(PROBLEM) for w in (0.5, 1.0))
+    small, large = (row_gradients(design, output, LISTING, tiny) for design in designs)
     np.testing.assert_allclose(2 * small, large, rtol=1e-5)
 
 
-def test_the_gradient_is_that_of_the_values_of_the_critic(exact_gradient, row_gradients, seed):
+def test_the_gradient_is_that_of_the_values_of_the_critic(seed):
     """Whatever was chosen, the gradient is that of Σ_b π(b) v(b), by enumeration."""
     rng = np.random.default_rng(seed)
     design = ActorCritic(hidden=4).design(PROBLEM)
-    listing = jnp.asarray(PROBLEM.space.listing(), dtype=jnp.float32)
     output = jnp.asarray(rng.normal(size=5), dtype=jnp.float32)
     value = jnp.asarray(rng.normal(size=6), dtype=jnp.float32)
-    rows = row_gradients(design, output, listing, jnp.tile(value, (6, 1)))
-    expected = exact_gradient(design, output, listing, value)
+    rows = row_gradients(design, output, LISTING, jnp.tile(value, (6, 1)))
+    expected = exact_gradient(design, output, LISTING, value)
     np.testing.assert_allclose(rows, np.broadcast_to(expected, rows.shape), rtol=1e-4, atol=1e-5)
 
 

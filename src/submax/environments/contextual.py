@@ -163,15 +163,9 @@ def _tree(slots: Sequence[Floats], output: Floats) -> Tree:
     return Tree(*hidden_first, near, far, output, int(np.count_nonzero(output > 0)))
 
 
-def _narrow(tree: Tree) -> Tree:
-    """The same tree in float32."""
-    branch, leaf, near, far, output = (part.astype(np.float32) for part in tree[:-1])
-    return Tree(branch, leaf, near, far, output, tree.positive)
-
-
 def _by_bounds(tree: Tree, from_context: Floats) -> Floats:
     """The highest logit for the contexts ``[H, n]`` of one replica: ``[n]``."""
-    narrow = _narrow(tree)
+    narrow = Tree._make([*(part.astype(np.float32) for part in tree[:-1]), tree.positive])
     base, constant = _first_terms(narrow)
     margin = _margin(tree, from_context)
     highest = np.empty(from_context.shape[1])

@@ -68,15 +68,15 @@ class Trace(NamedTuple):
         import pandas  # type: ignore[import-untyped,unused-ignore]  # optional
 
         replicas, points, slots = self.actions.shape
-        columns: dict[str, Any] = {
+        names = ["action"] if slots == 1 else [f"action_{slot}" for slot in range(slots)]
+        columns = {
             "replica": np.repeat(np.arange(replicas), points),
             "step": np.tile(self.steps, replicas),
+            **dict(zip(names, self.actions.reshape(-1, slots).T, strict=True)),
+            "reward": self.rewards.ravel(),
+            "accumulated_reward": self.accumulated_reward.ravel(),
+            "accumulated_regret": self.accumulated_regret.ravel(),
         }
-        for slot in range(slots):
-            columns["action" if slots == 1 else f"action_{slot}"] = self.actions[..., slot].ravel()
-        columns["reward"] = self.rewards.ravel()
-        columns["accumulated_reward"] = self.accumulated_reward.ravel()
-        columns["accumulated_regret"] = self.accumulated_regret.ravel()
         return pandas.DataFrame(columns)
 
     def to_xarray(self) -> Any:
