@@ -13,6 +13,7 @@ from msgspec.structs import astuple
 from refusals import raises_code
 from waiting import wait_until
 
+from submax.bandit import reading
 from submax.bandit.declaring import bandit_names, delete_bandit
 from submax.bandit.doctor import examined
 from submax.bandit.durable import open_bandit
@@ -180,6 +181,21 @@ def test_the_wait_can_be_changed_and_every_decision_matures_once(opened, clock):
             bandit.set(reward_wait=wait)
     with raises_code("invalid-input"):
         bandit.set(reward_wait=0)
+
+
+def test_sums_that_another_thread_makes_first_are_not_made_twice(opened, clock, monkeypatch):
+    bandit = fed(opened(), clock)
+
+    def after_another(store, number):
+        found = read_progress(store, number)
+        monkeypatch.undo()
+        reading.advance(store, bandit.read.declared)
+        return found
+
+    monkeypatch.setattr(reading, "read_progress", after_another)
+    bandit.summarize()
+    assert bandit.counts()["decisions"] == 30
+    assert sum(one.decisions for one in bandit.read.totals().values()) == 30
 
 
 def test_the_sums_of_pages_do_not_depend_on_when_they_are_made(opened, clock, where):

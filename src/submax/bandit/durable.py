@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from threading import Lock, Thread
@@ -59,7 +60,7 @@ from submax.bandit.store import MEMORY, POSTGRES, Store, open_store, result_of
 from submax.bandit.tables import Activated, DecisionRow, RewardRow, Written, WrittenReward
 from submax.bandit.training_rows import encoded_contexts
 from submax.core.arrays import Floats
-from submax.core.errors import InputError, NotFoundError, StoreError, one_line
+from submax.core.errors import ConflictError, InputError, NotFoundError, StoreError, one_line
 from submax.core.policy import Policy
 from submax.core.summary import Summary
 from submax.policies.specification import PolicySpecification
@@ -599,7 +600,9 @@ class DurableBandit(BanditFace):
         elif now > until:
             return
         if self.store.lead(f"summary {self.name}"):
-            advance(self.store, self._declared)
+            # Another thread may have been first; then its sums are there, and these are left out.
+            with suppress(ConflictError):
+                advance(self.store, self._declared)
 
     def stop(self) -> None:
         """Stop what runs in the background; the store stays open."""
