@@ -5,10 +5,7 @@ from builtin_examples import SCALES, examples, examples_of
 from submax import Policy
 from submax.core.serialization import read_state, state_bytes
 from submax.environments import ENVIRONMENTS
-from submax.estimators import (
-    ESTIMATORS,
-    Counting,
-)
+from submax.estimators import ESTIMATORS, Counting
 from submax.policies import (
     POLICIES,
     UCB1,
@@ -31,12 +28,7 @@ from submax.testing import (
     check_policy,
     check_strategy,
 )
-from submax.testing.problems import (
-    problems_of,
-    some_contexts,
-    some_feedback,
-    some_rewards,
-)
+from submax.testing.problems import problems_of, some_contexts, some_feedback, some_rewards
 
 LONG = (FourierThompson, PosteriorSubMax, PosteriorSlots, Adaptive)
 EXAMPLES = list(examples_of(POLICIES))
