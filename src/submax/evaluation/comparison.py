@@ -846,16 +846,21 @@ def compare_rewards(
     *,
     combinations: Mapping[str, Mapping[str, float]] | None = None,
     learn_from: str | None = None,
+    estimators: Sequence[str | Mapping[str, Any]] = (),
+    interval: str = "gamma",
+    level: float = 0.95,
     share: float = 0.5,
     by: By = "time",
     seed: int = 0,
-    **options: Any,
+    reward_model: Any = None,
+    baseline: str = LOGGING_POLICY,
+    slices: Sequence[str] = (),
 ) -> RewardComparisons:
     """Return what policies would have earned of each reward of a log with several of them.
 
     ``combinations`` are further rewards, each a weighted sum, such as ``{"profit": {"click": 0.1,
     "buy": 20}}``. Policies that have to learn do so from the reward ``learn_from``, by default the
-    first column. ``options`` are those of ``compare``.
+    first column. The other options are those of ``compare``.
 
     >>> rng = np.random.default_rng(0)
     >>> table = {"action": rng.choice(["A", "B"], 500), "click": rng.integers(2, size=500),
@@ -903,7 +908,18 @@ def compare_rewards(
         )
     rest = split.log.rows(split.evaluated)
     comparisons = {
-        name: compare(rest.with_reward(one), targets, seed=seed, apart=True, **options)
+        name: compare(
+            rest.with_reward(one),
+            targets,
+            estimators=estimators,
+            interval=interval,
+            level=level,
+            seed=seed,
+            apart=True,
+            reward_model=reward_model,
+            baseline=baseline,
+            slices=slices,
+        )
         for name, one in rewards.items()
     }
     return RewardComparisons(comparisons, notes)

@@ -294,7 +294,13 @@ def raced(
 
 
 def learn(
-    log: Log, policy: Specification | Sequence[Specification] | None = None, **options: Any
+    log: Log,
+    policy: Specification | Sequence[Specification] | None = None,
+    *,
+    share: float = 1.0,
+    by: By = "time",
+    seed: int = 0,
+    keep_rows: int = MOST_ROWS,
 ) -> TrainedPolicy:
     """Return the policy learned from a log, or from a ``share`` of its rows.
 
@@ -313,6 +319,7 @@ def learn(
     >>> learned.probabilities(log.parts[0].context[:1]).round(2).tolist()
     [[1.0, 0.0]]
     """
+    options: dict[str, Any] = {"share": share, "by": by, "seed": seed, "keep_rows": keep_rows}
     if policy is None or (isinstance(policy, Sequence) and not isinstance(policy, str)):
         return learn_best(log, policy, **options).learned
     return learn_one(log, policy, **options)
