@@ -124,7 +124,7 @@ def learned(log: LearningLog) -> tuple[float, str]:
     """The true value of what ``learn`` returns, and its name."""
     given = {"propensity": log.propensity, "context": log.context, "rewards": "binary"}
     actions = [str(one) for one in range(log.classes)]
-    read = Log.from_arrays(log.action, log.reward, actions=actions, **given)
+    read = Log.read({"action": log.action, "reward": log.reward}, actions=actions, **given)
     best = learn_best(read, by="random", keep_rows=0)
     return log.value(best.learned.probabilities(log.new_context.astype(np.float32))), best.winner
 

@@ -54,7 +54,9 @@ def evaluated(
     reward = (rng.random(ROWS) < rates[arm]) * 1.0
     propensity = np.full(ROWS, 1 / ARMS)
     names = [str(one) for one in range(ARMS)]
-    log = Log.from_arrays(arm, reward, propensity=propensity, actions=names, rewards="binary")
+    log = Log.read(
+        {"action": arm, "reward": reward, "propensity": propensity}, actions=names, rewards="binary"
+    )
     first, second = log.split(0.5)
     learned = {name: learn(first, name, seed=seed, keep_rows=0) for name in POLICIES}
     context = log.parts[0].context[:1]

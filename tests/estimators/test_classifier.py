@@ -203,7 +203,9 @@ def log(seed):
     rng = np.random.default_rng(seed)
     context, action = rng.normal(size=(80, 2)), rng.integers(3, size=80)
     reward = (rng.random(80) < 0.2 + 0.5 * (action == 1)) * 1.0
-    return Log.from_arrays(action, reward, context=context, propensity=np.full(80, 1 / 3))
+    return Log.read(
+        {"action": action, "reward": reward, "context": context, "propensity": np.full(80, 1 / 3)}
+    )
 
 
 def test_a_classifier_of_someones_own_needs_trust(log, tmp_path, monkeypatch):

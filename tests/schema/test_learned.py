@@ -22,7 +22,7 @@ def log():
     rng = np.random.default_rng(0)
     action = rng.integers(2, size=(50, 2))
     reward = (rng.random(50) < 0.3 + 0.2 * action[:, 0]) * 1.0
-    return Log.from_arrays(action, reward, context=rng.normal(size=(50, 2)))
+    return Log.read({"action": action, "reward": reward, "context": rng.normal(size=(50, 2))})
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,9 @@ def with_changes(log, *changes):
 def test_probabilities_are_those_of_all_choices_and_zero_where_one_is_not_active():
     rng = np.random.default_rng(1)
     action = np.stack([rng.integers(3, size=90), rng.integers(4, size=90)], axis=1)
-    log = Log.from_arrays(action, rng.integers(2, size=90), context=rng.normal(size=(90, 1)))
+    log = Log.read(
+        {"action": action, "reward": rng.integers(2, size=90), "context": rng.normal(size=(90, 1))}
+    )
     log = with_changes(log, Change("retire", "1", "slot0"), Change("pause", "0", "slot1"))
     learned = learn(log, "linear-thompson")
     context = log.parts[0].context

@@ -791,8 +791,8 @@ def compare(
 
     >>> rng = np.random.default_rng(0)
     >>> action = rng.integers(2, size=2000)
-    >>> log = Log.from_arrays(action, rng.random(2000) < 0.2 + 0.3 * action,
-    ...                       propensity=np.full(2000, 0.5))
+    >>> reward = rng.random(2000) < 0.2 + 0.3 * action
+    >>> log = Log.read({"action": action, "reward": reward, "propensity": np.full(2000, 0.5)})
     >>> found = compare(log, ["rcp-submax"], estimators=["snips"])
     >>> found.find("rcp-submax", "snips").value > found.find("logging policy", "mean").value
     True

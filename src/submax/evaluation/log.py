@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Self
 import msgspec
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import finite, one_of, whole_number
@@ -346,6 +346,9 @@ class Log:
     ) -> Self:
         """Read a log from a file, a folder of files, a data frame, or a table of columns.
 
+        In a table, ``action [N, S]`` and ``context [N, F]`` can also be arrays with a column for
+        each slot, called slot0, slot1 and so on, and for each field, called x0, x1 and so on.
+
         Files are Parquet, CSV or JSON lines (one object in each line; ``{"context": {"age": 40}}``
         has the column ``context_age``); gzip may have compressed the last two. A folder, or a
         pattern such as ``logs/2026-*.parquet``, is read as one log, in the order of the paths.
@@ -388,36 +391,6 @@ class Log:
         text, folder = TextFormat(separator, decimal), None if disk is None else disk.folder
         read = read_log(source, columns or {}, declared, skip_bad_rows, text, folder)
         return cls(**read, disk=disk)
-
-    @classmethod
-    def from_arrays(
-        cls,
-        action: ArrayLike,
-        reward: ArrayLike,
-        *,
-        propensity: ArrayLike | None = None,
-        context: ArrayLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Make a log from arrays: ``action [N]`` or ``[N, S]``, ``context [N, F]``, others ``[N]``.
-
-        The fields of the context are called x0, x1 and so on, the slots slot0, slot1 and so on.
-        ``options`` are those of ``read``.
-        """
-        given = {"action": action, "reward": reward, "propensity": propensity, "context": context}
-        table: dict[str, Any] = {}
-        for role, values in given.items():
-            if values is not None:
-                try:
-                    array = np.asarray(values)
-                except ValueError as error:
-                    raise InputError(f"{role} must be an array: {error}", parameter=role) from error
-                prefix = {"action": "action_slot", "context": "context_x"}.get(role)
-                if prefix is not None and array.ndim == 2:
-                    table |= {f"{prefix}{i}": column.copy() for i, column in enumerate(array.T)}
-                else:
-                    table[role] = array
-        return cls.read(table, **options)
 
     def __repr__(self) -> str:
         reward, known = self.reward, self.propensity[~np.isnan(self.propensity)]

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 import duckdb
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from submax.core.checks import one_of
@@ -37,6 +38,8 @@ SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 """Separators that are recognized in order to say how they are given."""
 DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+\s*)$"
 """A number with a decimal comma."""
+WIDE = {"action": "action_slot", "context": "context_x"}
+"""Arrays that may have two dimensions, and the names of their columns, without a number."""
 INDEX = "__index_level_"
 """Beginning of the name that pyarrow gives to the unnamed index of a pandas data frame."""
 DAMAGED = {
@@ -359,6 +362,8 @@ def arrow_table(source: Any) -> tuple[Any, list[str]]:
             f"the query of the log cannot be run ({one_line(error)}): correct the "
             "query, or give its result"
         ) from error
+    if isinstance(source, Mapping):
+        source = dict(_narrow_columns(source))
     untyped: list[str] = []
     try:
         # Polars and some other data frames have their own method.
@@ -381,6 +386,16 @@ def arrow_table(source: Any) -> tuple[Any, list[str]]:
             ) from problem
     kept = [place for place, name in enumerate(table.column_names) if not name.startswith(INDEX)]
     return table.select(kept), untyped
+
+
+def _narrow_columns(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the columns of a table; an array of two dimensions has several."""
+    for name, values in table.items():
+        if name in WIDE and getattr(values, "ndim", 1) == 2:
+            columns = np.ascontiguousarray(np.asarray(values).T)
+            yield from ((f"{WIDE[name]}{place}", column) for place, column in enumerate(columns))
+        else:
+            yield name, values
 
 
 def _column(name: str, values: Any, untyped: list[str]) -> Any:

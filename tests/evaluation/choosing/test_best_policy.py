@@ -19,8 +19,14 @@ def log(seed) -> Log:
     rng = np.random.default_rng(seed)
     context, action = rng.normal(size=(2000, 1)), rng.integers(2, size=2000)
     reward = rng.random(2000) < 0.1 + 0.8 * ((context[:, 0] > 0) == action)
-    return Log.from_arrays(
-        action, reward * 1.0, propensity=np.full(2000, 0.5), context=context, rewards="binary"
+    return Log.read(
+        {
+            "action": action,
+            "reward": reward * 1.0,
+            "propensity": np.full(2000, 0.5),
+            "context": context,
+        },
+        rewards="binary",
     )
 
 

@@ -36,8 +36,13 @@ def slots(seed=0, rows=60):
     rng = np.random.default_rng(seed)
     action = rng.integers(2, size=(rows, 2))
     reward = (rng.random(rows) < 0.2 + 0.3 * action.sum(axis=1)).astype(float)
-    return Log.from_arrays(
-        action, reward, propensity=np.full(rows, 0.25), context=rng.normal(size=(rows, 2))
+    return Log.read(
+        {
+            "action": action,
+            "reward": reward,
+            "propensity": np.full(rows, 0.25),
+            "context": rng.normal(size=(rows, 2)),
+        }
     )
 
 

@@ -14,7 +14,7 @@ def log():
     rng = np.random.default_rng(0)
     action = rng.integers(2, size=1200)
     reward = (rng.random(1200) < 0.1 + 0.7 * action) * 1.0
-    return Log.from_arrays(action, reward, propensity=np.full(1200, 0.5))
+    return Log.read({"action": action, "reward": reward, "propensity": np.full(1200, 0.5)})
 
 
 def test_the_best_parameters_are_those_of_the_best_policy(log):

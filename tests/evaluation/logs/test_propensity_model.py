@@ -46,7 +46,9 @@ def rms(error):
 
 def test_estimates_are_near_the_policy_that_logged(seed, mentioned):
     context, action, probability = of_softmax(seed)
-    log = Log.from_arrays(action, np.ones(ROWS), context=context).with_estimated_propensities()
+    log = Log.read(
+        {"action": action, "reward": np.ones(ROWS), "context": context}
+    ).with_estimated_propensities()
     wanted = probability[np.arange(ROWS), action]
     assert rms(log.propensity - wanted) < tolerance(3 * (CHOICES - 1), ROWS)
     assert log.estimated.all()
@@ -57,7 +59,7 @@ def test_estimates_are_near_the_policy_that_logged(seed, mentioned):
 def test_without_context_the_estimates_are_the_shares(seed):
     rng = np.random.default_rng(seed)
     action = rng.choice(3, 500, p=[0.2, 0.3, 0.5])
-    log = Log.from_arrays(action, np.ones(500)).with_estimated_propensities()
+    log = Log.read({"action": action, "reward": np.ones(500)}).with_estimated_propensities()
     share = np.bincount(action) / 500
     # Up to the end of the search, and a penalty of next to nothing.
     assert log.propensity == pytest.approx(share[action], abs=1e-3)
@@ -88,7 +90,9 @@ def test_slots_are_estimated_one_by_one(seed):
     rng = np.random.default_rng(seed + 1000)
     second = softmax(np.column_stack([context, -context.sum(axis=1)]), axis=1)
     layout = chosen(second, rng)
-    log = Log.from_arrays(np.column_stack([title, layout]), np.ones(ROWS), context=context)
+    log = Log.read(
+        {"action": np.column_stack([title, layout]), "reward": np.ones(ROWS), "context": context}
+    )
     log = log.with_estimated_propensities()
     row = np.arange(ROWS)
     wanted = np.column_stack([first[row, title], second[row, layout]])

@@ -6,6 +6,7 @@ from refusals import raises_code
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from logs import log_of_arrays
 from submax.evaluation import compare, reward_models
 from submax.evaluation.evaluator import Evaluator
 from submax.evaluation.log import Log
@@ -142,13 +143,13 @@ def test_what_is_not_linear_in_the_context_is_learned(seed):
     x, action = rng.normal(size=(6000, 2)), rng.integers(2, size=6000)
     expected = np.where(action == 1, np.abs(x[:, 0]), x[:, 0] * x[:, 1])
     reward = expected + rng.normal(size=6000)
-    log = Log.from_arrays(action, reward, propensity=np.full(6000, 0.5), context=x)
+    log = log_of_arrays(action, reward, propensity=np.full(6000, 0.5), context=x)
     assert np.var(expected - logged_predictions(log)) < 0.08 * np.var(expected)
 
 
 def test_noise_is_not_learned(seed):
     rng = np.random.default_rng(seed)
-    log = Log.from_arrays(
+    log = log_of_arrays(
         rng.integers(3, size=600),
         rng.normal(size=600),
         propensity=np.full(600, 1 / 3),
@@ -167,7 +168,7 @@ def test_features_fit_the_rows_and_the_memory(rows, width, choices, features, mo
     # How many features there are depends neither on the kernel length nor on the prior.
     monkeypatch.setattr(reward_models, "LENGTHS", reward_models.LENGTHS[-1:])
     monkeypatch.setattr(reward_models, "STEPS", 1)
-    log = Log.from_arrays(
+    log = log_of_arrays(
         np.arange(rows) % choices,
         np.arange(rows) % 7,
         context=np.random.default_rng(0).normal(size=(rows, width)),
@@ -185,7 +186,7 @@ def arms_of(seed, binary=True):
     x, action = rng.normal(size=(600, 2)), rng.integers(3, size=600)
     mean = 1 / (1 + np.exp(-x[:, 0] * (action - 1) * 2))
     reward = (rng.random(600) < mean) * 1.0 if binary else mean + rng.normal(size=600)
-    return Log.from_arrays(action, reward, propensity=np.full(600, 1 / 3), context=x)
+    return log_of_arrays(action, reward, propensity=np.full(600, 1 / 3), context=x)
 
 
 @pytest.mark.parametrize("model", [LinearRegression(), LogisticRegression()], ids=str)
@@ -227,7 +228,7 @@ def test_a_dotted_name_and_a_table_are_the_object(seed):
 
 
 def test_equal_rewards_need_no_model():
-    log = Log.from_arrays([0, 1] * 20, [1.0] * 40, propensity=[0.5] * 40)
+    log = log_of_arrays([0, 1] * 20, [1.0] * 40, propensity=[0.5] * 40)
     found = compare(log, ["random"], estimators=["dm", "dr"], reward_model=LogisticRegression())
     assert [one.value for one in found.estimates[1:]] == [1.0, 1.0]
 

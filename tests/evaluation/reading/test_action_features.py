@@ -46,7 +46,7 @@ def test_names_are_those_of_the_log(tmp_path):
     rows = {"action": ["007", "8"], "reward": [1, 0]}
     assert described(written(tmp_path, text), rows) == {"007": {"price": 1.0}, "8": {"price": 2.0}}
     numbers = pd.DataFrame({"action": [0, 1], "price": [1.0, 2.0]})
-    log = Log.from_arrays([0, 1, 1], [1, 0, 1], action_features=numbers)
+    log = Log.read({"action": [0, 1, 1], "reward": [1, 0, 1]}, action_features=numbers)
     assert log.schema.menu.features == {"0": {"price": 1.0}, "1": {"price": 2.0}}
 
 

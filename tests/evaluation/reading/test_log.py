@@ -97,23 +97,10 @@ def test_arrays_are_the_same_log_as_a_table():
     reward, propensity = rng.integers(2, size=30), rng.uniform(0.1, 1.0, 30)
     table = {"action": action, "reward": reward, "propensity": propensity}
     table |= {"context_x0": context[:, 0], "context_x1": context[:, 1]}
-    arrays = Log.from_arrays(action, reward, propensity=propensity, context=context)
+    arrays = Log.read(
+        {"action": action, "reward": reward, "propensity": propensity, "context": context}
+    )
     assert arrays.fingerprint == Log.read(table).fingerprint
-
-
-@pytest.mark.parametrize(
-    ("given", "parameter"),
-    [
-        ([[0, 1], [1]], None),
-        ([[[0], [0, 1]], [1, 0]], "action"),
-        ([[0], [[1]]], None),
-        ([[0], ["x"]], None),
-        ([[], []], None),
-    ],
-)
-def test_arrays_that_make_no_sense_are_refused(given, parameter):
-    with raises_code("invalid-input", parameter):
-        Log.from_arrays(*given)
 
 
 # Columns and declarations
@@ -174,7 +161,7 @@ def test_slots_have_a_choice_each_and_may_have_their_own_propensity(mentioned):
     some = Log.read({name: column for name, column in SLOTS.items() if name != "propensity_title"})
     assert some.slot_propensity is None
     assert mentioned(some.notes, "propensity_layout")
-    arrays = Log.from_arrays([[0, 1], [2, 0]], [1, 0])
+    arrays = Log.read({"action": np.array([[0, 1], [2, 0]]), "reward": [1, 0]})
     assert arrays.schema.menu.declaration == {"slot0": ["0", "2"], "slot1": ["0", "1"]}
     assert arrays.action.tolist() == [[0, 1], [1, 0]]
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
+from logs import log_of_arrays
 from submax.evaluation import evaluator
 from submax.evaluation.comparison import USUAL, compare
 from submax.evaluation.estimators import make_off_policy
@@ -40,7 +41,7 @@ def log_of(seed, rows=400, even=False):
 def slots_of(seed):
     rng = np.random.default_rng(seed)
     action = rng.integers(2, size=(400, 2))
-    return Log.from_arrays(action, action.sum(axis=1) * 1.0, propensity=np.full(400, 0.25))
+    return log_of_arrays(action, action.sum(axis=1) * 1.0, propensity=np.full(400, 0.25))
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +153,7 @@ def test_arms_that_were_taken_by_turns_are_predicted_by_models_that_saw_them():
     rng = np.random.default_rng(0)
     action = np.arange(6000) % 3
     reward = (rng.random(6000) < np.array([0.1, 0.5, 0.9])[action]) * 1.0
-    log = Log.from_arrays(action, reward, propensity=np.full(6000, 1 / 3))
+    log = log_of_arrays(action, reward, propensity=np.full(6000, 1 / 3))
     found = compare(log, ["rcp-submax"], estimators=["dm", "dr"])
     for estimator in ("dm", "dr"):
         assert abs(found.find("rcp-submax", estimator).value - 0.9) < 0.05
@@ -255,7 +256,7 @@ def test_comparisons_and_logs_show_their_numbers(log):
     assert f"{found.find('one', 'snips').value:.4g}" in repr(found)
     assert f"{log.reward.mean():.4g}" in repr(log)
     rng = np.random.default_rng(0)
-    wide = Log.from_arrays(rng.integers(9, size=99), rng.random(99), context=np.ones((99, 40)))
+    wide = log_of_arrays(rng.integers(9, size=99), rng.random(99), context=np.ones((99, 40)))
     for one in (log, wide):
         lines = repr(one).split("\n")
         assert len(lines) <= 24
@@ -286,7 +287,7 @@ def test_an_arm_with_a_few_lucky_rows_is_not_the_best():
 def test_a_paired_difference_decides_between_two_policies(baseline):
     """0.500 and 0.408 of 500 rows each: 2.95 standard errors, and intervals that overlap."""
     reward = np.concatenate([np.arange(500) < 250, np.arange(500) < 204]) * 1.0
-    log = Log.from_arrays(np.repeat([0, 1], 500), reward, propensity=np.full(1000, 0.5))
+    log = log_of_arrays(np.repeat([0, 1], 500), reward, propensity=np.full(1000, 0.5))
     found = compare(log, ["always=0", "always=1"], baseline=baseline, estimators=["snips"])
     assert "always=0 is the best of 2 policies" in found.answer
 
@@ -294,7 +295,7 @@ def test_a_paired_difference_decides_between_two_policies(baseline):
 def test_if_rewards_are_too_rare_for_every_arm_none_is_left_out(seed):
     rng = np.random.default_rng(seed)
     action, reward = rng.integers(40, size=4000), rng.random(4000) < 0.005
-    log = Log.from_arrays(action, reward, propensity=np.full(4000, 1 / 40))
+    log = log_of_arrays(action, reward, propensity=np.full(4000, 1 / 40))
     found = compare(log, ["always=*"], estimators=["snips"])
     best = max(found.recommended()[1:], key=lambda one: one.value)
     assert found.answer.startswith("This log cannot tell which of the 40 policies is best")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyRegressor
 
+from logs import log_of_arrays
 from submax.evaluation import Log, compare, learn
 from submax.evaluation.comparison import Estimate, recommended
 from submax.evaluation.intervals import INTERVALS, ConfidenceInterval
@@ -26,7 +27,7 @@ KINDS = {
 
 def log_of(rng, rows=2000, chances=(0.5, 0.3, 0.2), reward=None):
     action = rng.choice(3, size=rows, p=chances)
-    return Log.from_arrays(
+    return log_of_arrays(
         np.array(ARMS)[action],
         (rng.random(rows) < 0.2 + 0.2 * action) * 1.0 if reward is None else reward,
         propensity=np.array(chances)[action],
@@ -51,7 +52,7 @@ def of_weights(weight, reward=None):
     weight = np.asarray(weight, dtype=float)
     action = np.arange(len(weight)) // 2 % 2
     reward = np.arange(len(weight)) % 2 if reward is None else reward
-    return Log.from_arrays(action, reward, propensity=0.5 / weight)
+    return log_of_arrays(action, reward, propensity=0.5 / weight)
 
 
 def found_for(log, policy=None, model=None):
@@ -87,7 +88,7 @@ def kinds(log, policy=None, model=None):
 
 
 def test_diagnostics_are_those_of_the_weights():
-    log = Log.from_arrays(
+    log = log_of_arrays(
         ["A", "B", "B", "A"],
         [0, 1, 0, 0],
         propensity=[0.5, 0.8, 0.25, 0.5],
@@ -144,7 +145,7 @@ def test_correct_logs_are_hardly_ever_doubted(seed):
         score = np.exp(x @ rng.normal(size=(2, 3)))
         chances = 0.9 * score / score.sum(axis=1, keepdims=True) + 0.1 / 3
         action = (rng.random((2000, 1)) > chances.cumsum(axis=1)).sum(axis=1).clip(0, 2)
-        log = Log.from_arrays(
+        log = log_of_arrays(
             np.array(ARMS)[action],
             (rng.random(2000) < 0.3 + 0.2 * (action == 1)) * 1.0,
             propensity=chances[np.arange(2000), action],
@@ -168,7 +169,7 @@ def test_actions_that_the_log_never_has(rng, mentioned):
 def test_actions_without_a_chance_in_some_contexts(rng):
     forced = rng.random(2000) < 0.3
     action = np.where(forced, 0, rng.integers(3, size=2000))
-    log = Log.from_arrays(
+    log = log_of_arrays(
         np.array(ARMS)[action],
         rng.integers(2, size=2000),
         propensity=np.where(forced, 1.0, 1 / 3),
@@ -188,7 +189,7 @@ def test_wrong_propensities(rng, mentioned):
     assert mentioned(cautions_of(found_for(replace(log, propensity=tiny))), "1e-05")
     unknown = replace(log, propensity=np.full(2000, np.nan))
     assert kinds(unknown)["propensities"] == 1
-    one_action = Log.from_arrays(np.zeros(500, int), rng.integers(2, size=500))
+    one_action = log_of_arrays(np.zeros(500, int), rng.integers(2, size=500))
     one_action = replace(one_action, propensity=np.full(500, 0.6))
     assert kinds(one_action) == {"all": 1, "propensities": 1, "weights": 1, "model": 1}
 
@@ -217,7 +218,7 @@ def of_rare_action(taken):
     """A log that took the action of a policy, which always takes it, in this many rows."""
     action = np.arange(40_000) < taken
     share = taken / 40_000
-    return Log.from_arrays(
+    return log_of_arrays(
         action * 1, np.arange(40_000) % 2, propensity=np.where(action, share, 1 - share)
     )
 
@@ -303,7 +304,7 @@ def test_one_huge_reward_has_a_caution_and_rare_ones_are_no_outliers(rng, mentio
 def test_the_value_is_inside_of_its_interval_and_of_the_bounds(interval, mentioned):
     # In the second half 6 of 10 rows took the better action, which was expected in 5 of 10.
     action = np.array([0, 1] * 50 + [1, 0, 1, 0, 1, 0, 1, 0, 1, 1] * 10)
-    log = Log.from_arrays(action, action, propensity=np.full(200, 0.5), rewards="binary")
+    log = log_of_arrays(action, action, propensity=np.full(200, 0.5), rewards="binary")
     found = compare(log, ["rcp-submax"], interval=interval)
     for one in found.estimates:
         assert 0.0 <= one.interval.low <= one.value <= one.interval.high <= 1.0

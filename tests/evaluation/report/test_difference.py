@@ -15,7 +15,9 @@ ROWS = 400
 def log_of(rng, rows=ROWS, chances=(0.3, 0.4, 0.5)):
     action = rng.integers(len(chances), size=rows)
     reward = (rng.random(rows) < np.array(chances)[action]) * 1
-    return Log.from_arrays(action, reward, propensity=np.full(rows, 1 / len(chances)))
+    return Log.read(
+        {"action": action, "reward": reward, "propensity": np.full(rows, 1 / len(chances))}
+    )
 
 
 def array(log, *probabilities):

@@ -78,11 +78,13 @@ def uniform_log(
     reward = environment.reward(world, context, action, rng)
     names = [[str(choice) for choice in range(size)] for size in problem.space.choices]
     slots = {f"slot{slot}": one for slot, one in enumerate(names)}
-    return Log.from_arrays(
-        action[0, :, 0] if len(names) == 1 else action[0],
-        reward[0],
-        propensity=np.full(observations, np.exp(-problem.space.log_measure)),
-        context=context[0] if problem.context_width else None,
+    return Log.read(
+        {
+            "action": action[0, :, 0] if len(names) == 1 else action[0],
+            "reward": reward[0],
+            "propensity": np.full(observations, np.exp(-problem.space.log_measure)),
+            "context": context[0],
+        },
         actions=names[0] if len(names) == 1 else slots,
         rewards=problem.scale,
     )
