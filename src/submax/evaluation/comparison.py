@@ -676,9 +676,8 @@ class Evaluation:
         """Return an estimate with the cautions that concern it, and one if it was cut off."""
         value, ends, summed = self._interval(sums, label, self.options.level)
         of_log, (low, high) = name == LOGGING_POLICY, self._bounds or (-np.inf, np.inf)
-        sentences = [
-            one.sentence for one in cautions if of_log or one.concerns(self.estimators[label])
-        ]
+        relies = () if of_log else self.estimators[label].relies_on
+        sentences = [why for about, why in cautions if of_log or about in ("all", *relies)]
         if abs(summed.value - value) > EQUAL_TERMS * (high - low):
             sentences.append(
                 f"the estimate is {summed.value:.4g} and was cut off at {value:g}, because rewards "
@@ -715,7 +714,7 @@ class Evaluation:
         return value, ConfidenceInterval(*cut), one
 
 
-LEARNED_FROM_ALL = Caution(
+LEARNED_FROM_ALL = (
     "all",
     "the policy was learned from the rows on which it is evaluated, so it looks too good: learn it "
     "from a share of the rows",
@@ -728,12 +727,12 @@ def model_cautions(rows: Evaluator) -> Iterator[Caution]:
     if slots is None:
         return
     if rows.slots.estimated:
-        yield Caution(
+        yield (
             "slots",
             "the propensities of single slots are estimated: log them in columns propensity_SLOT",
         )
     elif np.abs(np.log(slots.prod(axis=1) / rows.sample.log.propensity)).mean() > UNIFORM_TOLERANCE:
-        yield Caution(
+        yield (
             "slots",
             "the log did not choose its slots independently of each other, which the "
             "pseudo-inverse assumes",

@@ -7,23 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.evaluation.estimators import Evidence, OffPolicyEstimator
+from submax.evaluation.estimators import Evidence
 from submax.evaluation.log import Log
 from submax.evaluation.sums import Additive, Moments, Range, TermSums, mean, total, weigh
 
-
-class Caution(NamedTuple):
-    """A sentence that says why some estimates should not be trusted.
-
-    ``about`` says which: those of estimators that rely on it, such as the `weights`, or `all`.
-    """
-
-    about: str
-    sentence: str
-
-    def concerns(self, estimator: OffPolicyEstimator) -> bool:
-        """Return whether the caution concerns the estimates of this estimator."""
-        return self.about in ("all", *estimator.relies_on)
+Caution = tuple[str, str]
+"""What estimates must rely on to be doubtful, such as `weights`, or `all`; and why, a sentence."""
 
 
 def kind_of(sentence: str) -> str:
@@ -77,6 +66,9 @@ def errors_from_one(average: float, error: float, decisions: float, largest: flo
     return difference / max(error + unobserved, SMALLEST_ERROR)
 
 
+NO_REWARD = np.zeros(1)
+"""The only reward to distinguish, if rewards do not matter."""
+
 # The weights of a policy --------------------------------------------------------------------------
 
 
@@ -103,19 +95,15 @@ class Diagnostics(NamedTuple):
 
 
 class WeightSums(Additive, frozen=True):
-    """Sums over weights w, which are measured from 1.
+    """Sums over weights w: the ``moments`` of w − 1 and of |w|, and the range of |w|.
 
-    ``off`` is Σ c (w − 1), ``square`` is Σ c (w − 1)², ``size`` is Σ c |w|, and ``by_reward`` the
-    part of ``size`` of the rows with each of the ``rewards``; ``sizes`` is the range of |w|.
-    Weights that were added up over slots may be negative: all but the mean are then those of |w|.
+    ``by_reward`` is Σ c |w| over the rows with each of the ``rewards``. Weights that were added up
+    over slots may be negative: all but the mean are then those of |w|.
     """
 
     shared = ("rewards",)
 
-    decisions: float
-    off: float
-    square: float
-    size: float
+    moments: Moments
     sizes: Range
     rewards: Floats
     by_reward: Floats
@@ -125,35 +113,31 @@ class WeightSums(Additive, frozen=True):
         cls,
         weight: Floats,
         count: Floats | None = None,
-        reward: Floats | None = None,
-        rewards: Floats | None = None,
+        reward: Floats | float = 0.0,
+        rewards: Floats = NO_REWARD,
     ) -> "WeightSums":
         """Return the sums over some rows; ``rewards`` are those to distinguish, sorted."""
-        distance, size = weight - 1, np.abs(weight)
-        counted, sized = weigh(distance, count), weigh(size, count)
-        if reward is None or rewards is None:
-            rewards, by_reward = np.zeros(1), np.array([sized.sum()])
-        else:
-            place = np.minimum(np.searchsorted(rewards, reward), len(rewards) - 1)
-            known = sized * (rewards[place] == reward)
-            by_reward = np.bincount(place, known, minlength=len(rewards))
-        sums = float(counted.sum()), float(counted @ distance), float(sized.sum())
-        return cls(total(weight, count), *sums, Range.of(size), rewards, by_reward)
+        size, reward = np.abs(weight), np.broadcast_to(reward, len(weight))
+        place = np.minimum(np.searchsorted(rewards, reward), len(rewards) - 1)
+        known: Floats = weigh(size, count) * (rewards[place] == reward)
+        by_reward = np.bincount(place, known, len(rewards)).astype(np.float64)
+        moments = Moments.of([weight - 1, size], len(weight), count)
+        return cls(moments, Range.of(size), rewards, by_reward)
 
     def diagnostics(self, unsupported: float = 0.0, scale: float = 1.0) -> Diagnostics:
         """Return the diagnostics; the weights are multiplied by ``scale`` before."""
-        count, off = self.decisions, self.off
-        square = self.square + 2 * off + count
+        count, square = self.moments.decisions, float(self.moments.sums[0, 2, 2])
+        size = float(self.moments.first[1])
+        off, variance, _ = self.moments.central([1.0, 0.0])
         most = int(np.argmax(self.by_reward))
-        share = float(self.by_reward[most]) / self.size if self.size > 0 else 1.0
-        effective = self.size**2 / square if square > 0 else 0.0
-        variance = max(self.square / count - (off / count) ** 2, 0.0)
+        share = float(self.by_reward[most]) / size if size > 0 else 1.0
+        effective = size**2 / square if square > 0 else 0.0
         return Diagnostics(
             rows=round(count),
             effective=effective,
             largest=scale * self.sizes.high,
-            largest_share=self.sizes.high / self.size if self.size > 0 else 0.0,
-            mean_weight=scale * (1 + off / count),
+            largest_share=self.sizes.high / size if size > 0 else 0.0,
+            mean_weight=scale * (1 + off),
             mean_error=scale * float(np.sqrt(variance / count)),
             unsupported=unsupported,
             effective_rewards=(1 - share) * effective,
@@ -219,7 +203,7 @@ class PolicySums(Additive, frozen=True):
         """
         found, count = self.diagnostics, self.moments.decisions
         if found.unsupported > MOST_UNSUPPORTED:
-            yield Caution(
+            yield (
                 "all",
                 f"the policy gives {found.unsupported:.0%} of its decisions to actions that "
                 f"no evaluated row took ({never}): the log says nothing about them",
@@ -232,22 +216,22 @@ class PolicySums(Additive, frozen=True):
                 f"the weights average {found.mean_weight:.2f} and should average 1, and chance "
                 f"does not explain the difference: {why}the propensities are wrong"
             )
-            yield from (Caution(about, sentence) for about in ("weights", "sessions"))
+            yield from ((about, sentence) for about in ("weights", "sessions"))
         yield from spread_cautions(found)
         yield from rare_reward_cautions(found)
         average, variance, _ = self.moments.central([0.0, 1.0])
         about_model = "the interval of dm does not include the error of its model of rewards"
         if abs(average) > SIGNIFICANT_ERRORS * (variance / count) ** 0.5:
             about_model = f"the model of rewards is off by {average:+.2g}"
-        yield Caution("model", about_model)
+        yield ("model", about_model)
         if self.lost > 0:
-            yield Caution(
+            yield (
                 "propensities",
                 f"{log.raised} estimated propensities were raised to a floor, which leaves out "
                 f"{self.lost / count:.2%} of the decisions of the policy",
             )
         if "sessions" in self.parts:
-            yield Caution(
+            yield (
                 "single decisions",
                 "the estimate assumes, without a test, that a decision does not change "
                 "what comes later in its session; per-decision does not assume it",
@@ -262,14 +246,14 @@ def spread_cautions(found: Diagnostics, about: str = "weights") -> Iterator[Caut
     weights = "weights" if about in ("weights", "all") else f"{part} weights"
     unit = part if about == "sessions" else "row"
     if found.effective < max(FEWEST_EFFECTIVE, LEAST_EFFECTIVE_SHARE * found.rows):
-        yield Caution(
+        yield (
             about,
             f"by the {weights} the effective sample size is {found.effective:.0f} of "
             f"{found.rows} {unit}s, which is too small: the policy differs too much "
             "from the log",
         )
     if found.largest_share > LARGEST_WEIGHT_SHARE:
-        yield Caution(
+        yield (
             about,
             f"one {unit} has {found.largest_share:.0%} of the sum of all {weights} (its weight is "
             f"{found.largest:.3g}): intervals are too short",
@@ -281,13 +265,14 @@ def rare_reward_cautions(found: Diagnostics) -> Iterator[Caution]:
     count = found.effective_rewards
     rows = "rewarded rows" if found.usual == 0 else f"rows with a reward other than {found.usual:g}"
     if count == 0:
-        yield Caution(
+        yield (
             "all",
             f"no {rows} count for this policy: only the far end of the interval is informative",
         )
     elif count < FEWEST_REWARDS:
-        yield Caution(
-            "all", f"only {count:.1f} {rows} count for this policy; {FEWEST_REWARDS:g} are needed"
+        yield (
+            "all",
+            f"only {count:.1f} {rows} count for this policy; {FEWEST_REWARDS:g} are needed",
         )
 
 
@@ -418,16 +403,16 @@ class LogSums(Additive, frozen=True):
         """
         decisions = self.decisions
         if self.estimated:
-            yield Caution(
+            yield (
                 "propensities",
                 f"{self.estimated:.0f} of {decisions} propensities are estimated: these numbers "
                 "are only as good as the model of how the log chose its actions",
             )
         if self.choices and all(len(one) < 2 for one in self.choices):
-            yield Caution("all", "the log has only one action, so there is nothing to compare")
+            yield ("all", "the log has only one action, so there is nothing to compare")
         worst = max(choices, key=lambda one: abs(one.z or 0.0), default=None)
         if worst is not None and not worst.plausible:
-            yield Caution(
+            yield (
                 "propensities",
                 f"the propensities of {worst.action!r} do not match how often it was taken: "
                 f"their inverses add up to {worst.ratio:.2f} times the expected sum, and "
@@ -435,7 +420,7 @@ class LogSums(Additive, frozen=True):
             )
         rarest, _, _ = self.propensities
         if not ranges and rarest * decisions < 1:
-            yield Caution(
+            yield (
                 "propensities",
                 f"a propensity is as small as {rarest:.2g}: among {decisions} rows less than one "
                 "with such a propensity is expected, so a wrong propensity cannot be "
@@ -443,9 +428,7 @@ class LogSums(Additive, frozen=True):
             )
         low, high = self.propensities_of_set
         if (high > (1 + UNIFORM_TOLERANCE) * low).any():
-            yield Caution(
-                "replay", "replay needs a uniform log, and the propensities of this log vary"
-            )
+            yield ("replay", "replay needs a uniform log, and the propensities of this log vary")
         yield from self.large_reward_cautions(distinct)
 
     def large_reward_cautions(self, distinct: int) -> Iterator[Caution]:
@@ -455,7 +438,7 @@ class LogSums(Additive, frozen=True):
         share = (farthest - self.centre - average) ** 2 / max(variance * self.decisions, 1e-300)
         # The rarer one of two values is no outlier, and there is a caution about rare rewards.
         if distinct > 2 and share > LARGEST_REWARD_SHARE:
-            yield Caution(
+            yield (
                 "all",
                 f"one row has the reward {farthest:g} and causes {share:.0%} of the "
                 "variance of all rewards: check this row, which dominates every number",

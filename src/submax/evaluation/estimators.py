@@ -1,7 +1,7 @@
 """Off-policy estimators: what they get (evidence), what they return (terms), and each formula."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -13,8 +13,8 @@ from submax.core.checks import positive
 from submax.core.errors import InputError
 from submax.core.registry import Registry
 from submax.evaluation.sums import (
-    Adjustment,
     Terms,
+    adjustment,
     mean,
     quantiles,
     sampled,
@@ -74,8 +74,8 @@ class Evidence(NamedTuple):
 
     def rows(self, mask: Booleans) -> "Evidence":
         """Return the evidence of some of the rows."""
-        arrays: list[Any] = [one[mask] if isinstance(one, np.ndarray) else one for one in self]
-        return Evidence._make(arrays)
+        fields: Iterable[Any] = self
+        return Evidence._make(one[mask] if isinstance(one, np.ndarray) else one for one in fields)
 
     @classmethod
     def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":
@@ -126,27 +126,24 @@ class OffPolicyEstimator(ABC):
         """Return the terms whose mean, or ratio of means, is the estimate."""
 
 
-def terms_of(
-    estimator: OffPolicyEstimator, adjustment: Adjustment | None, evidence: Evidence
-) -> Terms:
-    """Return the terms of some rows; those of the whole log if the rows are a sample of it."""
-    found, sampling = estimator.terms(evidence), evidence.sampling_weight
-    if sampling is not None:
-        found = sampled(found, sampling)
-    if adjustment is None or evidence.covariates is None:
-        return found
-    return adjustment.adjusted(found, evidence.weight, evidence.covariates, sampling)
-
-
 def tuned(estimator: OffPolicyEstimator, evidence: Evidence) -> Callable[[Evidence], Terms]:
-    """Return the function from rows to terms, with all that is chosen from this evidence."""
-    estimator, covariates, adjustment = estimator.tuned(evidence), evidence.covariates, None
+    """Return the function from rows to terms, with all that is chosen from this evidence.
+
+    If the rows are a sample of a log, the terms are those of the whole log.
+    """
+    estimator = estimator.tuned(evidence)
+
+    def plain(about: Evidence) -> Terms:
+        found, sampling = estimator.terms(about), about.sampling_weight
+        return found if sampling is None else sampled(found, sampling)
+
     # Replay has weights, but not with the mean 1.
     by_weight = "weights" in estimator.relies_on and "replay" not in estimator.relies_on
-    if covariates is not None and by_weight:
-        terms = terms_of(estimator, None, evidence)
-        adjustment = Adjustment.of(terms, evidence.weight, covariates, evidence.sampling_weight)
-    return partial(terms_of, estimator, adjustment)
+    if evidence.covariates is None or not by_weight:
+        return plain
+    known = evidence.weight, evidence.covariates, evidence.sampling_weight
+    adjusted = adjustment(plain(evidence), *known)
+    return lambda one: adjusted(plain(one), one.weight, one.covariates, one.sampling_weight)
 
 
 CANDIDATES = 24
@@ -227,12 +224,9 @@ class ThresholdEstimator(OffPolicyEstimator):
 
     def terms(self, evidence: Evidence) -> Terms:
         used = self.tuned(evidence).threshold or 0.0
-        largest, corrects = (
-            self.largest(evidence.weight, used),
-            isinstance(self.plain, DoublyRobust),
-        )
-        reach = evidence.reach(largest, corrects)
-        return Terms(self.kept(evidence, used), None, reach, used, evidence.counts)
+        largest = self.largest(evidence.weight, used)
+        reach = evidence.reach(largest, isinstance(self.plain, DoublyRobust))
+        return Terms(self.kept(evidence, used), reach=reach, threshold=used, counts=evidence.counts)
 
     def kept(self, evidence: Evidence, threshold: float) -> Floats:
         """Return the terms with a threshold."""

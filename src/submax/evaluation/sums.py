@@ -1,6 +1,6 @@
 """The terms that an estimate averages, and sums of them that add up over batches of rows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import msgspec
@@ -20,8 +20,10 @@ def total(values: Floats, count: Floats | None) -> float:
     return float(len(values) if count is None else count.sum())
 
 
-def mean(values: Floats, count: Floats | None) -> float:
-    """Return Σ_i c_i v_i / Σ_i c_i; NaN without rows."""
+def mean(values: Floats | float, count: Floats | None) -> float:
+    """Return Σ_i c_i v_i / Σ_i c_i; NaN without rows. A constant is its mean."""
+    if not isinstance(values, np.ndarray):
+        return values
     if not len(values):
         return float("nan")
     return float(values.mean() if count is None else count @ values / count.sum())
@@ -105,18 +107,18 @@ class Additive(msgspec.Struct, frozen=True):
 class Terms(NamedTuple):
     """The rows of a batch in an estimate V = Σ_i c_i y_i / Σ_i c_i z_i + Σ_i c_i o_i / Σ_i c_i.
 
-    y is the ``numerator [n]``, z the ``denominator`` (1 if it is None), o the ``offset`` (0 if it
-    is None), and c the number of equal decisions that a row stands for, ``counts`` (1 if it is
-    None). ``reach`` are the smallest and the largest possible y / z, None if they are not known.
-    ``threshold`` is the weight threshold that was used, if any.
+    y is the ``numerator [n]``, z the ``denominator`` and o the ``offset``, arrays or constants. c
+    is the number of equal decisions that a row stands for, ``counts`` (1 if it is None). ``reach``
+    are the smallest and the largest possible y / z, None if they are not known. ``threshold`` is
+    the weight threshold that was used, if any.
     """
 
     numerator: Floats
-    denominator: Floats | None = None
+    denominator: Floats | float = 1.0
     reach: tuple[float, float] | None = None
     threshold: float | None = None
     counts: Floats | None = None
-    offset: Floats | None = None
+    offset: Floats | float = 0.0
 
     @property
     def decisions(self) -> float:
@@ -124,26 +126,23 @@ class Terms(NamedTuple):
         return total(self.numerator, self.counts)
 
     @property
+    def _ratio(self) -> tuple[float, float]:
+        """ȳ / z̄ and z̄; NaN if the denominators add up to 0."""
+        below = mean(self.denominator, self.counts) or float("nan")
+        return mean(self.numerator, self.counts) / below, below
+
+    @property
     def value(self) -> float:
         """The estimate; NaN if the denominators add up to 0."""
-        below = 1.0 if self.denominator is None else mean(self.denominator, self.counts)
-        above = mean(self.numerator, self.counts)
-        more = 0.0 if self.offset is None else mean(self.offset, self.counts)
-        return above / below + more if below > 0 else float("nan")
+        return self._ratio[0] + mean(self.offset, self.counts)
 
     def influence(self) -> Floats:
         """Return the terms whose mean is, to first order, the estimate, ``[n]``.
 
         For a ratio v = ȳ / z̄ (delta method) these are v + (y_i − v z_i) / z̄ + o_i.
         """
-        terms = self.numerator
-        if self.denominator is not None:
-            below = mean(self.denominator, self.counts)
-            if not below > 0:
-                return np.full(len(self.numerator), np.nan)
-            value = mean(self.numerator, self.counts) / below
-            terms = value + (self.numerator - value * self.denominator) / below
-        return terms if self.offset is None else terms + self.offset
+        ratio, below = self._ratio
+        return self.numerator / below + ratio * (1 - self.denominator / below) + self.offset
 
     def summed(self, cluster: Integers | None = None) -> Summed:
         """Return the estimate of these rows alone, with blocks of single rows, or by cluster."""
@@ -161,11 +160,10 @@ def sampled(terms: Terms, weight: Floats) -> Terms:
 
     Reference: Hájek (1971), for the ratio of weighted sums.
     """
-    offset = terms.offset
     return terms._replace(
         numerator=weight * terms.numerator,
-        denominator=weight if terms.denominator is None else weight * terms.denominator,
-        offset=None if offset is None else weight * offset / mean(weight, terms.counts),
+        denominator=weight * terms.denominator,
+        offset=weight * terms.offset / mean(weight, terms.counts),
     )
 
 
@@ -173,56 +171,46 @@ SMALLEST_EIGENVALUE = 1e-10
 """Relative size below which a direction of the controls is taken to be empty."""
 
 
-class Adjustment(NamedTuple):
-    """Offsets −θ · z_i of the terms, with controls z_i = (w_i − 1) (1, x_i).
+def adjustment(
+    terms: Terms, weight: Floats, covariates: Floats, sampling: Floats | None = None
+) -> Callable[..., Terms]:
+    """Return the function that adds offsets −θ · z_i to terms, fitted to the terms of some rows.
 
-    x_i are covariates that were known before the decision, such as the visits of the week before,
-    standardized by ``centre`` and ``spread``. Weights of a policy have the mean 1 given x, so
-    E[z] = 0 and the adjustment does not change the expectation, up to order 1/n; θ is the
-    regression of the terms on z, which removes the part of the noise that x explains. For the
-    difference of two policies this is CUPED. If the log is a sample, z_i is multiplied by the
-    sampling weight of the row, over its mean ``kept``.
+    The controls are z_i = (w_i − 1) (1, x_i), where x_i are covariates that were known before the
+    decision, such as the visits of the week before, standardized. Weights of a policy have the
+    mean 1 given x, so E[z] = 0 and the adjustment does not change the expectation, up to order
+    1/n; θ is the regression of the terms on z, which removes the part of the noise that x explains.
+    For the difference of two policies this is CUPED. If the log is a sample, z_i is multiplied by
+    the sampling weight of the row, over its mean. The function takes the same arguments.
 
     Reference: Deng, Xu, Kohavi and Walker (2013), Improving the sensitivity of online controlled
     experiments by utilizing pre-experiment data.
     """
+    influence, counts = terms.influence(), terms.counts
+    rows = len(influence)
+    share = np.full(rows, 1 / rows) if counts is None else counts / counts.sum()
+    centre = share @ covariates
+    deviation = np.sqrt(share @ (covariates - centre) ** 2)
+    spread = np.where(deviation > 0, deviation, 1.0)
+    kept = 1.0 if sampling is None else share @ sampling
 
-    centre: Floats
-    spread: Floats
-    kept: float
-    theta: Floats
+    def controls(weight: Floats, covariates: Floats, sampling: Floats | None) -> Floats:
+        factor = weight - 1 if sampling is None else (weight - 1) * sampling / kept
+        found: Floats = factor[:, None] * np.insert((covariates - centre) / spread, 0, 1.0, axis=1)
+        return found
 
-    @classmethod
-    def of(
-        cls, terms: Terms, weight: Floats, covariates: Floats, sampling: Floats | None = None
-    ) -> "Adjustment":
-        """Return the adjustment that is fitted to terms, weights and ``covariates [n, C]``."""
-        influence, counts = terms.influence(), terms.counts
-        rows = len(influence)
-        share = np.full(rows, 1 / rows) if counts is None else counts / counts.sum()
-        centre = share @ covariates
-        spread = np.sqrt(share @ (covariates - centre) ** 2)
-        kept = 1.0 if sampling is None else float(share @ sampling)
-        found = cls(centre, np.where(spread > 0, spread, 1.0), kept, np.zeros(0))
-        controls = found._controls(weight, covariates, sampling)
-        distance = controls - share @ controls
-        gram = distance.T @ (share[:, None] * distance)
-        moment = distance.T @ (share * (influence - share @ influence))
-        theta = np.linalg.pinv(gram, rcond=SMALLEST_EIGENVALUE, hermitian=True) @ moment
-        return found._replace(theta=theta)
+    fitted = controls(weight, covariates, sampling)
+    distance = fitted - share @ fitted
+    gram = distance.T @ (share[:, None] * distance)
+    moment = distance.T @ (share * (influence - share @ influence))
+    theta = np.linalg.pinv(gram, rcond=SMALLEST_EIGENVALUE, hermitian=True) @ moment
 
     def adjusted(
-        self, terms: Terms, weight: Floats, covariates: Floats, sampling: Floats | None = None
+        terms: Terms, weight: Floats, covariates: Floats, sampling: Floats | None = None
     ) -> Terms:
-        """Return the terms of some rows with the offsets added."""
-        offset = -self._controls(weight, covariates, sampling) @ self.theta
-        return terms._replace(offset=offset if terms.offset is None else terms.offset + offset)
+        return terms._replace(offset=terms.offset - controls(weight, covariates, sampling) @ theta)
 
-    def _controls(self, weight: Floats, covariates: Floats, sampling: Floats | None) -> Floats:
-        standardized = (covariates - self.centre) / self.spread
-        ones = np.ones(len(weight))
-        controls: Floats = (weight - 1)[:, None] * np.column_stack([ones, standardized])
-        return controls if sampling is None else controls * (sampling / self.kept)[:, None]
+    return adjusted
 
 
 ROUNDING = 1e-14
@@ -351,8 +339,7 @@ class TermSums(Additive, frozen=True):
         counts, number, table = terms.counts, units.number, None
         columns, sides = list[Floats | float](), list[list[Any]]()
         for one in (terms,) if baseline is None else (terms, baseline):
-            z = 1.0 if one.denominator is None else one.denominator
-            o = 0.0 if one.offset is None else one.offset
+            z, o = one.denominator, one.offset
             columns += [one.numerator - centre * z, z, o]
             sides.append([one.reach and Range(*one.reach), Range.of(z), Range.of(o)])
         if number is not None:

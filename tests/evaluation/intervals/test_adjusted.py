@@ -5,13 +5,13 @@ import pytest
 
 from submax.evaluation import Log, compare
 from submax.evaluation.intervals import normal
-from submax.evaluation.sums import Adjustment, Terms, sampled
+from submax.evaluation.sums import Terms, adjustment, sampled
 
 ROWS = 300
 
 
 def adjusted(terms, *columns):
-    return Adjustment.of(terms, *columns).adjusted(terms, *columns)
+    return adjustment(terms, *columns)(terms, *columns)
 
 
 def log_of(rng, rows=ROWS):

@@ -141,8 +141,7 @@ def test_where_the_policy_takes_nothing_that_was_logged_no_warning_is_given(exam
         sessions=trajectory_weights(nothing, np.arange(50) // 4),
     )
     terms = example.terms(evidence)
-    empty = terms.denominator is not None and not terms.denominator.any()
-    assert np.isnan(terms.value) == empty
+    assert np.isnan(terms.value) == (not np.any(terms.denominator))
 
 
 def test_an_estimator_is_made_from_its_name_or_a_table():
