@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import msgspec
 
 from submax.bandit import export
-from submax.bandit.durable import DurableBandit, is_new_file
+from submax.bandit.durable import is_new_file
 from submax.bandit.store import Store, open_store
 from submax.client.client import Answer, Call, Client, Operations, bandit_path, understood
 from submax.core.errors import ContextIgnoredWarning, InputError
@@ -60,8 +60,7 @@ class StoreClient(Operations):
     ) -> Any:
         reads, creates = operation.method == "GET", operation.name in CREATING
         with _opened(place, reads=reads, creates=creates) as store:
-            service = LocalService(store, trust=self._trust)
-
+            service = Service(store, trust=self._trust, is_local=True)
             call = api.Call(service, Caller(name=COMMAND_LINE), path, body)
             try:
                 return asyncio.run(operation.carry_out(call))
@@ -99,24 +98,6 @@ def _operation(call: Call[Any]) -> tuple[api.Operation, dict[str, str]]:
         if found is not None and one.method == call.method:
             return one, {word: unquote(text) for word, text in found.groupdict().items()}
     raise LookupError(f"{call.method} {call.path}")
-
-
-class LocalService(Service):
-    """The bandits of a store for one command: whoever gives it may use code and any numbers."""
-
-    is_local = True
-
-    def _made(self, name: str) -> DurableBandit:
-        return DurableBandit(self.store, name, background=False, trust=self._trust)
-
-    def _check(self, declaration: Any) -> None:
-        """Allow everything that can be declared."""
-
-    def close(self) -> None:
-        """Wait for nothing: there is no background, and who opened the store closes it."""
-        self.jobs.close()
-        self.exports.close()
-        self._threads.shutdown()
 
 
 def chosen(names: Sequence[str]) -> str:

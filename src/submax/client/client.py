@@ -298,11 +298,11 @@ class Operations:
 
     def pause(self, choice: str | None = None, *, slot: str = "") -> Table:
         """Pause a choice; without one, the whole bandit."""
-        return self._pause("pause", choice, slot)
+        return self._change("pause", choice, {"slot": slot})
 
     def resume(self, choice: str | None = None, *, slot: str = "") -> Table:
         """Resume a choice; without one, the whole bandit."""
-        return self._pause("resume", choice, slot)
+        return self._change("resume", choice, {"slot": slot})
 
     def retire(self, choice: str, *, slot: str = "") -> Table:
         """Make a choice ineligible forever."""
@@ -363,13 +363,10 @@ class Operations:
         content = None if body is None else encoded(body)
         return self.send(Call("POST", self._path + path, kind, content, field))
 
-    def _change(self, verb: str, choice: str, options: Mapping[str, Any]) -> Table:
+    def _change(self, verb: str, choice: str | None, options: Mapping[str, Any]) -> Table:
+        if choice is None:
+            return self._post(f"/{verb}")
         return self._post("/choices", {"verb": verb, "choice": choice, **options})
-
-    def _pause(self, verb: str, choice: str | None, slot: str) -> Table:
-        if choice is not None:
-            return self._change(verb, choice, {"slot": slot})
-        return self._post(f"/{verb}")
 
 
 def _with_id(request: Mapping[str, Any]) -> Table:
@@ -398,20 +395,20 @@ class Client(Core, Operations):
                 f"a server sends Parquet: give a name that ends in .parquet, not {str(path)!r}",
                 parameter="path",
             )
-        call, partial = Call("GET", f"{self._path}/export", bytes), Path(f"{path}.partial")
+        # A client that only decides needs no NumPy.
+        from submax.core.serialization import atomic_write
+
+        call = Call("GET", f"{self._path}/export", bytes)
         url = self._servers[self._current] + call.path
         try:
             with self._connected().stream(call.method, url, timeout=SLOW_SECONDS) as answer:
                 if answer.status_code != 200:
                     understood(answer.status_code, answer.read(), call)
-                with open(partial, "xb", opener=_private) as file:
-                    for part in answer.iter_bytes():
-                        file.write(part)
-            partial.replace(path)
+                # Decisions may be about persons.
+                with atomic_write(Path(path), private=True) as file:
+                    file.writelines(answer.iter_bytes())
         except httpx.TransportError as error:
             raise StoreError(f"the export was interrupted ({error}): try again") from error
-        finally:
-            partial.unlink(missing_ok=True)
         return Path(path).stat().st_size
 
     def close(self) -> None:
@@ -454,11 +451,6 @@ class Client(Core, Operations):
         except StopIteration as end:
             answered: Answer = end.value
             return answered
-
-
-def _private(path: str, flags: int) -> int:
-    """Open a file that only its owner may read: decisions may be about persons."""
-    return os.open(path, flags, 0o600)
 
 
 def awaited(
@@ -508,7 +500,7 @@ class AsyncClient(Core):
     keys = awaited(Operations.keys)
     add_key = awaited(Operations.add_key)
     revoke_key = awaited(Operations.revoke_key)
-    _post, _change, _pause = Operations._post, Operations._change, Operations._pause
+    _post, _change = Operations._post, Operations._change
 
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""

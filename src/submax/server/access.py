@@ -182,7 +182,12 @@ class Access:
         if origin is None or _same_site(origin, headers.get("host", "")):
             return
         if origin not in (key.origins or ()):
-            raise _origin_refused(origin)
+            raise RefusedError(
+                403,
+                f"pages of {origin!r:.80} may not use this key: make one for them with submax keys "
+                "add --origin",
+                code="origin-not-allowed",
+            )
 
     def is_declared(self, origin: str) -> bool:
         """Whether a key is for pages of this site; without keys, whether it is on this machine."""
@@ -191,14 +196,6 @@ class Access:
         with contextlib.suppress(ValueError):
             return is_loopback(urlsplit(origin).hostname or "")
         return False
-
-
-def _origin_refused(origin: str) -> RefusedError:
-    sentence = (
-        f"pages of {origin!r:.80} may not use this key: make one for them with submax keys add "
-        "--origin"
-    )
-    return RefusedError(403, sentence, code="origin-not-allowed")
 
 
 def _same_site(origin: str, host: str) -> bool:

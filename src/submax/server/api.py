@@ -61,10 +61,8 @@ class Call:
     async def opened(self) -> DurableBandit:
         """The same for decisions and rewards, which must not wait for a thread."""
         name = self.path["name"]
-        return self.service.get(name) or await self.in_thread(self.service.find, name)
-
-    async def in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return await self.service.in_thread(function, *arguments)
+        service = self.service
+        return service.get(name) or await service.in_thread(service.find, name)
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ class Operation:
     async def carry_out(self, call: Call) -> Any:
         if iscoroutinefunction(self.call):
             return await self.call(call)
-        return await call.in_thread(self.call, call)
+        return await call.service.in_thread(self.call, call)
 
 
 @cache
@@ -182,7 +180,7 @@ async def _rewards(call: Call, bodies: list[Any]) -> tuple[DurableBandit, list[d
     def first_unknown() -> str | None:
         return next((body.id for body in bodies if bandit.read.row(body.id) is None), None)
 
-    missing = await call.in_thread(first_unknown)
+    missing = await call.service.in_thread(first_unknown)
     if missing is not None:
         raise NotFoundError(
             f"there is no decision {missing!r}: with a browser key only existing "

@@ -107,7 +107,16 @@ class Keys:
         origins: Sequence[str] | None = None,
         who: Who = PYTHON,
     ) -> NewKey:
-        _check(name, scopes, is_browser=origins is not None)
+        if not name.isprintable():
+            raise InputError(
+                f"the name of a key was {name!r:.60}: give printable characters", parameter="name"
+            )
+        if origins is not None and not set(scopes) <= set(BROWSER_SCOPES):
+            raise InputError(
+                f"a key with origins was requested with the scopes {', '.join(scopes)}, but anyone "
+                f"can read it in the page: give only the scopes {' and '.join(BROWSER_SCOPES)}",
+                parameter="scopes",
+            )
         number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         values = {
             "id": number,
@@ -200,20 +209,6 @@ def checked_origin(origin: str) -> str:
             parameter="origins",
         )
     return checked
-
-
-def _check(name: str, scopes: Sequence[str], *, is_browser: bool) -> None:
-    """Refuse what the types of a request cannot say."""
-    if not name.isprintable():
-        raise InputError(
-            f"the name of a key was {name!r:.60}: give printable characters", parameter="name"
-        )
-    if is_browser and not set(scopes) <= set(BROWSER_SCOPES):
-        raise InputError(
-            f"a key with origins was requested with the scopes {', '.join(scopes)}, but anyone can "
-            f"read it in the page: give only the scopes {' and '.join(BROWSER_SCOPES)}",
-            parameter="scopes",
-        )
 
 
 def unix_time(word: str, text: str) -> float:

@@ -4,7 +4,7 @@ Unknown fields and wrong types are refused. The description in OpenAPI is made f
 """
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -30,7 +30,7 @@ RewardNumber = Annotated[float, Meta(ge=-1e30, le=1e30)]
 Many = Meta(min_length=1, max_length=MAX_REQUESTS_PER_CALL)
 
 
-class Body(msgspec.Struct, forbid_unknown_fields=True):
+class Body(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The base of all bodies of requests."""
 
 
@@ -38,20 +38,15 @@ def _about(kind: Any, description: str) -> Any:
     return Annotated[kind, Meta(description=description)]
 
 
-def _message(
-    name: str, doc: str, fields: Iterable[Any], base: Any = msgspec.Struct, **options: Any
-) -> Any:
+def _body(name: str, doc: str, *fields: Any, base: Any = Body) -> Any:
+    about = {"__doc__": doc}
     return msgspec.defstruct(
-        name, fields, bases=(base,), module=__name__, namespace={"__doc__": doc}, **options
+        name, fields, bases=(base,), module=__name__, namespace=about, frozen=True
     )
 
 
-def _body(name: str, doc: str, *fields: Any) -> Any:
-    return _message(name, doc, fields, Body)
-
-
 def _answer(name: str, doc: str, /, **fields: Any) -> Any:
-    return _message(name, doc, fields.items(), frozen=True)
+    return _body(name, doc, *fields.items(), base=msgspec.Struct)
 
 
 Decide: Any = _body(
