@@ -47,7 +47,9 @@ def test_draws_have_mean_and_covariance_of_the_regression(seed):
 def feature(policy, state, context, action, seed):
     """The features of one action in one context: their sum after it alone was observed."""
     feedback = observed(action.reshape(1, 1, -1), [[1]], context.reshape(1, 1, -1))
-    return policy.update(state, feedback, np.random.default_rng(seed)).statistics.features[0]
+    return policy.update(state, feedback, np.random.default_rng(seed)).statistics.products[
+        0, :-2, -1
+    ]
 
 
 def test_the_features_approximate_the_kernel(seed):

@@ -56,7 +56,6 @@ class Finals:
 
     def side(self, measure: str, policy: str, labels: Labels) -> Side | None:
         """The values of a policy in the first configuration with these labels; None if not run."""
-        one_of("measure", measure, MEASURES)
         for cell, rows in self._of_policy.get(policy, []):
             if labels.items() <= cell.items():
                 return Side(policy, rows[measure])
@@ -107,6 +106,7 @@ def compare(
     ``policies`` are names of the results, at least two; without any, all are compared. ``measure``
     is "regret", "reward", or "late_slope", the regret per decision in the last tenth of a run.
     """
+    one_of("measure", measure, MEASURES)
     probability("confidence", confidence)
     directory = Path(directory)
     read_specification(directory)

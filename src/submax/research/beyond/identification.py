@@ -19,6 +19,7 @@ from submax.core.checks import (
 )
 from submax.core.environment import Environment
 from submax.core.errors import InputError
+from submax.core.numerics import highest
 from submax.core.policy import Policy, PolicyTraits, TabularPolicy
 from submax.core.problem import Feedback, Problem
 from submax.core.serialization import serializable
@@ -189,11 +190,8 @@ class TrackAndStop(BestArmPolicy):
         total = pulls.sum(axis=-1, keepdims=True)
         fewest = pulls.min(axis=-1, keepdims=True)
         forced = (fewest < np.sqrt(total) - pulls.shape[1] / 2) | (fewest == 0)
-        lacking = total * state.derived - pulls
-        tracked = lacking >= lacking.max(axis=-1, keepdims=True) - 1e-9 * (1 + total)
-        chosen = np.where(forced, pulls == fewest, tracked)
-        listed: Floats = chosen / chosen.sum(axis=-1, keepdims=True)
-        return listed[:, None]
+        score = np.where(forced, -pulls, total * state.derived - pulls)
+        return highest(score, np.where(forced, 0.0, 1e-9 * (1 + total)))[:, None]
 
     def recommend(self, state: BestArmState) -> Integers:
         return _means(state.arms).argmax(axis=-1)

@@ -78,12 +78,13 @@ class SmoothReward(WithNoise[Bumps]):
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Bumps:
         choices = sum(self.sizes)
-        return Bumps(
-            rng.uniform(-math.pi, math.pi, (replicas, self.dimensions)),
-            rng.standard_normal((replicas, self.context, self.dimensions)),
-            rng.standard_normal((replicas, choices, self.dimensions)),
-            self._heights(replicas, rng),
-        )
+        phase = rng.uniform(-math.pi, math.pi, (replicas, self.dimensions))
+        context_weight = rng.standard_normal((replicas, self.context, self.dimensions))
+        choice_phase = rng.standard_normal((replicas, choices, self.dimensions))
+        height = rng.uniform(LOWEST_HEIGHT, 1.0, (replicas, choices))
+        best = rng.integers(self.sizes, size=(replicas, len(self.sizes)))
+        np.put_along_axis(height, self._index(best), 1.0, axis=1)
+        return Bumps(phase, context_weight, choice_phase, height)
 
     def contexts(self, world: Bumps, count: int, rng: np.random.Generator) -> Floats:
         return draw_directions(len(world.phase), count, self.context, rng)
@@ -106,13 +107,6 @@ class SmoothReward(WithNoise[Bumps]):
     def best_reward(self, world: Bumps, context: Floats) -> Floats:
         """1, the top of the bump with the best choices."""
         return np.ones(context.shape[:2])
-
-    def _heights(self, replicas: int, rng: np.random.Generator) -> Floats:
-        """Draw the heights ``[R, C]``: 1 for one choice of each slot, lower for the others."""
-        height = rng.uniform(LOWEST_HEIGHT, 1.0, (replicas, sum(self.sizes)))
-        best = rng.integers(self.sizes, size=(replicas, len(self.sizes)))
-        np.put_along_axis(height, self._index(best), 1.0, axis=1)
-        return height
 
     def _index(self, choice: Integers) -> Integers:
         """The index of a choice among the C choices of all slots: ``[..., S] -> [..., S]``."""
@@ -231,8 +225,6 @@ class Cells:
     @property
     def listed(self) -> Space:
         """The space whose joint actions are the cells."""
-        if not self.space.reals:
-            return self.space
         return Slots((*self.space.choices, *[self.points] * self.space.reals))
 
     @property
@@ -252,8 +244,6 @@ class Cells:
 
         Rows of weight 0 may hold values outside the space; these get an arbitrary cell.
         """
-        if not self.space.reals:
-            return action
         first = len(self.space.choices)
         scaled = self.space.scaled(action)
         scaled[..., first:] *= self.points
@@ -263,12 +253,10 @@ class Cells:
     def within(self, cell: Integers, rng: np.random.Generator) -> Actions:
         """Draw an action uniformly from each cell: ``[..., S] -> [..., S]``."""
         first = len(self.space.choices)
-        if not self.space.reals:
-            return cell
         scaled = cell.astype(np.float64)
         scaled[..., first:] += rng.random((*cell.shape[:-1], self.space.reals))
         scaled[..., first:] /= self.points
-        return self.space.unscaled(scaled)
+        return self.space.unscaled(scaled).astype(self.space.dtype)
 
     def centers(self) -> Floats:
         """The centres of all M cells, their real-valued parts scaled to 0 … 1: ``[M, S]``."""
@@ -354,43 +342,29 @@ class Gridded(WrapperPolicy):
 
 @serializable("fourier-statistics")
 class FourierStatistics(NamedTuple):
-    """Weighted sums over observations with features φ ``[F]`` and reward r.
+    """The weighted sums ``products [R, F + 2, F + 2]``, Σ z zᵀ with z = (φ, r, 1).
 
-    ``precision [R, F, F]`` is Σ φ φᵀ, ``response [R, F]`` is Σ r φ, ``features [R, F]`` is Σ φ;
-    ``observed``, ``reward`` and ``square``, all ``[R]``, are the sums of 1, r and r². r is relative
-    to ``origin [R]``, the mean of the first rewards, which avoids cancellation in the variance.
+    φ are the F features of an observation and r is its reward, relative to ``origin [R]``, the mean
+    of the first rewards, which avoids cancellation in the variance.
     """
 
-    precision: Floats
-    response: Floats
-    features: Floats
-    observed: Floats
-    reward: Floats
-    square: Floats
+    products: Floats
     origin: Floats
 
     @classmethod
     def empty(cls, replicas: int, features: int) -> Self:
         """The sums before any observation."""
-        flat, none = np.zeros((replicas, features)), np.zeros(replicas)
-        return cls(np.zeros((replicas, features, features)), flat, flat, none, none, none, none)
+        return cls(np.zeros((replicas, features + 2, features + 2)), np.zeros(replicas))
 
     def add(self, features: Floats, reward: Floats, weight: Floats) -> Self:
         """Add observations: ``features [R, n, F]``, ``reward [R, n]`` and ``weight [R, n]``."""
-        weighted = features * weight[..., None]
         total = weight.sum(axis=1)
         mean = (weight * reward).sum(axis=1) / np.where(total > 0, total, 1.0)
-        origin = np.where(self.observed > 0, self.origin, mean)
-        reward = reward - origin[:, None]
-        return type(self)(
-            self.precision + weighted.swapaxes(1, 2) @ features,
-            self.response + (weighted * reward[..., None]).sum(axis=1),
-            self.features + weighted.sum(axis=1),
-            self.observed + total,
-            self.reward + (weight * reward).sum(axis=1),
-            self.square + (weight * reward**2).sum(axis=1),
-            origin,
-        )
+        origin = np.where(self.products[:, -1, -1] > 0, self.origin, mean)
+        relative = (reward - origin[:, None])[..., None]
+        rows = np.concatenate([features, relative, np.ones_like(relative)], axis=-1)
+        weighted = rows * weight[..., None]
+        return type(self)(self.products + weighted.swapaxes(1, 2) @ rows, origin)
 
     def draws(self, count: int, scale: float, ridge: float, rng: np.random.Generator) -> Floats:
         """Draw coefficients from the posterior, for standardized rewards: ``[R, count, F]``.
@@ -398,13 +372,15 @@ class FourierStatistics(NamedTuple):
         N(θ̂, scale² A⁻¹) with A = ridge I + Σ φ φᵀ and θ̂ = A⁻¹ Σ φ (r − r̄) / s, where r̄ and s are
         the mean and the standard deviation of the rewards so far.
         """
-        total = np.maximum(self.observed, 1.0)
-        mean = self.reward / total
-        variance = np.maximum(self.square / total - mean**2, 0.0)
+        size = self.products.shape[1] - 2
+        of_features, of_reward, of_one = np.split(self.products, [size, size + 1], axis=1)
+        total = np.maximum(of_one[:, 0, -1], 1.0)
+        mean = of_one[:, 0, size] / total
+        variance = np.maximum(of_reward[:, 0, size] / total - mean**2, 0.0)
         deviation = np.where(variance > 0, np.sqrt(variance), 1.0)
-        response = (self.response - mean[:, None] * self.features) / deviation[:, None]
-        size = self.response.shape[1]
-        root = np.linalg.cholesky(self.precision + ridge * np.eye(size))
+        response = of_reward[:, 0, :size] - mean[:, None] * of_one[:, 0, :size]
+        response = response / deviation[:, None]
+        root = np.linalg.cholesky(of_features[..., :size] + ridge * np.eye(size))
         # A = L Lᵀ, so Lᵀ⁻¹ (L⁻¹ b + scale ξ) has mean A⁻¹ b and covariance scale² A⁻¹.
         noise = scale * rng.standard_normal((len(root), size, count))
         half = np.linalg.solve(root, response[..., None]) + noise

@@ -170,7 +170,8 @@ def statements_of(section: str, finals: Finals) -> list[Statement]:
 
 def illustration_statements(directory: Path) -> list[Statement]:
     """Return the statements of section 3.3; each comparison is over environments."""
-    return statements_of("section 3.3", _Illustrated(directory))
+    rows = ResultTable.read(directory, FINAL_TABLE).by_policy()
+    return statements_of("section 3.3", Finals(({}, name, found) for name, found in rows.items()))
 
 
 def write_statements(directory: Path, statements: Sequence[Statement]) -> None:
@@ -242,19 +243,6 @@ class Smoothed(Finals):
         if policy in CONDITIONED:
             names = [f"{policy}, c = {one}" if one else policy for one in self._constants]
         return best_elsewhere([self._finals.side(measure, name, labels) for name in names])
-
-
-class _Illustrated(Finals):
-    """The values of every policy in all environments of an illustration, one configuration."""
-
-    def __init__(self, directory: Path) -> None:
-        self._rows = ResultTable.read(directory, FINAL_TABLE).by_policy()
-
-    def configurations(self) -> list[dict[str, Any]]:
-        return [{}]
-
-    def side(self, measure: str, policy: str, labels: dict[str, Any]) -> Side | None:
-        return Side(policy, self._rows[policy][measure]) if policy in self._rows else None
 
 
 # Tests ----------------------------------------------------------------------------------

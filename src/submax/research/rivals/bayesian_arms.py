@@ -5,8 +5,9 @@ from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Floats
 from submax.core.checks import Allowed, at_least, whole_number
+from submax.core.numerics import highest
 from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import Feedback, Problem
 from submax.core.serialization import serializable
@@ -156,52 +157,24 @@ def regret_and_information(drawn: Floats) -> tuple[Floats, Floats]:
 def least_information_ratio(regret: Floats, information: Floats) -> Floats:
     """Return the distribution π over arms, ``[A]``, with the least (π·regret)² / (π·information).
 
-    Only arms on the upper convex hull of the points (regret, information) can be part of the
-    minimum, and two neighbours on the hull suffice. Without any information the arm with the least
-    regret is taken.
+    Two arms are enough. With a share s of the second one the ratio is (Δ + s Δ')² / (v + s v'),
+    where Δ' and v' are the differences of both arms. It is convex, and its derivative is zero at
+    s = Δ / Δ' − 2 v / v'. An arm with no less regret than another one, and no more information, has
+    no part in it. Without any information the arm with the least regret is taken.
     """
-    listed = np.zeros(len(regret))
     if not information.any():
-        least = np.flatnonzero(regret == regret.min())
-        listed[least] = 1 / len(least)
-        return listed
-    hull = _upper_hull(regret, information)
-    low, high = hull[:-1], hull[1:]
-    if len(hull) == 1:
-        low = high = hull
-    share = _best_share(regret[low], information[low], regret[high], information[high])
-    mixed = regret[low] + share * (regret[high] - regret[low])
-    gained = information[low] + share * (information[high] - information[low])
-    ratio = mixed**2 / np.maximum(gained, 1e-300)
-    index = int(ratio.argmin())
-    listed[low[index]] += 1 - share[index]
-    listed[high[index]] += share[index]
-    return listed
-
-
-def _upper_hull(x: Floats, y: Floats) -> Integers:
-    """Return the indices of the upper convex hull of points, from the lowest x on."""
-    hull: list[int] = []
-    for point in np.lexsort((-y, x)):
-        if hull and y[point] <= y[hull[-1]]:
-            # Less information at more regret is never worth it.
-            continue
-        while len(hull) > 1:
-            a, b = hull[-2], hull[-1]
-            if (y[b] - y[a]) * (x[point] - x[a]) > (y[point] - y[a]) * (x[b] - x[a]):
-                break
-            hull.pop()
-        hull.append(int(point))
-    return np.array(hull, dtype=np.int64)
-
-
-def _best_share(regret: Floats, gain: Floats, regret_2: Floats, gain_2: Floats) -> Floats:
-    """Return the share s of the second point with the least (Δ + s Δ')² / (v + s v').
-
-    The derivative is zero at s = Δ / Δ' − 2 v / v', with Δ' and v' the differences of the points;
-    the ratio is convex between the points, so s is clipped to 0 … 1.
-    """
-    rise, more = regret_2 - regret, gain_2 - gain
+        return highest(-regret)
+    order = np.lexsort((-information, regret))
+    most = np.maximum.accumulate(information[order])
+    order = order[np.diff(most, prepend=-1.0) > 0]
+    delta, gain = regret[order][:, None], information[order][:, None]
+    rise, more = delta.T - delta, gain.T - gain
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = regret / rise - 2 * gain / more
-    return np.clip(np.nan_to_num(share, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
+        share = delta / rise - 2 * gain / more
+    share = np.clip(np.nan_to_num(share, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
+    ratio = (delta + share * rise) ** 2 / np.maximum(gain + share * more, 1e-300)
+    first, second = np.unravel_index(ratio.argmin(), ratio.shape)
+    listed = np.zeros(len(regret))
+    listed[order[first]] += 1 - share[first, second]
+    listed[order[second]] += share[first, second]
+    return listed

@@ -12,7 +12,6 @@ import scipy
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import BelowOne, Count, Positive, Probability
 from submax.core.errors import InputError
-from submax.core.numerics import where_chosen
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
@@ -461,17 +460,6 @@ class ClimbingPolicy(ValueNetworkPolicy):
         replicas = len(belief.buffer.filled)
         masks = self.drawn_masks(replicas, rng)
         return Climbs(belief.problem.space.uniform((replicas, self.climbs), rng), masks)
-
-    def next_extra(
-        self,
-        before: ValueBelief,
-        trained: ValueBelief,
-        feedback: Feedback,
-        rng: np.random.Generator,
-    ) -> Climbs:
-        new, drawn = np.any(feedback.weight > 0, axis=1), self.first_extra(trained, rng)
-        climbs: Climbs = where_chosen(new, drawn, before.extra)
-        return climbs
 
     def restricted_extra(self, state: ValueBelief, choices: Choices) -> Climbs:
         """Let climbs begin at choices among these."""

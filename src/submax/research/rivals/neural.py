@@ -490,24 +490,8 @@ class DropoutThompson(ValueNetworkPolicy, TabularPolicy[ValueBelief]):
     masks: Count = 100
 
     def first_extra(self, belief: ValueBelief, rng: np.random.Generator) -> tuple[Weights, Weights]:
-        """Draw the masks of both layers, each ``[R, P, H]``."""
-        return dropout_masks(
-            (len(belief.buffer.filled), self.masks, self.hidden), self.dropout, rng
-        )
-
-    def next_extra(
-        self,
-        before: ValueBelief,
-        trained: ValueBelief,
-        feedback: Feedback,
-        rng: np.random.Generator,
-    ) -> tuple[Weights, ...]:
-        # Replicas without new rows keep their masks.
-        learned = np.any(feedback.weight > 0, axis=1)
-        masks: tuple[Weights, ...] = where_chosen(
-            learned, self.first_extra(trained, rng), before.extra
-        )
-        return masks
+        shape = (len(belief.buffer.filled), self.masks, self.hidden)
+        return dropout_masks(shape, self.dropout, rng)
 
     def act(self, state: ValueBelief, context: Floats, rng: np.random.Generator) -> ChosenActions:
         picked = rng.integers(self.masks, size=context.shape[:2])

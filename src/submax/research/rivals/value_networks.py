@@ -278,7 +278,7 @@ class ValueNetworkPolicy(Policy[ValueBelief]):
         return state.restricted(choices)._replace(extra=self.restricted_extra(state, choices))
 
     def first_extra(self, belief: ValueBelief, rng: np.random.Generator) -> Any:
-        """Return what is kept beside an untrained network."""
+        """Return what is kept beside a network before any feedback."""
         return ()
 
     def next_extra(
@@ -288,8 +288,12 @@ class ValueNetworkPolicy(Policy[ValueBelief]):
         feedback: Feedback,
         rng: np.random.Generator,
     ) -> Any:
-        """Return what is kept beside a network that was just trained on more feedback."""
-        return before.extra
+        """Return what is kept beside a network that was just trained on more feedback.
+
+        By default it is what ``first_extra`` returns, anew in all replicas with new rows.
+        """
+        learned = np.any(feedback.weight > 0, axis=1)
+        return where_chosen(learned, self.first_extra(trained, rng), before.extra)
 
     def restricted_extra(self, state: ValueBelief, choices: Choices) -> Any:
         """Return what is kept if only these choices are eligible."""
