@@ -14,7 +14,6 @@ from submax.bandit.bandit import Bandit as Bandit
 from submax.bandit.decision import LiftReport as LiftReport
 from submax.bandit.durable import open_bandit as open  # noqa: A004, F401 - submax.open
 from submax.bandit.guard_rails import GuardRails as GuardRails
-from submax.bandit.guard_rails import GuardRailWarning as GuardRailWarning
 from submax.bandit.learning import LearningWarning as LearningWarning
 from submax.client.client import AsyncClient as AsyncClient
 from submax.client.client import Client as Client

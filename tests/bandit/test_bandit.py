@@ -116,7 +116,7 @@ def test_the_same_seed_decides_the_same(seed):
 def test_memory_stays_bounded(monkeypatch, rewarded, tmp_path):
     monkeypatch.setattr(maturing, "DECISIONS_KEPT", 100)
     monkeypatch.setattr(model, "ROWS_KEPT", 50)
-    monkeypatch.setattr(learning, "MAX_PART_ROWS", 16)
+    monkeypatch.setattr(learning, "MAX_PARTS", 16)
     bandit = submax.Bandit(ARMS, policy="ucb1", seed=0)
     decisions = []
     for number in range(400):

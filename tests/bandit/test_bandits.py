@@ -10,7 +10,6 @@ from refusals import raises_code
 from submax.bandit.bandit import Bandit
 from submax.bandit.decision import Decision
 from submax.bandit.durable import open_bandit
-from submax.bandit.guard_rails import GuardRailWarning
 from submax.core.rewards import Continuous, Discrete
 
 WAIT, ARMS = 10.0, ["A", "B", "C"]
@@ -239,10 +238,9 @@ def test_a_bandit_is_paused_archived_and_resumed(made, clock):
         with raises_code("archived"):
             call()
     bandit.resume()
-    with pytest.warns(GuardRailWarning):
-        bandit.pause("A")
+    bandit.pause("A")
     assert not any(bandit.decide().holdout for _ in range(20))
-    assert len(bandit.notices()) >= 1
+    assert any("'A'" in sentence for sentence in bandit.notices())
     clock.now += WAIT
     found = matured(bandit)
     assert (found["paused"], found["learned"]) == (21, 20)

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from submax.bandit import learning
-from submax.bandit.learning import Learner, RecentRows
+from submax.bandit.learning import Learner
 from submax.policies import make_policy
 from submax.schema.actions import ActionSpec
 from submax.schema.context import ContextSchema
@@ -54,13 +54,3 @@ def test_numbers_are_standardized_again_only_if_they_have_moved(monkeypatch):
     assert 300 < fitted <= 600
     context = np.concatenate([data.context, away.context])[:fitted]
     assert np.allclose(learner.model.standardization.mean, context.mean(axis=0))
-
-
-def test_recent_rows_keep_the_last_ones_in_order():
-    recent, data = RecentRows(50), rows(400, seed=3)
-    for place in range(0, 400, 4):
-        recent.add(data.rows(slice(place, place + 4)))
-        kept = Columns.joined(recent.parts)
-        count = len(kept.reward)
-        assert min(50, place + 4) <= count
-        assert np.array_equal(kept.reward, data.reward[: place + 4][-count:])

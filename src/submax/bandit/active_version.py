@@ -4,7 +4,7 @@ import logging
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import lru_cache
 from itertools import accumulate
@@ -17,12 +17,12 @@ from submax.bandit.guard_rails import (
     Ramp,
     adds_up,
     find_places,
-    with_new_choices,
+    is_eligible,
     within_limits,
     within_rails,
 )
 from submax.bandit.settings import Settings
-from submax.core.arrays import Floats
+from submax.core.arrays import Booleans, Floats
 from submax.core.errors import InputError, counted_fallbacks, one_line
 from submax.core.policy import Policy, probabilities_by
 from submax.core.spaces import Space
@@ -161,25 +161,18 @@ class PolicyWithFallback:
         """Let the policy draw an action of ``space`` in a context ``[1, 1, D]``."""
         try:
             with counted_fallbacks() as simpler:
-                drawn = self._drawn(context, eligible, rng)
+                action, log_prob = self.policy.act(self.model.state, context, rng)
+                if log_prob is None:
+                    log_prob = self.policy.log_prob(self.model.state, context, action)
             if simpler:
                 self._failures[SIMPLER] += sum(simpler)
-            return drawn
+            propensity = math.exp(log_prob[0, 0])
+            if not 0 < propensity < math.inf:
+                raise InputError(f"the probability of an action that was drawn is {propensity}")
+            return DrawnAction(encoded_action(action[0, 0], eligible), propensity, None)
         except Exception as error:
             self._count_failures(one_line(error))
             return uniform_action(space, eligible, rng)
-
-    def _drawn(
-        self, context: Floats, eligible: ChoiceIndices, rng: np.random.Generator
-    ) -> DrawnAction:
-        decision = self.policy.act(self.model.state, context, rng)
-        found = decision.log_prob
-        if found is None:
-            found = self.policy.log_prob(self.model.state, context, decision.action)
-        propensity = math.exp(found[0, 0])
-        if not 0 < propensity < math.inf:
-            raise InputError(f"the probability of an action that was drawn is {propensity}")
-        return DrawnAction(encoded_action(decision.action[0, 0], eligible), propensity, None)
 
     def _count_failures(self, reason: str, count: int = 1) -> None:
         """Count failures; log only the first, since there may be a thousand in a second."""
@@ -197,7 +190,7 @@ LATE = "decisions after the deadline"
 MAX_PROBABILITIES = 2**18
 """Probabilities that are computed at once for several decisions: 2 MB for each array of them."""
 MAX_CACHED_SETS = 256
-"""The number of different sets of eligible choices whose ``ActionIndex`` are cached."""
+"""The number of different sets of eligible choices whose places and probabilities are cached."""
 
 
 class ActiveVersion:
@@ -226,10 +219,10 @@ class ActiveVersion:
         self.active, self.can_list = menu.active, menu.can_list
         self._failures = failures
         rails = settings.guard_rails
-        self._baseline: EncodedAction = (
-            [] if rails.baseline is None else menu.encoded(rails.baseline)
+        self.control, self.baseline = (
+            None if action is None else menu.encoded(action)
+            for action in (rails.control, rails.baseline)
         )
-        self._control = None if rails.control is None else tuple(menu.encoded(rails.control))
         self._use(policy, model)
 
     def _use(self, policy: Policy[Any], model: Model) -> None:
@@ -238,11 +231,8 @@ class ActiveVersion:
         self.model = model
         self._checked = PolicyWithFallback(policy, model, self.version, self._failures)
         self._ignores_context = not policy.traits.uses_context or model.width == 0
-        known, nothing = model.active, np.zeros((1, 1, model.width))
-        # None if the version lists the same actions.
-        self._places = lru_cache(MAX_CACHED_SETS)(
-            lambda eligible: None if eligible == known else find_places(eligible, known)
-        )
+        nothing = np.zeros((1, 1, model.width))
+        self._known_among = lru_cache(MAX_CACHED_SETS)(self._find_known)
         self._context_free = lru_cache(MAX_CACHED_SETS)(
             lambda eligible: self._among(nothing, eligible)
         )
@@ -284,18 +274,25 @@ class ActiveVersion:
         """Draw among the ``eligible`` choices for each row of checked context values."""
         if not self.can_list:
             return [self._draw_unlisted(values, eligible, uniform, rng) for values in rows]
+        return [one.draw(rng) for one in self.samplers(rows, eligible, uniform)]
+
+    def samplers(
+        self, rows: Sequence[list[Any]], eligible: ChoiceIndices, uniform: bool
+    ) -> Iterable[ActionSampler]:
+        """For each row of context values, a sampler of the eligible joint actions, if listed."""
         if uniform or self._ignores_context:
-            free = ActionSampler(self._uniform(eligible), eligible) if uniform else None
-            sampler = free or self._sampler(eligible)
-            return [sampler.draw(rng) for _ in rows]
+            return [self._uniform(eligible) if uniform else self._sampler(eligible)] * len(rows)
         # Listed probabilities of all rows at once could fill the memory.
         size = max(math.prod(map(len, eligible)), math.prod(map(len, self.model.active)))
         step = max(1, MAX_PROBABILITIES // size)
-        return [
-            ActionSampler(probabilities, eligible).draw(rng)
-            for first in range(0, len(rows), step)
-            for probabilities in self._in_contexts(rows[first : first + step], eligible)
-        ]
+        contexts = (
+            self._encoded(rows[first : first + step]) for first in range(0, len(rows), step)
+        )
+        return (
+            ActionSampler(probabilities, eligible)
+            for context in contexts
+            for probabilities in self._within_rails(self._among(context, eligible), eligible)
+        )
 
     @property
     def may_vary(self) -> bool:
@@ -306,38 +303,10 @@ class ActiveVersion:
         """
         return not self._ignores_context or bool(self.ramps)
 
-    def probabilities(self, values: list[Any], eligible: ChoiceIndices, uniform: bool) -> Floats:
-        """The probabilities ``[M]`` of the eligible joint actions, if these can be listed."""
-        if uniform:
-            return self._uniform(eligible)
-        if self._ignores_context:
-            return self._sampler(eligible).probabilities
-        found: Floats = self._in_contexts([values], eligible)[0]
-        return found
-
     def count_unknown(self, names: Sequence[str]) -> None:
         """Count decisions with categories of these fields that were not declared."""
         for name in names:
             self._failures[f"{UNKNOWN_CATEGORIES} of {name!r}"] += 1
-
-    def may_hold_out(self, eligible: ChoiceIndices) -> bool:
-        """Whether the baseline is eligible, so the decision may belong to the holdout."""
-        pairs = zip(eligible, self._baseline, strict=False)
-        return all(wanted in indices for indices, wanted in pairs)
-
-    def fixed_action(self, eligible: ChoiceIndices) -> DrawnAction | None:
-        """The control, or else the baseline, for decisions of a paused bandit; None if neither is
-        declared and eligible.
-        """
-        if self._control is not None and self.control_place(eligible) is not None:
-            return DrawnAction(list(self._control), 1.0, None)
-        return self.baseline() if self._baseline and self.may_hold_out(eligible) else None
-
-    def baseline(self) -> DrawnAction:
-        return DrawnAction(self._baseline, 1.0, None)
-
-    def is_control(self, row: EncodedAction) -> bool:
-        return tuple(row) == self._control
 
     def _context_free_sampler(self, eligible: ChoiceIndices) -> ActionSampler:
         """The sampler for probabilities that do not depend on the context."""
@@ -346,23 +315,31 @@ class ActiveVersion:
 
     def _among(self, context: Floats, eligible: ChoiceIndices) -> Floats:
         """The policy's probabilities of the eligible joint actions: ``[1, n, D] -> [n, M]``."""
-        places = self._places(eligible)
-        if places is None:
+        if eligible == self.model.active:
             return self._checked.probabilities(context)
-        if places.known is None:
-            return np.full((context.shape[1], len(places.fresh)), 1 / len(places.fresh))
-        found = self._checked.probabilities(context, places.known)
-        return with_new_choices(found, places) if places.share else found
-
-    def _uniform(self, eligible: ChoiceIndices) -> Floats:
-        """Equal probabilities ``[M]``, within the guard rails."""
-        size = math.prod(map(len, eligible))
-        found: Floats = self._within_rails(np.full((1, size), 1 / size), eligible)[0]
+        is_known, choices = self._known_among(eligible)
+        if is_known.all():
+            return self._checked.probabilities(context, choices)
+        size = len(is_known)
+        found = np.full((context.shape[1], size), 1 / size)
+        if is_known.any():
+            known = self._checked.probabilities(context, choices)
+            found[:, is_known] = (1 - (~is_known).mean()) * known
         return found
 
-    def _in_contexts(self, rows: Sequence[list[Any]], eligible: ChoiceIndices) -> Floats:
-        """The probabilities ``[n, M]`` in these contexts, within the guard rails."""
-        return self._within_rails(self._among(self._encoded(rows), eligible), eligible)
+    def _find_known(self, eligible: ChoiceIndices) -> tuple[Booleans, ChoiceIndices]:
+        """Which eligible joint actions the version knows, and its indices of their choices."""
+        choices = []
+        for indices, known in zip(eligible, self.model.active, strict=True):
+            places = find_places((indices,), (known,))
+            choices.append(tuple(places[places >= 0].tolist()))
+        return find_places(eligible, self.model.active) >= 0, tuple(choices)
+
+    def _uniform(self, eligible: ChoiceIndices) -> ActionSampler:
+        """The sampler for equal probabilities, within the guard rails."""
+        size = math.prod(map(len, eligible))
+        (probabilities,) = self._within_rails(np.full((1, size), 1 / size), eligible)
+        return ActionSampler(probabilities, eligible)
 
     def _encoded(self, rows: Sequence[list[Any]]) -> Floats:
         return self.model.standardization.apply(self.settings.context.encode(rows))[None]
@@ -380,12 +357,10 @@ class ActiveVersion:
 
         None if there is no control, or if it is not eligible.
         """
-        if self._control is None:
+        if not is_eligible(self.control, eligible):
             return None
         place = 0
-        for indices, wanted in zip(eligible, self._control, strict=True):
-            if wanted not in indices:
-                return None
+        for indices, wanted in zip(eligible, self.control or (), strict=True):
             place = place * len(indices) + indices.index(int(wanted))
         return place
 

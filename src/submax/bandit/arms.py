@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from submax.bandit.active_version import UNKNOWN_CATEGORIES, ActiveVersion
-from submax.bandit.guard_rails import GuardRails, Ramp, limits_at
+from submax.bandit.guard_rails import GuardRails, Ramp, is_eligible, limits_at
 from submax.bandit.settings import Settings
 from submax.core.arrays import Floats
 from submax.core.rewards import Binary
@@ -169,13 +169,11 @@ def missing_rails(rails: GuardRails, menu: ActionSpec) -> list[str]:
         ("control", rails.control, "no decision gets it and nothing is compared with it"),
         ("baseline", rails.baseline, "no decision is held out"),
     ):
-        if action is not None:
-            indices = zip(menu.active, menu.encoded(action), strict=False)
-            if not all(index in active for active, index in indices):
-                found.append(
-                    f"the {name} {action!r} is not active, so {follows}: resume it, or set another "
-                    f"{name}"
-                )
+        if action is not None and not is_eligible(menu.encoded(action), menu.active):
+            found.append(
+                f"the {name} {action!r} is not active, so {follows}: resume it, or set another "
+                f"{name}"
+            )
     return found
 
 
@@ -290,6 +288,6 @@ def bandit_summary(
 def _actions(menu: ActionSpec) -> str:
     if menu.plain:
         return counted(len(menu.active[0]), "action")
-    slots = counted(len(menu.slots) + len(menu.ranges), "slot")
+    slots = counted(len(menu.parts), "slot")
     joint = math.prod(map(len, menu.active))
     return slots if menu.ranges else f"{slots} with {joint:,} joint actions"

@@ -48,7 +48,6 @@ from submax.bandit.settings import (
     new_settings,
     warn_if_context_is_ignored,
 )
-from submax.core.arrays import Floats
 from submax.core.errors import ConflictError, InputError
 from submax.core.policy import Policy
 from submax.core.summary import Summary
@@ -292,20 +291,9 @@ class Bandit(BanditFace):
     def arms(self) -> list[ArmStatus]:
         with self._lock:
             self._advance()
-            probabilities = self.active.average_probabilities(self._recent_contexts())
+            contexts = self._learner.recent().context[-AVERAGED_CONTEXTS:].astype(np.float64)
+            probabilities = self.active.average_probabilities(contexts)
             return arm_statuses(self.settings, self.menu, self._decisions.tallies, probabilities)
-
-    def _recent_contexts(self) -> Floats:
-        """The encoded contexts of the last rows that were learned from."""
-        parts, count = [], 0
-        for part in reversed(self._learner.recent.parts):
-            parts.append(part.context)
-            count += len(part.context)
-            if count >= AVERAGED_CONTEXTS:
-                break
-        if not parts:
-            return np.zeros((0, self.settings.context.width))
-        return np.concatenate(parts[::-1])[-AVERAGED_CONTEXTS:].astype(np.float64)
 
     def notices(self) -> list[str]:
         with self._lock:
@@ -358,7 +346,7 @@ class Bandit(BanditFace):
                 encoded(record),
                 learner.model,
                 learner.version,
-                learner.recent.parts,
+                learner.recent(),
                 generator_state(self._rng),
             )
             saved.write(path, record.settings.policy)

@@ -17,7 +17,7 @@ from submax.bandit.active_version import (
     joint_action,
 )
 from submax.bandit.assignment import ExperimentAssignment, UnitNumbers, action_codes
-from submax.bandit.guard_rails import find_places, limits_at
+from submax.bandit.guard_rails import find_places, is_eligible, limits_at
 from submax.bandit.names import check_identifier, new_identifier
 from submax.core.arrays import Floats
 from submax.core.errors import InputError
@@ -188,7 +188,7 @@ class Draws:
         alike: dict[tuple[ChoiceIndices, bool], list[int]] = {}
         for place, request in enumerate(requests):
             if held_out[place] and not rails.aa_test:
-                found[place] = version.baseline(), version.version
+                found[place] = DrawnAction(version.baseline or [], 1.0, None), version.version
             elif request.unit is not None:
                 units.append(place)
             else:
@@ -220,9 +220,10 @@ class Draws:
 
     def _while_paused(self, version: ActiveVersion, request: CheckedRequest) -> DrawnDecision:
         """The control, the baseline, or a uniform draw, which is the same for the same unit."""
-        drawn = version.fixed_action(request.eligible)
-        if drawn is None:
-            drawn = self._fresh(version, request, True, None if request.unit is None else PAUSED)
+        for action in (version.control, version.baseline):
+            if action is not None and is_eligible(action, request.eligible):
+                return DrawnDecision(DrawnAction(action, 1.0, None), version.version, paused=True)
+        drawn = self._fresh(version, request, True, None if request.unit is None else PAUSED)
         return DrawnDecision(drawn, version.version, paused=True)
 
     def _held_out(self, version: ActiveVersion, requests: Sequence[CheckedRequest]) -> list[bool]:
@@ -233,7 +234,7 @@ class Draws:
         share, numbers = version.settings.guard_rails.holdout, self._numbers(version)
         drawn = self._rng.random(len(requests)).tolist()
         return [
-            version.may_hold_out(request.eligible)
+            is_eligible(version.baseline, request.eligible)
             and share > (number if request.unit is None else numbers.uniform(HOLDOUT, request.unit))
             for number, request in zip(drawn, requests, strict=True)
         ]
@@ -288,8 +289,8 @@ class Draws:
     ) -> DrawnAction:
         """Draw by the version that decides now; without a ``period``, the draw is not repeated."""
         if version.can_list:
-            found = version.probabilities(request.values, request.eligible, uniform)
-            return self._chosen(version, request, found, period)
+            (sampler,) = version.samplers([request.values], request.eligible, uniform)
+            return self._chosen(version, request, sampler.probabilities, period)
         rng = self._rng
         if period is not None:
             rng = self._numbers(version).generator(period, request.unit or "")
@@ -300,9 +301,8 @@ class Draws:
     ) -> DrawnAction | None:
         """Draw from a pin; None if nothing that the pin knows is eligible."""
         if pin.probabilities is None:
-            pairs = zip(request.eligible, pin.action, strict=False)
-            is_eligible = all(choice in indices for indices, choice in pairs)
-            return DrawnAction(pin.action, pin.propensity, None) if is_eligible else None
+            repeats = is_eligible(pin.action, request.eligible)
+            return DrawnAction(pin.action, pin.propensity, None) if repeats else None
         pinned = _pinned(version, request.eligible, pin, np.array(pin.probabilities))
         return None if pinned is None else self._chosen(version, request, pinned, pin.period)
 
@@ -356,7 +356,7 @@ def _pinned(
     """
     if eligible != pin.eligible:
         places = find_places(eligible, pin.eligible)
-        probabilities = np.where(places.fresh, 0.0, probabilities[places.place])
+        probabilities = np.where(places < 0, 0.0, probabilities[places])
     weights, control = probabilities, version.control_place(eligible)
     share = version.settings.guard_rails.control_share
     if control is None or len(weights) == 1:
@@ -378,10 +378,10 @@ def group_of(
     """The group of a decision, and the probabilities of the groups."""
     rails = version.settings.guard_rails
     has_control = version.control_place(eligible) is not None and max(map(len, eligible)) > 1
-    is_control = has_control and version.is_control(drawn.row)
+    is_control = has_control and drawn.row == version.control
     return ExperimentAssignment(
         version.groups_since,
         "holdout" if is_held_out else "control" if is_control else "bandit",
-        rails.holdout if rails.holdout and version.may_hold_out(eligible) else 0.0,
+        rails.holdout if is_eligible(version.baseline, eligible) else 0.0,
         rails.control_share if has_control else 0.0,
     )

@@ -1,15 +1,13 @@
 """What a bandit in memory and one in a store have in common: the calls of their users."""
 
-import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, Unpack
 
 from submax.bandit.active_version import ActiveVersion
-from submax.bandit.arms import ArmStatus, missing_rails
+from submax.bandit.arms import ArmStatus
 from submax.bandit.decision import Decision, LiftReport, Receipt
-from submax.bandit.guard_rails import GuardRailWarning
 from submax.bandit.learning import RefitResult
 from submax.bandit.settings import BanditOptions, Settings, Status
 from submax.core.errors import ConflictError, StoreError
@@ -139,11 +137,13 @@ class BanditFace(ABC):
 
         A paused bandit answers with the control, or else the baseline, or else uniformly, and does
         not learn from these decisions.
+
+        If the control or the baseline is paused, no decision gets it; ``notices`` say so.
         """
         if choice is None:
             self.set_status("paused")
         else:
-            self._take_away(Change("pause", choice, slot))
+            self.change(Change("pause", choice, slot))
 
     def resume(self, choice: str | None = None, *, slot: str = ARMS) -> None:
         """Make a paused choice eligible again; without a choice, resume the whole bandit."""
@@ -154,7 +154,7 @@ class BanditFace(ABC):
 
     def retire(self, choice: str, *, slot: str = ARMS) -> None:
         """Make a choice ineligible forever; its name cannot be used again."""
-        self._take_away(Change("retire", choice, slot))
+        self.change(Change("retire", choice, slot))
 
     def archive(self) -> None:
         """Refuse decisions and rewards until ``resume``; everything can still be read."""
@@ -163,15 +163,6 @@ class BanditFace(ABC):
     @abstractmethod
     def change(self, change: Change) -> None:
         """Apply a change to a choice."""
-
-    def _take_away(self, change: Change) -> None:
-        """Pause or retire a choice, and warn if a guard rail loses its effect by this."""
-        rails = self.settings.guard_rails
-        before = missing_rails(rails, self.menu)
-        self.change(change)
-        for sentence in missing_rails(rails, self.menu):
-            if sentence not in before:
-                warnings.warn(sentence, GuardRailWarning, stacklevel=3)
 
     @abstractmethod
     def set(self, **changes: Unpack[BanditOptions]) -> Settings:

@@ -10,7 +10,7 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import below_one, whole_number
 from submax.core.errors import InputError
 from submax.core.numerics import TOLERANCE
-from submax.schema.actions import LISTED, ActionSpec, ChoiceIndices
+from submax.schema.actions import LISTED, ActionSpec, ChoiceIndices, EncodedAction
 from submax.schema.names import Action
 
 
@@ -123,34 +123,25 @@ def limits_at(ramps: Iterable[Ramp], decided: int) -> tuple[Limit, ...]:
     return tuple(found)
 
 
-class ActionIndex(NamedTuple):
-    """Where the M eligible joint actions are in a version's list of joint actions.
+def is_eligible(action: EncodedAction | None, eligible: ChoiceIndices) -> bool:
+    """Whether there is this action, and all its choices are eligible."""
+    if action is None:
+        return False
+    return all(choice in indices for indices, choice in zip(eligible, action, strict=False))
 
-    ``place [M]`` is the index of each action in that list, ``fresh [M]`` marks the actions that the
-    version does not know, and ``share`` is the share of these among the M. ``known`` has, for each
-    slot, the indices of the eligible choices that the version knows; None if a slot has none.
+
+def find_places(eligible: ChoiceIndices, known: ChoiceIndices) -> Integers:
+    """The places ``[M]`` of the eligible joint actions in the list of those of ``known``.
+
+    The place of an action that is not in this list is below 0. Joint actions are listed so that the
+    choice of the last slot changes first, in both lists.
     """
-
-    place: Integers
-    fresh: Booleans
-    share: float
-    known: ChoiceIndices | None
-
-
-def find_places(eligible: ChoiceIndices, known: ChoiceIndices) -> ActionIndex:
-    """The places of the eligible joint actions in the list of the joint actions of ``known``.
-
-    Joint actions are listed so that the choice of the last slot changes first, in both lists.
-    """
-    place, fresh = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=bool)
-    kept = []
+    places = np.zeros(1, dtype=np.int64)
     for indices, before in zip(eligible, known, strict=True):
         known_place = {index: place for place, index in enumerate(before)}
-        where = np.array([known_place.get(index, -1) for index in indices])
-        place = (place[:, None] * len(before) + np.maximum(where, 0)).ravel()
-        fresh = (fresh[:, None] | (where < 0)).ravel()
-        kept.append(tuple(where[where >= 0].tolist()))
-    return ActionIndex(place, fresh, float(fresh.mean()), tuple(kept) if all(kept) else None)
+        place = np.array([known_place.get(index, -1) for index in indices])
+        places = np.where(place < 0, -1, places[:, None] * len(before) + place).ravel()
+    return places
 
 
 def adds_up(probabilities: Floats) -> Booleans:
@@ -159,17 +150,6 @@ def adds_up(probabilities: Floats) -> Booleans:
     # A comparison with NaN is false.
     valid: Booleans = (abs(sums - 1) <= TOLERANCE) & (least >= 0)
     return valid
-
-
-def with_new_choices(probabilities: Floats, places: ActionIndex) -> Floats:
-    """The probabilities ``[n, M]`` of all eligible actions, from those of the known ones.
-
-    An action that the version does not know has the probability of a uniform draw.
-    """
-    size = len(places.fresh)
-    found = np.full((len(probabilities), size), 1 / size)
-    found[:, ~places.fresh] = (1 - places.share) * probabilities
-    return found
 
 
 def within_rails(probabilities: Floats, rails: GuardRails, control: int | None) -> Floats:
@@ -244,7 +224,3 @@ def within_limits(
     lost = (probabilities - limited).sum(axis=1, keepdims=True)
     moved: Floats = limited + lost * _shares(probabilities, takers)
     return moved
-
-
-class GuardRailWarning(UserWarning):
-    """The control or the baseline was paused or retired."""

@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,7 +11,6 @@ import msgspec
 from submax.bandit.settings import Settings
 from submax.core.errors import one_line
 from submax.core.policy import Policy
-from submax.schema.context import ContextSchema
 from submax.schema.model import Model, most_rows
 from submax.schema.rows import Columns
 from submax.schema.schema import Schema
@@ -25,8 +24,8 @@ CONTEXT_LEARN_SHARE = 0.1
 better in 1,500 rounds with 10 actions and 10 numbers."""
 NETWORK_LEARN_SHARE = 0.25
 """The share for a policy that trains a model on all rows, such as a network: it takes seconds."""
-MAX_PART_ROWS = 8192
-"""Parts are not joined beyond this size, so the oldest part can be forgotten in time."""
+MAX_PARTS = 100
+"""Parts of the rows that are kept; with more, they are joined and the oldest rows are forgotten."""
 FAILED_UPDATES = "updates in which the policy failed"
 """The name under which these are counted among the failures of a bandit."""
 
@@ -49,36 +48,6 @@ class RefitResult(msgspec.Struct, frozen=True):
 
     def __bool__(self) -> bool:
         return self.learned
-
-
-class RecentRows:
-    """The last rows of a growing list: at least ``most`` of them, or all if there are fewer.
-
-    Rows come in small parts. Two parts are joined when the later one has at least half the rows of
-    the one before it, so there are few parts and no row is copied often.
-    """
-
-    def __init__(self, most: int, parts: Iterable[Columns] = ()) -> None:
-        self.most = most
-        self.parts = list(parts)
-
-    def add(self, rows: Columns) -> None:
-        """Append rows, and forget the oldest part if there are enough rows without it."""
-        if not len(rows.reward):
-            return
-        self.parts.append(rows)
-        while len(self.parts) > 1:
-            before, last = (len(part.reward) for part in self.parts[-2:])
-            if 2 * last < before or before + last > MAX_PART_ROWS:
-                break
-            self.parts[-2:] = [Columns.joined(self.parts[-2:])]
-        while sum(len(part.reward) for part in self.parts[1:]) >= self.most:
-            self.parts.pop(0)
-
-    def widen(self, context: ContextSchema) -> None:
-        """Add the columns that were added to the contexts."""
-        self.most = most_rows(context.width)
-        self.parts = [one._replace(context=context.widened(one.context)) for one in self.parts]
 
 
 class Learner:
@@ -108,7 +77,7 @@ class Learner:
         self.fitted_policy = policy
         self.model = Model.fitted(schema, policy, [], seed)
         self.version = 0
-        self.recent = RecentRows(most_rows(schema.context.width))
+        self._recent = [Columns.empty(schema.context.width, len(schema.menu.parts))]
         self.failure: str | None = None
         self._failures = failures
         self.use(schema, policy, seed)
@@ -116,7 +85,9 @@ class Learner:
     def use(self, schema: Schema, policy: Policy[Any], seed: int) -> None:
         """Learn by these from now on."""
         self.schema, self.policy, self.seed = schema, policy, seed
-        self.recent.widen(schema.context)
+        # Columns may have been added to the context.
+        widened = schema.context.widened
+        self._recent = [one._replace(context=widened(one.context)) for one in self._recent]
         self._plan()
 
     def _plan(self, failed_with: int | None = None) -> None:
@@ -136,15 +107,19 @@ class Learner:
         """Whether to learn now from this number of new rows."""
         return new >= self._rows_to_learn
 
+    def recent(self) -> Columns:
+        """The last rows that were learned from, as one part; older ones are forgotten."""
+        most = most_rows(self.schema.context.width)
+        self._recent = [Columns.joined(self._recent).rows(slice(-most, None))]
+        return self._recent[0]
+
     def start_from(self, rows: Columns) -> None:
         """Fit the policy to rows of a log, before the first decision."""
-        self.restore(Model.fitted(self.schema, self.policy, [rows], self.seed), 1, [])
-        self.recent.add(rows.rows(slice(-self.recent.most, None)))
+        self.restore(Model.fitted(self.schema, self.policy, [rows], self.seed), 1, rows)
 
-    def restore(self, model: Model, version: int, rows: Iterable[Columns]) -> None:
+    def restore(self, model: Model, version: int, rows: Columns) -> None:
         """Go on with a model that was saved, and the rows that were kept."""
-        self.model, self.version = model, version
-        self.recent = RecentRows(self.recent.most, rows)
+        self.model, self.version, self._recent = model, version, [rows]
         self._plan()
 
     def learn(self, new: Columns, ahead: int = 1) -> bool:
@@ -158,7 +133,7 @@ class Learner:
             if policy is self.fitted_policy and not self.model.must_fit(schema, rows):
                 self.model = self.model.updated(schema, policy, [new], self.seed, ahead)
             else:
-                kept = [Columns.joined([*self.recent.parts, new])]
+                kept = [Columns.joined([self.recent(), new])]
                 self.model = Model.fitted(schema, policy, kept, self.seed, ahead, rows)
         except Exception as error:
             self._failures[FAILED_UPDATES] += 1
@@ -173,7 +148,9 @@ class Learner:
             self._plan(failed_with=len(new.reward))
             return False
         self.fitted_policy, self.failure = policy, None
-        self.recent.add(new)
+        self._recent.append(new)
+        if len(self._recent) > MAX_PARTS or len(new.reward) > most_rows(schema.context.width):
+            self.recent()
         self.version += 1
         self._plan()
         return True

@@ -96,7 +96,7 @@ class Decisions:
         self._at_reward, self._combine = settings.reward_wait == 0, settings.combine
         self._parts = settings.reward_parts
         self._by_slot = self._parts is not None and self._parts.kind == SLOTS
-        self._context, self._columns = settings.context, len(menu.slots) + len(menu.ranges)
+        self._context, self._columns = settings.context, len(menu.parts)
         self._plain = menu.plain
         state = self._state = state or DecisionsState([[] for _ in menu.slots])
         # An ordered dict is emptied from its front without looking at what was there.

@@ -45,7 +45,7 @@ class SavedBandit(NamedTuple):
     record: Bytes
     learned: Model
     version: int
-    rows: list[Columns]
+    rows: Columns
     generator: dict[str, Any]
 
     def write(self, path: Path | str, policy: str | dict[str, Any]) -> None:

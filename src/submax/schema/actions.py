@@ -299,6 +299,10 @@ class ActionSpec(msgspec.Struct, frozen=True):
         return cls(tuple(slots) if features is None else described(slots, features), tuple(ranges))
 
     @property
+    def parts(self) -> tuple[Slot | NumberRange, ...]:
+        return (*self.slots, *self.ranges)
+
+    @property
     def plain(self) -> bool:
         return len(self.slots) == 1 and self.slots[0].name == ARMS
 
@@ -364,16 +368,15 @@ class ActionSpec(msgspec.Struct, frozen=True):
     def action(self, encoded: Sequence[int | float]) -> Action:
         if self.plain:
             return self.slots[0].choices[int(encoded[0])].name
-        parts: list[Slot | NumberRange] = [*self.slots, *self.ranges]
         return {
             part.name: part.choices[int(value)].name if isinstance(part, Slot) else float(value)
-            for part, value in zip(parts, encoded, strict=True)
+            for part, value in zip(self.parts, encoded, strict=True)
         }
 
     def encoded(self, action: object) -> EncodedAction:
         if self.plain:
             return [self.slots[0].index(action)]
-        names = [slot.name for slot in self.slots] + [part.name for part in self.ranges]
+        names = [part.name for part in self.parts]
         if not isinstance(action, Mapping) or set(action) != set(names):
             raise InputError(
                 f"an action must have a value for each of {', '.join(names)} and nothing else, "

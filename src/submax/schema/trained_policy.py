@@ -183,5 +183,5 @@ def _last(parts: Sequence[Columns], count: int, schema: Schema) -> Columns:
         if rows:
             kept.insert(0, part.rows(slice(len(part.reward) - rows, None)))
         count -= rows
-    slots = len(schema.menu.slots) + len(schema.menu.ranges)
-    return Columns.joined(kept) if kept else Columns.empty(schema.context.width, slots)
+    empty = Columns.empty(schema.context.width, len(schema.menu.parts))
+    return Columns.joined([empty, *kept])
