@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from observations import listed, observed, taught
-from scipy.optimize import brentq, minimize, minimize_scalar
-from scipy.special import betaln
+from observations import fitted_prior, listed, observed, tallied, taught
+from scipy.optimize import brentq, minimize
 
 from submax import Arms, BatchedRewards, Continuous, Lag, Problem, Slots, make_policy
 from submax.estimators import Counting
@@ -21,28 +20,11 @@ from submax.strategies.iterated import Iterated, mean_submax_of, submax_of
 ADAPTIVE = RewardConditioned(Counting("fitted"), Tracking())
 
 
-def slow_smoothing(good, bad):
-    """What to add to successes and failures, the rarer getting one."""
-    pulls = good + bad
-    tried = pulls > 0
-    rare = np.sum(good[tried] / pulls[tried]) <= np.sum(bad[tried] / pulls[tried])
-    one, other = (bad, good) if rare else (good, bad)
-
-    def loss(place):
-        likelihood = betaln(one + np.exp(place), other + 1) - betaln(np.exp(place), 1)
-        return place**2 / 18 - float(likelihood.sum())
-
-    best = minimize_scalar(loss, bounds=(-12, 12), method="bounded", options={"xatol": 1e-9})
-    fitted = math.exp(best.x)
-    return (1.0, fitted) if rare else (fitted, 1.0)
-
-
 def slow(good, bad, observations, decisions):
     """The rule on the successes and failures of each arm, by a root finder on plain numbers."""
-    good, bad = np.array(good, dtype=np.float64), np.array(bad, dtype=np.float64)
     if good.sum() == 0 or bad.sum() == 0:
         return np.full(len(good), 1 / len(good))
-    more, less = slow_smoothing(good, bad)
+    more, less = fitted_prior(good, bad)
     evidence = good + bad + more + less
     value = (good + more) / evidence
     batch = max(decisions, 20)
@@ -62,14 +44,6 @@ def slow(good, bad, observations, decisions):
 
     place = brentq(lambda at: missing(at).sum() - decisions, -8.0, 3.0, xtol=1e-13)
     return missing(place) / missing(place).sum()
-
-
-def tallied(action, reward, size):
-    """Successes and failures of each arm of one replica."""
-    good, bad = [0.0] * size, [0.0] * size
-    for arm, paid in zip(action, reward, strict=True):
-        (good if paid else bad)[arm] += 1
-    return good, bad
 
 
 def bernoulli_feedback(arms, rows, seed, replicas=3):
@@ -238,22 +212,14 @@ def by_hand(value, depth):
     return policy
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3, 10])
+@pytest.mark.parametrize("depth", [1, 2, 3, 10, 30])
 def test_submax_of_values_is_the_equation(depth, seed):
-    value = np.random.default_rng(seed).normal(size=(7, 5))
-    expected = [by_hand(row.tolist(), depth) for row in value]
-    np.testing.assert_allclose(submax_of(value, depth), expected, atol=1e-12)
-    contrasts = value - value.mean(axis=1, keepdims=True)
-    mixed = mean_submax_of(contrasts, depth)
-    np.testing.assert_allclose(mixed, np.mean(expected, axis=0), atol=1e-12)
-
-
-@pytest.mark.parametrize("depth", [1, 3, 5, 30])
-def test_the_means_of_several_tables_are_those_of_each(depth, seed):
     value = np.random.default_rng(seed).normal(size=(2, 6, 7, 5))
     # Two actions are equally good, and stay so in every step.
     value[0, ..., 0] = value[0, ..., 3] = value[0].max(axis=-1)
     found, contrasts = submax_of(value, depth), value - value.mean(axis=-1, keepdims=True)
+    by_equation = [by_hand(row.tolist(), depth) for row in value.reshape(-1, 5)]
+    np.testing.assert_allclose(found.reshape(-1, 5), by_equation, atol=1e-12)
     np.testing.assert_allclose(found[0, ..., 0], found[0, ..., 3], rtol=1e-9)
     expected = found.mean(axis=-2)
     np.testing.assert_allclose(mean_submax_of(contrasts, depth), expected, atol=1e-12)

@@ -1,16 +1,13 @@
 """Policies of a few lines, compared with loops over their definitions."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from observations import listed, observed, taught
-from scipy import integrate, optimize, special, stats
-from scipy.optimize import minimize_scalar
-from scipy.special import betaln
+from observations import fitted_prior, listed, observed, tallied, taught
+from scipy import optimize, stats
 
 from submax import (
     Arms,
@@ -186,49 +183,32 @@ def kl(p, q):
     return term(p, q) + term(1 - p, 1 - q)
 
 
-def slow_ucb1(policy, successes, received, pulls, total, best):
-    return successes / max(received, 1) + math.sqrt(
-        policy.exploration * math.log(max(total, 1)) / pulls
-    )
+def slow_index(policy, successes, received, pulls, total, best):
+    """The index of one arm, in plain numbers."""
+    mean = successes / max(received, 1)
+    match policy:
+        case UCB1(exploration=c):
+            return mean + math.sqrt(c * math.log(max(total, 1)) / pulls)
+        case KLUCB(exploration=c):
+            logarithm = math.log(max(total, 1))
+            level = (logarithm + c * math.log(max(logarithm, 1))) / pulls
+            highest = 1 - 1e-15
+            if level == 0 or mean == 1:
+                return mean
+            if kl(mean, highest) <= level:
+                return highest
+            return optimize.brentq(lambda q: kl(mean, q) - level, mean, highest, xtol=1e-14)
+        case BayesUCB(alpha=alpha, beta=beta):
+            a, b = alpha + successes, beta + received - successes
+            growth = 1 + (pulls - received) / (a + b)
+            return stats.beta.isf(1 / (total + 1), a * growth, b * growth)
+        case MOSS(horizon=horizon):
+            share = max(horizon or total, 1e-300) / (ARMS * pulls)
+            return mean + math.sqrt(max(math.log(share), 0) / pulls)
+        case IMED():
+            return -(pulls * kl(mean, best) + math.log(pulls))
 
 
-def slow_kl_ucb(policy, successes, received, pulls, total, best):
-    mean, logarithm = successes / max(received, 1), math.log(max(total, 1))
-    level = (logarithm + policy.exploration * math.log(max(logarithm, 1))) / pulls
-    if level == 0 or mean == 1:
-        return mean
-    highest = 1 - 1e-15
-    if kl(mean, highest) <= level:
-        return highest
-    return optimize.brentq(lambda q: kl(mean, q) - level, mean, highest, xtol=1e-14)
-
-
-def slow_bayes_ucb(policy, successes, received, pulls, total, best):
-    a, b = policy.alpha + successes, policy.beta + received - successes
-    pending = pulls - received
-    mean = a / (a + b)
-    shape = (a + pending * mean, b + pending * (1 - mean))
-    return stats.beta.isf(1 / (total + 1), *shape)
-
-
-def slow_moss(policy, successes, received, pulls, total, best):
-    horizon = policy.horizon or total
-    return successes / max(received, 1) + math.sqrt(
-        max(math.log(max(horizon, 1e-300) / (ARMS * pulls)), 0) / pulls
-    )
-
-
-def slow_imed(policy, successes, received, pulls, total, best):
-    return -(pulls * kl(successes / max(received, 1), best) + math.log(pulls))
-
-
-SLOW = {
-    UCB1: slow_ucb1,
-    KLUCB: slow_kl_ucb,
-    BayesUCB: slow_bayes_ucb,
-    MOSS: slow_moss,
-    IMED: slow_imed,
-}
 POLICIES = [
     *(UCB1(pending, exploration) for pending in (False, True) for exploration in (2.0, 0.0)),
     *(KLUCB(pending, exploration) for pending in (False, True) for exploration in (0.0, 3.0)),
@@ -245,7 +225,6 @@ POLICIES = [
 def test_every_choice_has_the_highest_index_of_a_slow_loop(policy, delay, seed):
     settings = {"observations": OBSERVATIONS, "replicas": REPLICAS, "delay": delay, "seed": seed}
     trace = simulate(Bernoulli(ARMS), policy, points=None, **settings)
-    slow = SLOW[type(policy)]
     for replica in range(REPLICAS):
         arms = trace.actions[replica, :, 0].tolist()
         rewards = trace.rewards[replica].tolist()
@@ -260,7 +239,7 @@ def test_every_choice_has_the_highest_index_of_a_slow_loop(policy, delay, seed):
             ]
             best = max(s / max(n, 1) for s, n in zip(successes, received, strict=True))
             index = [
-                slow(policy, successes[arm], received[arm], counted.count(arm), total, best)
+                slow_index(policy, successes[arm], received[arm], counted.count(arm), total, best)
                 if counted.count(arm) or isinstance(policy, BayesUCB)
                 else math.inf
                 for arm in range(ARMS)
@@ -305,25 +284,8 @@ ALLOWED = 6.5
 
 def slow_posterior(arm, success, size):
     """Parameters of one replica: counts in a loop, the prior by maximizing its likelihood."""
-    good, bad = [0.0] * size, [0.0] * size
-    for one, part in zip(arm, success, strict=True):
-        good[one] += part
-        bad[one] += 1 - part
-    good, bad = np.array(good), np.array(bad)
-    pulls = good + bad
-    rare = np.sum(good[pulls > 0] / pulls[pulls > 0]) <= np.count_nonzero(pulls) / 2
-    one, other = (bad, good) if rare else (good, bad)
-
-    def worth(place):
-        likelihood = betaln(one + np.exp(place), other + 1) - betaln(np.exp(place), 1)
-        return float(likelihood.sum()) - place**2 / 18
-
-    options = {"xatol": 1e-9}
-    best = minimize_scalar(
-        lambda place: -worth(place), bounds=(-12, 12), method="bounded", options=options
-    )
-    fitted = float(np.exp(best.x))
-    return (good + 1, bad + fitted) if rare else (good + fitted, bad + 1)
+    counts = tallied(arm, success, size)
+    return counts + fitted_prior(*counts)[:, None]
 
 
 @pytest.mark.parametrize(("arms", "rows"), [(1, 5), (3, 40), (20, 300), (100, 2000)])
@@ -388,79 +350,3 @@ def test_regret_and_information_of_draws_are_conditional_means(seed):
             for star in set(best.tolist())
         )
         assert information[arm] == pytest.approx(expected)
-
-
-# Largest beta
-
-TOLERANCE = 1e-8
-
-
-def quantiles(a, b):
-    """Logits of quantiles from one end to the other, exact at both."""
-    share = np.array([1e-12, 1e-9, 1e-6, 1e-3, 0.03, 0.2, 0.5])
-    below = special.logit(special.betaincinv(a, b, share))
-    above = -special.logit(special.betaincinv(b, a, share))
-    return np.unique(np.concatenate([below, above]))
-
-
-def by_quad(a, b):
-    """P(k) = ∫ f_k Π_{j≠k} F_j over the logit, piece by piece between all quantiles."""
-    marks = [quantiles(*pair) for pair in zip(a, b, strict=True)]
-    result = []
-    for own, (first, *_, last) in enumerate(marks):
-        others = np.arange(len(a)) != own
-
-        def integrand(logit, own=own, others=others):
-            log_density = a[own] * special.log_expit(logit) + b[own] * special.log_expit(-logit)
-            below = special.betainc(a[others], b[others], special.expit(logit))
-            return np.exp(log_density - special.betaln(a[own], b[own])) * np.prod(below)
-
-        edges = np.unique(np.clip(np.concatenate(marks), first, last))
-        # Pieces that are no wider than rounding upset the quadrature.
-        edges = edges[np.diff(edges, prepend=-np.inf) > 1e-6]
-        # With full output the quadrature reports what it cannot reach instead of warning.
-        pieces = [
-            integrate.quad(integrand, low, high, epsabs=1e-10, epsrel=0, full_output=1)[:2]
-            for low, high in itertools.pairwise(edges)
-        ]
-        value, error = np.sum(pieces, axis=0)
-        assert error < TOLERANCE / 2
-        result.append(value)
-    return np.array(result)
-
-
-def wide_range(rng, size):
-    return np.exp(rng.uniform(np.log(0.3), np.log(1e4), size=size))
-
-
-@pytest.mark.parametrize("arms", [2, 3, 5])
-def test_it_agrees_with_adaptive_quadrature_over_a_wide_range(arms, seed):
-    rng = np.random.default_rng((seed, arms))
-    a, b = wide_range(rng, (3, arms)), wide_range(rng, (3, arms))
-    found = largest_beta(a, b)
-    for row in range(3):
-        assert np.allclose(found[row], by_quad(a[row], b[row]), rtol=0, atol=TOLERANCE)
-
-
-# The last are more than fit one chunk.
-@pytest.mark.parametrize(("rows", "arms"), [(5, 1), (5, 2), (5, 10), (5, 100), (30, 600)])
-def test_powers_of_uniform_numbers_have_a_closed_form(rows, arms, seed):
-    # Beta(a, 1) is U^{1/a}: the chance to be the largest is a over the sum of all a.
-    a = wide_range(np.random.default_rng((seed, arms)), (rows, arms))
-    expected = a / a.sum(axis=1, keepdims=True)
-    error = np.abs(largest_beta(a, np.ones_like(a)) - expected).sum(axis=1) / 2
-    assert np.all(error < TOLERANCE)
-
-
-def test_probabilities_sum_to_one_and_rows_do_not_meet(seed):
-    rng = np.random.default_rng(seed)
-    a, b = wide_range(rng, (50, 6)), wide_range(rng, (50, 6))
-    together = largest_beta(a, b)
-    assert np.all(together >= 0)
-    assert np.allclose(together.sum(axis=1), 1, rtol=0, atol=1e-12)
-    order = rng.permutation(6)
-    found = largest_beta(a[:, order], b[:, order])
-    assert np.allclose(found, together[:, order], rtol=0, atol=1e-12)
-    for row in range(0, 50, 7):
-        alone = largest_beta(a[row : row + 1], b[row : row + 1])
-        assert np.allclose(alone[0], together[row], rtol=0, atol=1e-12)

@@ -1,6 +1,8 @@
 """Feedback from plain arrays, and states that have learned from it."""
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import betaln
 
 from submax.core.problem import Feedback
 
@@ -30,3 +32,27 @@ def taught(policy, problem, feedback, seed=0):
 def listed(policy, state, replicas=1):
     """The probabilities of all actions without a context, or in the context 0: ``[R, M]``."""
     return policy.probabilities(state, np.zeros((replicas, 1, state.problem.context_width)))[:, 0]
+
+
+def tallied(action, reward, size):
+    """Successes and failures of each arm of one replica, counted in a loop: ``[2, K]``."""
+    counts = np.zeros((2, size))
+    for arm, part in zip(action, reward, strict=True):
+        counts[:, arm] += part, 1 - part
+    return counts
+
+
+def fitted_prior(good, bad):
+    """What to add to successes and failures: 1 to the rarer, what is likeliest to the others."""
+    pulls = good + bad
+    tried = pulls > 0
+    rare = np.sum(good[tried] / pulls[tried]) <= np.sum(bad[tried] / pulls[tried])
+    one, other = (bad, good) if rare else (good, bad)
+
+    def loss(place):
+        likelihood = betaln(one + np.exp(place), other + 1) - betaln(np.exp(place), 1)
+        return place**2 / 18 - float(likelihood.sum())
+
+    best = minimize_scalar(loss, bounds=(-12, 12), method="bounded", options={"xatol": 1e-9})
+    fitted = np.exp(best.x)
+    return np.array([1.0, fitted] if rare else [fitted, 1.0])
