@@ -4,11 +4,10 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import Count, Finite, Positive
@@ -81,27 +80,22 @@ slots are joined to it."""
 BRANCHES_TRIED_FIRST = 4
 """The number of branches of every context whose leaves are evaluated first: their best leaf
 excludes most other branches."""
-CHUNK_ENTRIES = 2**19
-"""Most entries of an intermediate array, 2 MiB of float32; limits memory for any number of rows."""
-
-# Bounds need not be exact, only high enough, so they are computed in float32, in half the time.
-Reals: TypeAlias = NDArray[np.floating[Any]]
+CHUNK_ENTRIES = 2**18
+"""Most entries of an intermediate array, 2 MiB; limits memory for any number of rows."""
 
 
 class Tree(NamedTuple):
     """The joint actions of one replica as P branches with J leaves each, over H hidden units.
 
     ``branch [H, P]`` and ``leaf [H, J]`` are the inputs to the hidden units, ``near`` and ``far``,
-    ``[H, 1]``, the extremes of the leaves, and ``output [H]`` the output weights v. The first
-    ``positive`` units are those with v > 0.
+    ``[H, 1]``, the extremes of the leaves, and ``output [H]`` the output weights v.
     """
 
-    branch: Reals
-    leaf: Reals
-    near: Reals
-    far: Reals
-    output: Reals
-    positive: int
+    branch: Floats
+    leaf: Floats
+    near: Floats
+    far: Floats
+    output: Floats
 
 
 def highest_logits(truth: TruthNetwork, sizes: Sequence[int], context: Floats) -> Floats:
@@ -118,9 +112,8 @@ def highest_logits(truth: TruthNetwork, sizes: Sequence[int], context: Floats) -
         return _by_listing(_sums(slots), truth.output_weight, from_context)
     highest = np.empty(from_context.shape[:2])
     for replica, output in enumerate(truth.output_weight):
-        order = np.argsort(output <= 0, kind="stable")
-        tree = _tree([slot[replica][:, order] for slot in slots], output[order])
-        highest[replica] = _by_bounds(tree, from_context[replica].T.take(order, axis=0))
+        tree = _tree([slot[replica] for slot in slots], output)
+        highest[replica] = _by_bounds(tree, from_context[replica].T)
     return highest
 
 
@@ -159,61 +152,34 @@ def _tree(slots: Sequence[Floats], output: Floats) -> Tree:
     leaf = _sums(ordered[cut:])
     low, high = leaf.min(axis=0), leaf.max(axis=0)
     near, far = np.where(output > 0, [high, low], [low, high])[:, :, None]
-    hidden_first = np.ascontiguousarray(branch.T), np.ascontiguousarray(leaf.T)
-    return Tree(*hidden_first, near, far, output, int(np.count_nonzero(output > 0)))
+    return Tree(np.ascontiguousarray(branch.T), np.ascontiguousarray(leaf.T), near, far, output)
 
 
 def _by_bounds(tree: Tree, from_context: Floats) -> Floats:
     """The highest logit for the contexts ``[H, n]`` of one replica: ``[n]``."""
-    narrow = Tree._make([*(part.astype(np.float32) for part in tree[:-1]), tree.positive])
-    base, constant = _first_terms(narrow)
-    margin = _margin(tree, from_context)
+    base, constant = _first_terms(tree)
     highest = np.empty(from_context.shape[1])
     # The bounds ``[n, P]`` of one part have up to 4 times `CHUNK_ENTRIES` entries; the larger
     # arrays ``[H, n, P]`` inside `_first_bound` are split further.
     for rows in _slices(len(highest), len(constant) // 4):
-        bound = _first_bound(narrow, base, constant, from_context[:, rows].astype(np.float32))
-        bound += margin[rows, None]
-        highest[rows] = _search(tree, narrow, from_context[:, rows], bound, margin[rows])
+        part = np.ascontiguousarray(from_context[:, rows])
+        highest[rows] = _search(tree, part, _first_bound(tree, base, constant, part))
     return highest
 
 
-def _margin(tree: Tree, from_context: Floats) -> Reals:
-    """An upper limit of the float32 rounding error of each context's logits and bounds: ``[n]``."""
-    size = np.abs(tree.branch).max(axis=1) + np.abs(tree.leaf).max(axis=1)
-    largest = np.abs(tree.output) @ (np.abs(from_context) + 2 * size[:, None])
-    # The rounding error of a sum of H terms is at most H ε / 2 times the sum of their absolute
-    # values. The bound has four such sums; 32 ε allows for the rounding of the terms.
-    margin = (2 * len(size) + 32) * np.finfo(np.float32).eps * largest
-    return np.asarray(margin, dtype=np.float32)
-
-
-def _search(tree: Tree, narrow: Tree, from_context: Floats, bound: Reals, margin: Reals) -> Floats:
+def _search(tree: Tree, from_context: Floats, bound: Floats) -> Floats:
     """The highest logit, given the bounds of all branches: ``[n, P] -> [n]``."""
-    short = from_context.astype(np.float32)
-    lower_bound = _first_lower_bound(narrow, short, bound) - margin
-    row, branch = np.nonzero(bound >= lower_bound[:, None])
-    value = _best_leaf(narrow, short, row, branch)
-    np.maximum.at(lower_bound, row, value - margin[row])
-    # The branches whose best leaf may be the highest are computed again in float64.
-    left = np.flatnonzero(value + margin[row] >= lower_bound[row])
-    highest = np.full(len(lower_bound), -np.inf)
-    np.maximum.at(highest, row[left], _best_leaf(tree, from_context, row[left], branch[left]))
+    every, highest = np.arange(len(bound)), np.full(len(bound), -np.inf)
+    for _ in range(min(BRANCHES_TRIED_FIRST, bound.shape[1])):
+        first = bound.argmax(axis=1)
+        np.maximum(highest, _best_leaf(tree, from_context, every, first), out=highest)
+        bound[every, first] = -np.inf
+    row, branch = np.nonzero(bound >= highest[:, None])
+    np.maximum.at(highest, row, _best_leaf(tree, from_context, row, branch))
     return highest
 
 
-def _first_lower_bound(tree: Tree, from_context: Reals, bound: Reals) -> Reals:
-    """A lower bound ``[n]``: the best leaf of the few branches with the highest bounds."""
-    row, rest = np.arange(len(bound)), bound.copy()
-    lower_bound = np.full(len(bound), -np.inf, dtype=np.float32)
-    for _ in range(min(BRANCHES_TRIED_FIRST, bound.shape[1])):
-        first = rest.argmax(axis=1)
-        np.maximum(lower_bound, _best_leaf(tree, from_context, row, first), out=lower_bound)
-        rest[row, first] = -np.inf
-    return lower_bound
-
-
-def _first_terms(tree: Tree) -> tuple[Reals, Reals]:
+def _first_terms(tree: Tree) -> tuple[Floats, Floats]:
     """The parts of the bound that do not depend on the context: ``[H, P]`` and ``[P]``.
 
     α is the slope of ReLU's chord from the lowest to the highest leaf, rounded to 0 or 1 if v is
@@ -223,19 +189,18 @@ def _first_terms(tree: Tree) -> tuple[Reals, Reals]:
 
     and max_t Σ_h v_h α_h W_th is the term of the leaves.
     """
-    slope: Reals = tree.branch + np.maximum(tree.near, tree.far)
-    slope *= 1 / np.maximum(np.abs(tree.near - tree.far), 1e-6)
-    np.clip(slope, 0, 1, out=slope)
-    np.rint(slope[tree.positive :], out=slope[tree.positive :])
+    top, width = np.maximum(tree.near, tree.far), np.abs(tree.near - tree.far)
+    slope = np.clip((tree.branch + top) / np.maximum(width, 1e-6), 0, 1)
+    slope = np.where(tree.output[:, None] > 0, slope, np.rint(slope))
     base = tree.branch + (1 - slope) * tree.near + slope * tree.far
     leaf_term = ((tree.leaf.T * tree.output) @ slope).max(axis=0)
     return base, leaf_term - tree.output @ (slope * tree.far)
 
 
-def _first_bound(tree: Tree, base: Reals, constant: Reals, from_context: Reals) -> Reals:
+def _first_bound(tree: Tree, base: Floats, constant: Floats, from_context: Floats) -> Floats:
     """The bound of every branch, with slopes that do not depend on the context: ``[n, P]``."""
     # max(a + b, 0) = max(a, −b) + b needs one pass over the branches; the left side needs two.
-    bound = np.empty((from_context.shape[1], len(constant)), dtype=np.float32)
+    bound = np.empty((from_context.shape[1], len(constant)))
     negative = -from_context
     for rows in _slices(len(bound), base.size):
         active = np.maximum(base[:, None], negative[:, rows, None])
@@ -245,9 +210,9 @@ def _first_bound(tree: Tree, base: Reals, constant: Reals, from_context: Reals) 
     return bound
 
 
-def _best_leaf(tree: Tree, from_context: Reals, row: Integers, branch: Integers) -> Reals:
+def _best_leaf(tree: Tree, from_context: Floats, row: Integers, branch: Integers) -> Floats:
     """The highest logit over the leaves for pairs of context and branch: ``[m] -> [m]``."""
-    best = np.empty(len(row), dtype=from_context.dtype)
+    best = np.empty(len(row))
     for pairs in _slices(len(row), tree.leaf.size):
         before = from_context.take(row[pairs], axis=1) + tree.branch.take(branch[pairs], axis=1)
         active = np.maximum(tree.leaf[:, :, None], -before[:, None])
