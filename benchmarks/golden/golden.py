@@ -230,7 +230,7 @@ def estimates(name: str) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", submax.ContextIgnoredWarning)
         found = compare(log(name), policies, interval=interval, slices=slices)
-    rows = [*found.rows(), *found.slice_rows(), *(one.row() for one in found.differences)]
+    rows = [row for table in ("estimates", "slices", "differences") for row in found.rows(table)]
     for row in rows:
         row["warnings"] = len(list(filter(None, row.get("warnings", "").split(" | "))))
     return {"interval": interval, "notes": len(found.notes), "rows": rows}

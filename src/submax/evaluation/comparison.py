@@ -1,10 +1,12 @@
 """Compares what several policies would have earned, by several off-policy estimators."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,7 +21,6 @@ from submax.evaluation.diagnostics import (
     Caution,
     ChoiceFacts,
     Diagnostics,
-    LogSums,
     PolicySums,
     rare_reward_cautions,
     spread_cautions,
@@ -61,7 +62,6 @@ from submax.evaluation.policies import (
 from submax.evaluation.propensities import random_rows
 from submax.evaluation.reward_models import BAYESIAN
 from submax.evaluation.sums import mean
-from submax.schema.schema import Schema
 from submax.schema.trained_policy import TrainedPolicy
 
 MOST_NAMED = 10
@@ -70,6 +70,8 @@ POWER = 0.8
 """Share of logs that show a difference, if they have the rows that are said to be needed."""
 BEST = "best"
 """The baseline that is chosen from the estimates: the policy with the highest recommended one."""
+
+Result = TypeVar("Result", "Estimate", "Difference")
 
 # Results ------------------------------------------------------------------------------------------
 
@@ -106,7 +108,8 @@ class Estimate(NamedTuple):
 
     def row(self) -> dict[str, Any]:
         """Return all numbers as a row of a table."""
-        row = {name: getattr(self, name) for name in ("policy", "estimator", "recommended")}
+        row: dict[str, Any] = dict(zip(("slice", "is"), self.slice or (), strict=False))
+        row |= {name: getattr(self, name) for name in ("policy", "estimator", "recommended")}
         row |= {"value": self.value, **self.interval._asdict(), "threshold": self.threshold}
         return {**row, **self.diagnostics._asdict(), "warnings": " | ".join(self.cautions)}
 
@@ -162,40 +165,37 @@ class Difference(NamedTuple):
         return {**row, "standard_error": self.error, "rows_needed": self.rows_needed()}
 
 
-class Overview(NamedTuple):
-    """The data checks of a log, and what is needed to compute a comparison again.
-
-    ``rewards`` and ``propensities`` are the lowest, the mean and the highest one; ``estimated``
-    counts the propensities that a model estimated. ``settings`` are the arguments of the
-    comparison, and ``digest`` is a SHA-256 hash of the contexts, actions and rewards of all rows.
-    ``slices`` are the recommended estimates of each policy for parts of the rows.
-    """
-
-    rows: int
-    learned_rows: int
-    reward_kind: str
-    rewards: tuple[float, float, float]
-    propensities: tuple[float, float, float]
-    estimated: int
-    choices: Sequence[ChoiceFacts]
-    settings: Mapping[str, Any]
-    digest: str
-    slices: Sequence[Estimate] = ()
+TABLES = ("estimates", "differences", "slices", "actions")
+"""The tables of a comparison."""
 
 
 class Comparison(NamedTuple):
     """All estimates, policies in the order given, and ``notes``: sentences about the log.
 
     ``level`` is that of the confidence intervals, such as 0.95. ``differences`` are those of all
-    policies from the baseline. ``overview`` has the data checks and the estimates of slices. All
-    values are rewards per decision.
+    policies from the baseline, and ``slices`` the recommended estimates of each policy for parts of
+    the rows. All values are rewards per decision.
+
+    The data checks are facts about the ``actions``, the lowest, the mean and the highest of the
+    ``rewards`` (of this ``reward_kind``) and of the ``propensities``, and how many of these a model
+    ``estimated``. Policies learned from ``learned_rows`` of the log. ``settings`` are the arguments
+    of the comparison, and ``digest`` is a SHA-256 hash of the contexts, actions and rewards of all
+    rows.
     """
 
     estimates: list[Estimate]
     notes: list[str]
     level: float
     differences: Sequence[Difference]
-    overview: Overview
+    slices: Sequence[Estimate]
+    actions: Sequence[ChoiceFacts]
+    reward_kind: str
+    rewards: tuple[float, float, float]
+    propensities: tuple[float, float, float]
+    estimated: int
+    learned_rows: int
+    settings: Mapping[str, Any]
+    digest: str
 
     def policies(self) -> list[str]:
         """Return the names of the policies, the logging policy first."""
@@ -227,25 +227,14 @@ class Comparison(NamedTuple):
         """Return the labels of the estimators, that of the logging policy first."""
         return list(dict.fromkeys(one.estimator for one in self.estimates))
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return all numbers as rows of a table, the logging policy first."""
-        return [one.row() for one in self.estimates]
-
-    def slice_rows(self) -> list[dict[str, Any]]:
-        """Return the estimates of all slices as rows of a table."""
-        slices = [(one, *(one.slice or ("", ""))) for one in self.overview.slices]
-        return [{"slice": column, "is": value, **one.row()} for one, column, value in slices]
+    def rows(self, table: str = "estimates") -> list[dict[str, Any]]:
+        """Return the rows of ``estimates``, ``differences``, ``slices`` or ``actions``."""
+        one_of("table", table, TABLES)
+        return [one.row() for one in getattr(self, table)]
 
     def to_pandas(self, table: str = "estimates") -> Any:
         """Return a data frame of ``estimates``, ``differences``, ``slices`` or ``actions``."""
-        tables = {
-            "estimates": self.rows(),
-            "differences": [one.row() for one in self.differences],
-            "slices": self.slice_rows(),
-            "actions": [one._asdict() for one in self.overview.choices],
-        }
-        one_of("table", table, tables)
-        return data_frame(tables[table])
+        return data_frame(self.rows(table))
 
     @property
     def answer(self) -> str:
@@ -316,11 +305,7 @@ class Comparison(NamedTuple):
 
         The baseline itself, and a policy evaluated on other rows, have none.
         """
-        one_of("policy", policy, dict.fromkeys(one.policy for one in self.differences))
-        mine = {one.estimator: one for one in self.differences if one.policy == policy}
-        best = next(name for name, one in mine.items() if one.recommended)
-        one_of(f"estimator of {policy!r}:", estimator or best, mine)
-        return mine[estimator or best]
+        return _of_policy(self.differences, policy, estimator)
 
     def recommended(self) -> list[Estimate]:
         """Return the recommended estimate of each policy, the logging policy first."""
@@ -328,15 +313,21 @@ class Comparison(NamedTuple):
 
     def find(self, policy: str, estimator: str) -> Estimate:
         """Return the estimate of a policy by an estimator; an unknown name is refused."""
-        one_of("policy", policy, self.policies())
-        mine = {one.estimator: one for one in self.estimates if one.policy == policy}
-        one_of(f"estimator of {policy!r}:", estimator, mine)
-        return mine[estimator]
+        return _of_policy(self.estimates, policy, estimator)
 
     def __repr__(self) -> str:
         from submax.evaluation.report import text_of
 
         return text_of(self)
+
+
+def _of_policy(results: Sequence[Result], policy: str, estimator: str | None) -> Result:
+    """Return the result for a policy, by the recommended estimator if it is None."""
+    one_of("policy", policy, dict.fromkeys(one.policy for one in results))
+    mine = {one.estimator: one for one in results if one.policy == policy}
+    best = estimator or next(name for name, one in mine.items() if one.recommended)
+    one_of(f"estimator of {policy!r}:", best, mine)
+    return mine[best]
 
 
 # What is recommended ------------------------------------------------------------------------------
@@ -390,17 +381,15 @@ def recommended(estimates: Sequence[Estimate]) -> Estimate:
     return min(estimates, key=rank)
 
 
-def missing_needs(schema: Schema, has_sessions: bool) -> set[str]:
+def missing_needs(log: Log) -> set[str]:
     """Return what of the ``NEEDS`` of estimators a log does not have."""
-    has = {
-        "slots": len(schema.menu.slots) > 1 and not schema.menu.ranges,
-        "sessions": has_sessions,
-    }
+    slots = len(log.schema.menu.slots) > 1 and not log.schema.menu.ranges
+    has = {"slots": slots, "sessions": log.session is not None}
     return {name for name in NEEDS if not has[name]}
 
 
 def chosen_estimators(
-    given: Sequence[str | Mapping[str, Any]], schema: Schema, has_sessions: bool
+    given: Sequence[str | Mapping[str, Any]], log: Log
 ) -> dict[str, OffPolicyEstimator]:
     """Return the estimators that the caller named, by label.
 
@@ -409,12 +398,11 @@ def chosen_estimators(
     if isinstance(given, (str, Mapping)):
         sentence = f"estimators is {given!r}: give a list of estimators"
         raise InputError(sentence, parameter="estimators")
-    made = [make_off_policy(one) for one in given]
-    kinds, missing = [one.short for one in made], missing_needs(schema, has_sessions)
-    labelled: dict[str, OffPolicyEstimator] = {}
+    made, missing = [make_off_policy(one) for one in given], missing_needs(log)
+    kinds, labelled = Counter(one.short for one in made), dict[str, OffPolicyEstimator]()
     for one in made:
         one.required(np.zeros(0) if missing.isdisjoint(one.relies_on) else None)
-        label = one.short if kinds.count(one.short) == 1 else repr(one)
+        label = one.short if kinds[one.short] == 1 else repr(one)
         if label in labelled:
             sentence = f"the estimator {label} is named twice: leave one out"
             raise InputError(sentence, parameter="estimators")
@@ -424,7 +412,7 @@ def chosen_estimators(
 
 def applicable_estimators(log: Log) -> dict[str, OffPolicyEstimator]:
     """Return all estimators that apply to the log."""
-    missing = missing_needs(log.schema, log.session is not None)
+    missing = missing_needs(log)
     if float(np.ptp(log.propensity)) >= SAME_PROPENSITY:
         missing.add("replay")
     names = (*USUAL, "pseudo-inverse", "per-decision", "trajectory", "replay")
@@ -499,64 +487,56 @@ class Split:
         return candidate.learned(self.learning if learns else self.log, self._seed)
 
 
-class Options(NamedTuple):
-    """The arguments of ``compare`` that its report names, after they were checked."""
+@dataclass(eq=False)
+class Evaluation:
+    """Policies that have learned from one part of a log, and the part to evaluate them on.
 
+    ``chosen`` are the estimators that the caller named, by label; the others are the arguments of
+    ``compare``.
+    """
+
+    log: Log
+    candidates: Mapping[str, Candidate]
+    chosen: dict[str, OffPolicyEstimator]
     interval: str
     level: float
     share: float
     by: By
     seed: int
+    apart: bool
+    reward_model: Any
+    slices: Sequence[str]
+    progress: Progress | None
 
-
-class Evaluation:
-    """Policies that have learned from one part of a log, and the part to evaluate them on.
-
-    ``chosen`` are the estimators that the caller named, by label.
-    """
-
-    def __init__(
-        self,
-        log: Log,
-        candidates: Mapping[str, Candidate],
-        chosen: dict[str, OffPolicyEstimator],
-        options: Options,
-        apart: bool,
-        reward_model: Any,
-        slices: Sequence[str],
-        progress: Progress | None,
-    ) -> None:
-        self._candidates, self.options, self._columns = candidates, options, slices
-        self._digest, self._bounds = log.fingerprint, log.problem.scale.bounds
-        split = Split(log, candidates, options.share, options.by, options.seed, apart)
-        self._learned_from_all, self._learned_rows = split.learned_from_all, int(split.first.sum())
+    def __post_init__(self) -> None:
+        split = Split(self.log, self.candidates, self.share, self.by, self.seed, self.apart)
+        self.split = split
         first, count = int(split.evaluated.argmax()), int(split.evaluated.sum())
         consecutive = split.numbers is None and split.evaluated[first : first + count].all()
         self.main = Evaluator(
             split.log.rows(split.evaluated),
-            options.seed,
-            reward_model,
+            self.seed,
+            self.reward_model,
             first if consecutive else split.places,
             in_batches=True,
-            blocks=options.interval == NEED_BLOCKS,
-            progress=progress,
+            blocks=self.interval == NEED_BLOCKS,
+            progress=self.progress,
         )
-        self.estimators = chosen or applicable_estimators(self.main.sample.log)
+        self.estimators = self.chosen or applicable_estimators(self.main.sample.log)
         # An estimator with a threshold needs the interval of the one without the threshold, too.
-        thresholds = [
+        plain = [
             one.plain for one in self.estimators.values() if isinstance(one, ThresholdEstimator)
         ]
-        self._all = {**{one.short: one for one in thresholds}, **self.estimators}
-        self.notes = [*self._notes(log, split), *split.notes]
-        self._targets: dict[str, Target] = {}
-        for name, one in candidates.items():
-            if progress is not None:
-                progress(name, len(self._targets), len(candidates))
-            self._targets[name] = split.target(one)
-            self.notes += one.notes(self._targets[name])
+        self.computed = {**{one.short: one for one in plain}, **self.estimators}
+        self.notes, self.targets = [*self._notes(), *split.notes], dict[str, Target]()
+        for name, one in self.candidates.items():
+            if self.progress is not None:
+                self.progress(name, len(self.targets), len(self.candidates))
+            self.targets[name] = split.target(one)
+            self.notes += one.notes(self.targets[name])
 
-    def _notes(self, log: Log, split: Split) -> Iterator[str]:
-        main, rest, sample = self.main, self.main.log, self.main.sample.log
+    def _notes(self) -> Iterator[str]:
+        main, rest, sample, split = self.main, self.main.log, self.main.sample.log, self.split
         yield from (rest if main.is_long else sample).notes
         if main.model_name != BAYESIAN:
             yield f"the reward model is {main.model_name}"
@@ -573,82 +553,82 @@ class Evaluation:
         if split.first.any():
             count = split.log.count
             learned = round(float(split.first.sum() if count is None else count @ split.first))
-            if log.disk is not None:
+            if rest.disk is not None:
                 learned = min(learned, SAMPLE_ROWS)
             yield f"evaluated on {rest.decisions} rows, learned from {learned}"
-            yield from order_notes(split.log, split.first, self.options.by)
+            yield from order_notes(split.log, split.first, self.by)
 
     def compared(self, baseline: str, together: int = 1) -> Comparison:
         """Return the comparison with a baseline; so many differences hold ``together``."""
-        rows, options, notes = self.main, self.options, [*self.notes]
-        sample, names = rows.sample.log, [LOGGING_POLICY, *self._candidates]
+        rows, sample = self.main, self.main.sample.log
         rewards, ranges = np.unique(sample.reward), bool(sample.schema.menu.ranges)
-        slices, centre = slices_of(sample, self._columns), mean(sample.reward, sample.count)
-        setup = Setup(self._all, baseline, slices, centre, rewards)
-        found = rows.evaluated({LOGGING_POLICY: None, **self._targets}, setup)
-        choices = found.log.facts(sample)
-        cautions = [*found.log.cautions(choices, ranges, len(rewards)), *model_cautions(rows)]
-        largest = None if ranges else 1 / found.log.propensities[0]
-        untaken = listed([one.action for one in choices if not one.rows])
+        slices, centre = slices_of(sample, self.slices), mean(sample.reward, sample.count)
+        setup = Setup(self.computed, baseline, slices, centre, rewards)
+        found = rows.evaluated({LOGGING_POLICY: None, **self.targets}, setup)
+        log, policies = found.log, found.policies
+        actions, notes = log.facts(sample), [*self.notes]
+        cautions = [*log.cautions(actions, ranges, len(rewards)), *model_cautions(rows)]
+        largest = None if ranges else 1 / log.propensities[0]
+        untaken = listed([one.action for one in actions if not one.rows])
+        level = 1 - (1 - self.level) / together
         estimates, differences = list[Estimate](), list[Difference]()
         of_slices = list[Estimate]()
-        for name in names:
-            sums = found.policies[name]
+        for name in (LOGGING_POLICY, *self.candidates):
+            sums = policies[name][None]
             if name == LOGGING_POLICY:
-                own = [*rare_reward_cautions(sums[None].diagnostics)]
-                own += found.log.large_reward_cautions(len(rewards))
+                own = [*rare_reward_cautions(sums.diagnostics)]
+                own += log.large_reward_cautions(len(rewards))
             else:
-                own = [LEARNED_FROM_ALL] * (name in self._learned_from_all)
-                own += [*sums[None].cautions(found.log, largest, untaken), *cautions]
-                notes += self._eligibility(name, found.log, sample)
-            mine = self._estimates(name, sums[None], own, found.log.mean_reward)
+                own = [LEARNED_FROM_ALL] * (name in self.split.learned_from_all)
+                own += [*sums.cautions(log, largest, untaken), *cautions]
+                only = self.candidates[name].only
+                eligible = log.decisions
+                if only is not None:
+                    eligible = round(float(log.eligible_decisions(sample, 0)[only]))
+                if eligible < log.decisions:
+                    notes.append(
+                        f"{name} is eligible in {eligible} of {log.decisions} rows, and uniform in "
+                        "the others"
+                    )
+            mine = self._estimates(name, sums, own, log.mean_reward)
             best = next(one for one in mine if one.recommended)
             estimates += mine
-            for cut, part in sums.items():
-                if cut is not None:
-                    about, where = part.diagnostics, (cut.column, cut.value)
-                    doubts = [*rare_reward_cautions(about), *spread_cautions(about, "all")]
-                    one = self._estimate(name, best.estimator, part, doubts)
-                    of_slices.append(
-                        one._replace(recommended=True, judged=best.judged, slice=where)
-                    )
+            for cut, part in policies[name].items():
+                if cut is None:
+                    continue
+                about = part.diagnostics
+                doubts = [*rare_reward_cautions(about), *spread_cautions(about, "all")]
+                one = self._estimate(name, best.estimator, part, doubts)
+                one = one._replace(recommended=True, judged=best.judged)
+                of_slices.append(one._replace(slice=(cut.column, cut.value)))
             if name not in (baseline, LOGGING_POLICY):
-                level = 1 - (1 - options.level) / together
                 for one in mine:
-                    value, ends, summed = self._interval(sums[None], one.estimator, level, True)
+                    value, ends, summed = self._interval(sums, one.estimator, level, True)
                     of = name, baseline, one.estimator, value, ends, summed.error
-                    count = round(sums[None].moments.decisions)
-                    differences.append(Difference(*of, count, level, one.recommended))
-        overview = Overview(
-            rows=found.log.decisions,
-            learned_rows=self._learned_rows,
-            reward_kind=str(rows.log.schema.rewards["kind"]),
-            rewards=(found.log.ends.low, found.log.mean_reward, found.log.ends.high),
-            propensities=found.log.propensities,
-            estimated=round(found.log.estimated),
-            choices=choices,
+                    differences.append(
+                        Difference(*of, one.diagnostics.rows, level, one.recommended)
+                    )
+        return Comparison(
+            estimates,
+            notes,
+            self.level,
+            differences,
+            of_slices,
+            actions,
+            str(sample.schema.rewards["kind"]),
+            (log.ends.low, log.mean_reward, log.ends.high),
+            log.propensities,
+            round(log.estimated),
+            int(self.split.first.sum()),
             settings={
-                "policies": listed(names[1:], MOST_NAMED),
+                "policies": listed([*self.candidates], MOST_NAMED),
                 "estimators": ", ".join(self.estimators),
                 "reward model": rows.model_name,
-                **options._asdict(),
+                **{name: getattr(self, name) for name in SETTINGS},
                 "baseline": baseline,
             },
-            digest=self._digest,
-            slices=of_slices,
+            digest=self.log.fingerprint,
         )
-        return Comparison(estimates, notes, options.level, differences, overview)
-
-    def _eligibility(self, name: str, log: LogSums, sample: Log) -> Iterator[str]:
-        """Yield a sentence if the one action of a policy was not eligible in some rows."""
-        only = self._candidates[name].only
-        if only is not None:
-            rows = round(float(log.eligible_decisions(sample, 0)[only]))
-            if rows < log.decisions:
-                yield (
-                    f"{name} is eligible in {rows} of {log.decisions} rows, and uniform in the "
-                    "others"
-                )
 
     def _estimates(
         self, name: str, sums: PolicySums, cautions: Sequence[Caution], logged: float
@@ -657,12 +637,12 @@ class Evaluation:
 
         ``logged`` is the mean reward of the log.
         """
-        about, of_log, policies = sums.diagnostics, name == LOGGING_POLICY, len(self._candidates)
+        about, of_log, policies = sums.diagnostics, name == LOGGING_POLICY, len(self.candidates)
         labels = [MEAN] if of_log else self.estimators
         found = [self._estimate(name, label, sums, cautions) for label in labels]
         best, joint = recommended(found), None
         if policies > 1 and not of_log:
-            level = 1 - (1 - self.options.level) / policies
+            level = 1 - (1 - self.level) / policies
             joint = self._interval(sums, best.estimator, level)[1]
         # Few rewards are enough for a policy that clearly earns less than the log.
         enough = about.effective_rewards >= FEWEST_REWARDS or about.usual >= logged
@@ -674,8 +654,8 @@ class Evaluation:
         self, name: str, label: str, sums: PolicySums, cautions: Sequence[Caution]
     ) -> Estimate:
         """Return an estimate with the cautions that concern it, and one if it was cut off."""
-        value, ends, summed = self._interval(sums, label, self.options.level)
-        of_log, (low, high) = name == LOGGING_POLICY, self._bounds or (-np.inf, np.inf)
+        value, ends, summed = self._interval(sums, label, self.level)
+        of_log, (low, high) = name == LOGGING_POLICY, self._bounds
         relies = () if of_log else self.estimators[label].relies_on
         sentences = [why for about, why in cautions if of_log or about in ("all", *relies)]
         if abs(summed.value - value) > EQUAL_TERMS * (high - low):
@@ -686,6 +666,10 @@ class Evaluation:
         about = sums.diagnostics
         return Estimate(name, label, value, ends, summed.threshold, about, tuple(sentences))
 
+    @property
+    def _bounds(self) -> tuple[float, float]:
+        return self.log.problem.scale.bounds or (-np.inf, np.inf)
+
     def _interval(
         self, sums: PolicySums, label: str, level: float, difference: bool = False
     ) -> tuple[float, ConfidenceInterval, Summed]:
@@ -694,26 +678,21 @@ class Evaluation:
         The interval allows for the bias of a threshold. If the bounds of rewards are known, value
         and interval are cut off there, because no policy can earn more or less.
         """
-
-        def summed(label: str) -> Summed:
-            found = sums.estimates[label]
-            return found.difference() if difference else found.estimate()
-
-        method, one, estimator = (
-            INTERVALS[self.options.interval],
-            summed(label),
-            self._all.get(label),
-        )
-        ends = method(one, level)
+        estimator, labels = self.computed.get(label), [label]
         if isinstance(estimator, ThresholdEstimator):
-            ends = ends.joined(method(summed(estimator.plain.short), level))
-        low, high = self._bounds or (-np.inf, np.inf)
+            labels.append(estimator.plain.short)
+        several = [sums.estimates[one] for one in labels]
+        summed = [one.difference() if difference else one.estimate() for one in several]
+        ends = [INTERVALS[self.interval](one, level) for one in summed]
+        (low, high), found = self._bounds, summed[0]
         if difference:
             low, high = low - high, high - low
-        value, *cut = np.clip([one.value, *ends], low, high).tolist()
-        return value, ConfidenceInterval(*cut), one
+        value, *cut = np.clip([found.value, *ends[0].joined(ends[-1])], low, high).tolist()
+        return value, ConfidenceInterval(*cut), found
 
 
+SETTINGS = ("interval", "level", "share", "by", "seed")
+"""The arguments of ``compare`` that a report names as they were given."""
 LEARNED_FROM_ALL = (
     "all",
     "the policy was learned from the rows on which it is evaluated, so it looks too good: learn it "
@@ -805,9 +784,10 @@ def compare(
     check_slices(slices, log.schema.context.names)
     candidates = candidates_of(policies, log)
     one_of("baseline", baseline, [LOGGING_POLICY, BEST, *candidates])
-    chosen = chosen_estimators(estimators, log.schema, log.session is not None)
-    options = Options(interval, level, share, by, seed)
-    evaluation = Evaluation(log, candidates, chosen, options, apart, reward_model, slices, progress)
+    chosen, learning = chosen_estimators(estimators, log), (share, by, seed, apart)
+    evaluation = Evaluation(
+        log, candidates, chosen, interval, level, *learning, reward_model, slices, progress
+    )
     if baseline != BEST or BEST in candidates:
         return evaluation.compared(baseline)
     best = next(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -296,6 +296,10 @@ class ChoiceFacts(NamedTuple):
     ratio: float | None = None
     z: float | None = None
     error: float | None = None
+
+    def row(self) -> dict[str, Any]:
+        """Return the facts as a row of a table."""
+        return self._asdict()
 
     @property
     def plausible(self) -> bool:

@@ -10,6 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from submax._version import __version__
 from submax.core.errors import InputError
 from submax.core.optional import require_extra
@@ -186,8 +188,6 @@ def _table(
 TEMPLATES = "submax.evaluation"
 MARGIN = 0.04
 """Empty share of the width at each end of a figure."""
-CALIBRATION_ERRORS = 2.0
-"""Standard errors to each side of a ratio that are drawn: about 95 %."""
 
 
 class AxisScale(NamedTuple):
@@ -197,29 +197,26 @@ class AxisScale(NamedTuple):
     last: float
 
     @classmethod
-    def of(cls, numbers: Iterable[float]) -> "AxisScale":
-        """Return the scale on which all finite numbers have a place.
-
-        >>> AxisScale.of([1.0, 2.0, float("inf")])
-        AxisScale(first=0.96, last=2.04)
-        """
-        known = [one for one in numbers if math.isfinite(one)] or [0.0, 1.0]
-        low, high = min(known), max(known)
+    def of(cls, estimates: Iterable[Estimate]) -> "AxisScale":
+        """Return the scale on which all finite numbers of the estimates have a place."""
+        numbers = np.array([(one.value, *one.interval) for one in estimates])
+        known = numbers[np.isfinite(numbers)]
+        low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
         margin = MARGIN * (high - low) or 0.5
         return cls(low - margin, high + margin)
 
     def place(self, number: float) -> float:
         """Return the place of a number, from 0 to 100; numbers beyond the ends are at the ends."""
-        if math.isnan(number):
-            return 0.0
-        share = (number - self.first) / (self.last - self.first)
-        return round(100 * min(max(share, 0.0), 1.0), 2)
+        return round(float(np.interp(number, self, (0, 100))), 2)
 
-    def mark(self, value: float, low: float, high: float) -> dict[str, float | None]:
-        """Return the places of a value and of its interval."""
-        known = None if math.isnan(value) else self.place(value)
-        ends = (-math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high)
-        return {"value": known, "low": self.place(ends[0]), "high": self.place(ends[1])}
+    def mark(self, one: Estimate) -> dict[str, float | None]:
+        """Return the places of a value, None if it is unknown, and of its interval."""
+        (low, high), everywhere = one.interval, math.isnan(one.interval.low)
+        return {
+            "value": None if math.isnan(one.value) else self.place(one.value),
+            "low": self.place(-math.inf if everywhere else low),
+            "high": self.place(math.inf if everywhere else high),
+        }
 
 
 def check_report(path: Path) -> None:
@@ -233,15 +230,11 @@ def check_report(path: Path) -> None:
 
 
 def write_report(path: Path, found: Comparison, command: str | None = None) -> None:
-    """Write the page; ``command`` is the command line by which it is made again."""
+    """Write the page; ``command`` is the command line by which it is made again.
+
+    Every name and text of the log is shown as text.
+    """
     check_report(path)
-    page = rendered(found, command).encode()
-    with atomic_write(path) as file:
-        file.write(page)
-
-
-def rendered(found: Comparison, command: str | None) -> str:
-    """Return the page as HTML; every name and text of the log is shown as text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -254,37 +247,26 @@ def rendered(found: Comparison, command: str | None) -> str:
     environment.filters.update(number=number, percentage=percentage, folds=_folds, rows=_rows)
     style = files(TEMPLATES).joinpath("templates", "report.css").read_text(encoding="utf-8")
     policies = found.policies()[1:]
-    checked = [one for one in found.overview.choices if one.ratio is not None]
-    # Those that chance does not explain come first, because the page folds the last ones.
-    checked.sort(key=lambda one: one.plausible)
-    ends = [
-        (one.ratio or 0.0) + sign * CALIBRATION_ERRORS * (one.error or 0.0)
-        for one in checked
-        for sign in (-1, 1)
-    ]
-    return environment.get_template("report.html").render(
+    page = environment.get_template("report.html").render(
         found=found,
-        overview=found.overview,
         command=command,
         version=__version__,
         style=style,
         # The policy of the page allows this style sheet alone: no script, no image, no address.
         digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
         logging=found.estimates[0],
-        scale=_scale(found.estimates),
+        scale=AxisScale.of(found.estimates),
         groups=_folds(policies if len(policies) <= MOST_NAMED else found.ranked(), MOST_NAMED),
         most=MOST_NAMED,
         warnings=warnings_of(found.estimates),
         rule=f"{capital(rule_of(found.estimators()[1:]))}.",
-        calibrated=checked,
-        calibration_scale=AxisScale.of([1.0, *ends]),
-        calibration_errors=CALIBRATION_ERRORS,
+        rows=found.estimates[0].diagnostics.rows,
+        # Actions whose propensities are wrong come first, because the page folds the last ones.
+        actions=sorted(found.actions, key=lambda one: (one.plausible, -one.rows)),
         slices=_slices(found),
     )
-
-
-def _scale(estimates: Iterable[Estimate]) -> AxisScale:
-    return AxisScale.of(number for one in estimates for number in (one.value, *one.interval))
+    with atomic_write(path) as file:
+        file.write(page.encode())
 
 
 def _folds(rows: Sequence[Any], most: int) -> list[Sequence[Any]]:
@@ -295,10 +277,10 @@ def _folds(rows: Sequence[Any], most: int) -> list[Sequence[Any]]:
 def _slices(found: Comparison) -> list[dict[str, Any]]:
     """Return the estimates of slices by column, then by value, with the scale of each column."""
     columns: dict[str, dict[str, list[Estimate]]] = {}
-    for one in found.overview.slices:
+    for one in found.slices:
         column, value = one.slice or ("", "")
         columns.setdefault(column, {}).setdefault(value, []).append(one)
     return [
-        {"column": column, "rows": rows.items(), "scale": _scale(chain(*rows.values()))}
+        {"column": column, "rows": rows.items(), "scale": AxisScale.of(chain(*rows.values()))}
         for column, rows in columns.items()
     ]

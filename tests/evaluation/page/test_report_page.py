@@ -51,7 +51,7 @@ def test_the_page_has_all_numbers_and_what_reproduces_them(page, found):
         assert f"{one.value:.4g}" in text
         for sentence in one.cautions:
             assert sentence[1:40].replace("'", "&#39;") in text
-    assert found.overview.digest in text
+    assert found.digest in text
     assert "submax evaluate" in text
 
 
@@ -73,11 +73,14 @@ def test_everybody_can_use_the_page(page, browser):
 
 
 def test_slices_of_a_category_are_the_estimates_of_their_rows(found):
-    rows = [one for one in found.overview.slices if one.slice[0] == HOSTILE]
+    rows = [one for one in found.slices if one.slice[0] == HOSTILE]
     counts = {one.slice: one.diagnostics.rows for one in rows}
-    assert sum(counts.values()) == found.overview.rows
+    assert sum(counts.values()) == found.estimates[0].diagnostics.rows
     logged = [one for one in rows if one.policy == "logging policy"]
-    mean = sum(one.value * one.diagnostics.rows for one in logged) / found.overview.rows
+    mean = (
+        sum(one.value * one.diagnostics.rows for one in logged)
+        / found.estimates[0].diagnostics.rows
+    )
     assert mean == pytest.approx(found.estimates[0].value)
     assert set(found.to_pandas("slices")["slice"]) == {HOSTILE, "age"}
 

@@ -137,12 +137,12 @@ def test_the_size_of_batches_and_large_rewards_do_not_matter(
 def test_the_overview_is_that_of_a_log_in_memory(folder_of, seed, tmp_path, compared):
     folder = folder_of(table_of(seed))
     found = compared(on_disk(folder), POLICIES)
-    whole, mine = compare(Log.read(folder), POLICIES).overview, found.overview
-    assert mine.rows == whole.rows
+    whole, mine = compare(Log.read(folder), POLICIES), found
+    assert mine.estimates[0].diagnostics == whole.estimates[0].diagnostics
     assert mine.digest == whole.digest
     assert mine.rewards == pytest.approx(whole.rewards)
     assert mine.propensities == pytest.approx(whole.propensities)
-    for one, other in zip(mine.choices, whole.choices, strict=True):
+    for one, other in zip(mine.actions, whole.actions, strict=True):
         assert one[:3] == other[:3]
         assert one.z == pytest.approx(other.z)
     found.report(tmp_path / "report.html")
@@ -159,7 +159,7 @@ def test_models_are_fitted_to_a_sample_and_all_rows_are_evaluated(
     whole = compare(log, {"even": even}, estimators=["ips", "snips"])
     np.testing.assert_allclose(numbers(found)[:40], numbers(whole)[:40], rtol=1e-8)
     assert mentioned(found.notes, 800)
-    assert compared(log, POLICIES, by="random").overview.rows == ROWS // 2
+    assert compared(log, POLICIES, by="random").estimates[0].diagnostics.rows == ROWS // 2
 
 
 @pytest.mark.slow
@@ -209,7 +209,7 @@ def test_every_kind_of_log_is_evaluated_in_batches(
     options = {"interval": interval, "slices": ["country"], **estimators}
     parts, whole = compared(disk, policies, **options), compare(log, policies, **options)
     check_same(parts, whole)
-    for one, other in zip(parts.slice_rows(), whole.slice_rows(), strict=True):
+    for one, other in zip(parts.rows("slices"), whole.rows("slices"), strict=True):
         assert one["value"] == pytest.approx(other["value"], rel=1e-6)
         assert one["high"] == pytest.approx(other["high"], rel=1e-2)
 

@@ -119,7 +119,7 @@ def test_the_inverse_propensities_of_a_choice_add_up_to_the_rows_in_which_it_was
         "eligible": [["A", "B"] if one else ["A"] for one in both],
     }
     found = compare(Log.read(table), ["always=*"], reward_model=DummyRegressor())
-    checked = {one.action: one for one in found.overview.choices}
+    checked = {one.action: one for one in found.actions}
     inverse = np.where(both, 2.0, 1.0)
     assert checked["A"].ratio == pytest.approx(inverse[action == 0].sum() / rows)
     assert checked["B"].ratio == pytest.approx(inverse[action == 1].sum() / both.sum())

@@ -277,9 +277,9 @@ def _print_and_write(
     size = printing["effect"]
     effect = size and size(found.estimates[0].value)
     click.echo(text_of(found._replace(notes=new_notes), **{**printing, "effect": effect}))
-    if found.overview.slices:
+    if found.slices:
         names = ("slice", "is", "policy", "value", "low", "high", "rows")
-        rows = [[_short(row[name]) for name in names] for row in found.slice_rows()]
+        rows = [[_short(row[name]) for name in names] for row in found.rows("slices")]
         click.echo(str(Summary([], names, rows, texts=3)))
     click.echo(f"All numbers: {out / ESTIMATES}")
     if report is not None:
@@ -293,14 +293,10 @@ def _short(value: object) -> str:
 
 def write_estimates(directory: Path, comparison: Comparison) -> None:
     """Write the estimates, the differences and the slices, each into one CSV file."""
-    tables = {
-        ESTIMATES: comparison.rows(),
-        DIFFERENCES: [one.row() for one in comparison.differences],
-        SLICES: comparison.slice_rows(),
-    }
-    for name, rows in tables.items():
+    for file in (ESTIMATES, DIFFERENCES, SLICES):
+        rows = comparison.rows(Path(file).stem)
         if rows:
-            write_csv(directory / name, rows)
+            write_csv(directory / file, rows)
 
 
 # Learning -----------------------------------------------------------------------------------------
