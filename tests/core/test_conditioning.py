@@ -45,10 +45,6 @@ class Betas(ConditionalDistribution):
         return Betas(np.take_along_axis(self.shape, row[..., None, None], axis=1))
 
 
-def some_betas(replicas, rows, levels, rng):
-    return Betas(rng.uniform(2.0, 6.0, size=(replicas, rows, levels, 2)))
-
-
 def exact(weights, shape, place):
     """The logarithm of max(Σ w_l π_l(a), 0) over its integral, for one row."""
 
@@ -65,13 +61,14 @@ def exact(weights, shape, place):
 def test_it_is_near_the_integral_and_says_how_near(weights, seed):
     rng = np.random.default_rng((seed, len(weights)))
     replicas, rows = 2, 25
-    belief = some_betas(replicas, rows, len(weights), rng)
-    given = np.broadcast_to(weights, (replicas, rows, len(weights)))
+    belief = Betas(rng.uniform(2.0, 6.0, size=(replicas, rows, len(weights), 2)))
+    # Every row has weights of its own.
+    given = rng.permuted(np.broadcast_to(weights, (replicas, rows, len(weights))), axis=-1)
     action = rng.random((replicas, rows, 5, 1))
     found = estimated_density(given, belief, action)
     assert found.known.all()
     for replica, row in np.ndindex(replicas, rows):
-        truth = exact(weights, belief.shape[replica, row], action[replica, row, :, 0])
+        truth = exact(given[replica, row], belief.shape[replica, row], action[replica, row, :, 0])
         log_prob, error = found.log_prob[replica, row], found.error[replica, row]
         possible = np.isfinite(truth)
         assert np.array_equal(np.isneginf(log_prob), ~possible)
@@ -94,19 +91,6 @@ def test_the_error_is_honest_over_many_cases(seed):
     score = (found.log_prob[0, :, 0] - truth) / found.error[0]
     assert abs(score.mean()) < 7 / np.sqrt(rows)
     assert abs(np.mean(score**2) - 1) < 7 * np.sqrt(2 / rows)
-
-
-def test_every_row_has_weights_of_its_own(seed):
-    rng = np.random.default_rng(seed)
-    belief = some_betas(1, 3, 2, rng)
-    weights = np.array([[[0.0, 1.0], [1.0, 0.0], [-1.0, 1.0]]])
-    action = np.full((1, 3, 1, 1), 0.4)
-    found = estimated_density(weights, belief, action)
-    for row in range(2):
-        density = stats.beta.pdf(0.4, *belief.shape[0, row, 1 - row])
-        np.testing.assert_allclose(found.log_prob[0, row, 0], np.log(density))
-        assert found.error[0, row] == 0
-    assert found.error[0, 2] > 0
 
 
 @pytest.mark.parametrize("weights", [(-1.0, 1.0), (0.0, 0.0), (-1.0, -1.0), (-2.0, 1.5)], ids=str)
@@ -186,18 +170,15 @@ def expected_mixture(belief, weights):
     return mixture(Table(belief.prob_of_all(), belief.levels()[:, None], prior, prior), weights)
 
 
-def many_rows(tables, copies):
-    """Each table ``[R, k, L, M]`` in many rows of its own: ``[R, copies * k, L, M]``."""
-    return np.tile(tables, (1, copies, 1, 1))
-
-
 @pytest.mark.parametrize("weights", MIXED.values(), ids=MIXED)
 @pytest.mark.parametrize("size", [2, 7])
 def test_draws_follow_the_listed_mixture(weights, size, seed):
     rng = np.random.default_rng((seed, size))
     tables = rng.dirichlet(np.ones(size), size=(2, 3, len(weights)))
-    belief = listed(many_rows(tables, 1500))
-    every = np.broadcast_to(np.array(weights), belief.level_prior().shape)
+    belief = listed(np.tile(tables, (1, 1500, 1, 1)))
+    # Every table has weights of its own.
+    own = np.stack([np.roll(weights, one) for one in range(3)])
+    every = np.tile(own, (2, 1500, 1))
     action, exhausted = rejection(every, belief, rng)
     assert action.shape == (2, 4500, 1)
     expected = expected_mixture(belief, every)
@@ -207,50 +188,11 @@ def test_draws_follow_the_listed_mixture(weights, size, seed):
             found = action[replica, one::3, 0][drawn]
             assert goodness_of_fit(found, expected[replica, one]) > SMALLEST_P_VALUE
             # What remains of the positive part is the chance of every proposal.
-            weight = np.array(weights)
-            mixed = weight @ tables[replica, one]
-            share = np.maximum(mixed, 0).sum() / np.maximum(weight, 0).sum()
+            mixed = own[one] @ tables[replica, one]
+            share = np.maximum(mixed, 0).sum() / np.maximum(own[one], 0).sum()
             none = (1 - share) ** LIMIT
             limit = 1500 * none + 7 * np.sqrt(1500 * none) + 2
             assert (~drawn).sum() <= limit
-
-
-def test_rows_are_drawn_by_their_own_weights(seed):
-    rng = np.random.default_rng(seed)
-    tables = rng.dirichlet(np.ones(4), size=(2, 4, 3))
-    own = np.array([[-1.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.2, 0.3, -0.1]])
-    # One row more, in which nothing can be drawn.
-    belief = listed(np.concatenate([many_rows(tables[:, :3], 1500), tables[:, 3:]], axis=1))
-    weights = np.concatenate([np.tile(own, (2, 1500, 1)), np.zeros((2, 1, 3))], axis=1)
-    action, exhausted = rejection(weights, belief, rng)
-    expected = expected_mixture(belief, weights)
-    for replica in range(2):
-        for one in range(3):
-            found = action[replica, one:4500:3, 0][~exhausted[replica, one:4500:3]]
-            assert len(found) > 1000
-            assert goodness_of_fit(found, expected[replica, one]) > SMALLEST_P_VALUE
-    assert np.all(exhausted[:, 4500])
-
-
-def test_settled_rows_stay_as_they_are_while_others_go_on(seed):
-    # Row i accepts action i alone, sooner or later; a mistake in the places would show.
-    rng = np.random.default_rng(seed)
-    size = 6
-    probabilities = np.zeros((3, size, 2, size))
-    for replica in range(3):
-        for row in range(size):
-            rare = 0.5 ** rng.integers(1, 9)
-            other = (row + 1) % size
-            probabilities[replica, row, 0, other] = 1.0
-            probabilities[replica, row, 1, other] = 1 - rare
-            probabilities[replica, row, 1, row] = rare
-    belief = listed(probabilities)
-    weights = np.tile([-1.0, 1.0], (3, size, 1))
-    action, exhausted = rejection(weights, belief, rng)
-    expected = np.broadcast_to(np.arange(size), (3, size))
-    # With one in 256 a row gives up with probability below 4e-4: 18 rows, so a few at most.
-    assert exhausted.sum() <= 4
-    assert np.array_equal(action[..., 0][~exhausted], expected[~exhausted])
 
 
 @pytest.mark.parametrize("weights", [[-1.0, 1.0], [0.0, 0.0], [-1.0, -2.0], [-1.0, 0.0]])

@@ -37,19 +37,6 @@ def test_optimized_by_hand(small_table):
     assert np.allclose(Optimized().probabilities(worse), [11 / 15, 4 / 15, 0.0])
 
 
-@given(data=st.data())
-def test_bounds_are_where_the_first_probability_turns_negative(tables, data):
-    low, high = data.draw(tables).probabilities
-    assume(not np.allclose(low, high, atol=1e-9))
-    lowest, highest = bounds(low, high)
-    assert lowest <= 0
-    assert highest >= 1
-    for border, outwards in ((lowest, -1e-4), (highest, 1e-4)):
-        assert np.min((1 - border) * low + border * high) > -1e-9
-        beyond = border + outwards
-        assert np.min((1 - beyond) * low + beyond * high) < 0
-
-
 @given(data=st.data(), values=VALUES)
 def test_it_is_the_linear_program_of_two_levels(tables, data, values):
     table = data.draw(tables)._replace(values=values)
