@@ -245,7 +245,7 @@ class Cells:
         Rows of weight 0 may hold values outside the space; these get an arbitrary cell.
         """
         first = len(self.space.choices)
-        scaled = self.space.scaled(action)
+        scaled = self.space.scaled(action).astype(np.float64)
         scaled[..., first:] *= self.points
         highest = np.array(self.listed.choices) - 1
         return np.clip(np.nan_to_num(np.floor(scaled)), 0, highest).astype(np.int64)

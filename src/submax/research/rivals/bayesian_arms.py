@@ -151,7 +151,8 @@ def regret_and_information(drawn: Floats) -> tuple[Floats, Floats]:
     _, first, times = np.unique(best[order], return_index=True, return_counts=True)
     given_best = np.add.reduceat(drawn[order], first, axis=0) / times[:, None]
     information = (times / len(drawn)) @ (given_best - mean) ** 2
-    return drawn.max(axis=1).mean() - mean, information
+    # If the same arm is best in all draws, its regret is 0 only up to rounding.
+    return np.maximum(drawn.max(axis=1).mean() - mean, 0.0), information
 
 
 def least_information_ratio(regret: Floats, information: Floats) -> Floats:
