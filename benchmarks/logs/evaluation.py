@@ -1,6 +1,6 @@
 """Off-policy estimates of logs of any size.
 
-    python benchmarks/logs/evaluation.py --rows 1e6,1e7,1e8 --jobs 2
+    python benchmarks/logs/evaluation.py --rows 1e6,1e7,1e8
 
 The logs of ``--rows`` are Parquet files of 10 actions, a category and four numbers of context. Each
 is evaluated in parts, in a process of its own, by all estimators, for a policy that learns from the
@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from measuring import Claim, at_most, print_claims, print_table
 from submax.evaluation import Log, compare
+from submax.simulation.runner import available_cores
 
 ACTIONS, NUMBERS, FILE_ROWS = 10, 4, 1_000_000
 DISTINCT_FILES = 10
@@ -35,16 +36,14 @@ MOST_SECONDS, MOST_GIGABYTES = 60.0, 2.0
 """For 10⁷ rows: seconds of free cores, and memory for any number of rows."""
 
 
-def measure(
-    sizes: tuple[float, ...] = (1e6, 1e7), policy: str = "linucb@greedy", jobs: int = 2
-) -> list[Claim]:
+def measure(sizes: tuple[float, ...] = (1e6, 1e7), policy: str = "linucb@greedy") -> list[Claim]:
     """Evaluate logs of growing size, each in a process of its own; print all times."""
     found = []
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             write_log(Path(folder), int(size))
             with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-                found.append(pool.submit(evaluated, folder, policy, jobs).result())
+                found.append(pool.submit(evaluated, folder, policy).result())
     rows = [
         (
             f"{one['rows']:,}",
@@ -54,7 +53,7 @@ def measure(
         for one in found
     ]
     heads = ("rows", "reading, CPU s", "CPU s", "free cores, s", "wall s", "peak GB")
-    print_table(f"Evaluation in parts, {policy}, {jobs} threads", heads, rows)
+    print_table(f"Evaluation in parts, {policy}, {available_cores()} threads", heads, rows)
     last = found[-1]
     what = f"10⁷ rows, computed from {last['rows']:,}, free cores"
     memory = max(one["gigabytes"] for one in found)
@@ -64,10 +63,10 @@ def measure(
     ]
 
 
-def evaluated(folder: str, policy: str, jobs: int) -> dict[str, float]:
+def evaluated(folder: str, policy: str) -> dict[str, float]:
     """Evaluate a log on disk, and return what it took of time and memory."""
     before, begin = time.process_time(), time.perf_counter()
-    log = Log.read(folder, on_disk=True, jobs=jobs)
+    log = Log.read(folder)
     scanned = time.process_time() - before
     compare(log, {"policy": policy}, share=0.01)
     cpu = time.process_time() - before
@@ -75,7 +74,7 @@ def evaluated(folder: str, policy: str, jobs: int) -> dict[str, float]:
         "rows": len(log),
         "scan": scanned,
         "cpu": cpu,
-        "free": scanned + (cpu - scanned) / jobs,
+        "free": scanned + (cpu - scanned) / available_cores(),
         "wall": time.perf_counter() - begin,
         "gigabytes": 1.024e-6 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     }
@@ -114,7 +113,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", default="1e6,1e7", help="numbers of rows")
     parser.add_argument("--policy", default="linucb@greedy")
-    parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
     sizes = tuple(float(size) for size in given.rows.split(","))
-    print_claims(measure(sizes, given.policy, given.jobs))
+    print_claims(measure(sizes, given.policy))

@@ -88,15 +88,13 @@ def test_learn_takes_parameters_and_a_declaration(folder, done):
     assert (policy.estimator.smoothing, policy.max_enumerated_actions) == (0.5, 10)
 
 
-FEATURES = "action,price,genre\nA,1,rock\nB,2,jazz\nC,3,rock\n"
-
-
-def test_actions_are_described_by_a_file(folder, done):
-    (folder / "songs.csv").write_text(FEATURES)
-    options = ["log.csv", "--action-features", "songs.csv"]
+def test_actions_are_described_by_a_declaration(folder, done):
+    rows = [f'{name} = {{ price = {place}.0, genre = "rock" }}' for place, name in enumerate("ABC")]
+    (folder / "songs.toml").write_text("\n".join(["[action_features]", *rows]))
+    options = ["log.csv", "--declare", "songs.toml"]
     done("learn", *options, "--policy", "linucb", "--share", 0.5)
     learned = TrainedPolicy.read("policy.safetensors")
-    assert learned.schema.menu.features["B"] == {"price": 2.0, "genre": "jazz"}
+    assert learned.schema.menu.features["B"] == {"price": 1.0, "genre": "rock"}
     assert "linucb" in done("evaluate", *options, "--policy", "linucb", "--estimator", "snips")
     done("evaluate", "log.csv", "--policy", "policy.safetensors", "--estimator", "snips")
 
@@ -142,16 +140,14 @@ def test_work_that_takes_some_seconds_says_what_it_does(
     assert ("rcp-submax (1 of 1)" in result.stderr) == printed
 
 
-def test_evaluate_reads_files_in_parts_and_writes_a_report(folder, done):
+def test_evaluate_reads_a_parquet_file_and_writes_a_report(folder, done):
     pq.write_table(pc.read_csv("log.csv"), "log.parquet")
     said = done(
-        "evaluate", "log.parquet", "--policy", "random", "--estimator", "ips", "--read", "parts",
-        "--jobs", 1, "--column", "context=context_*", "--report", "report.html",
+        "evaluate", "log.parquet", "--policy", "random", "--estimator", "ips",
+        "--column", "context=context_*", "--report", "report.html",
     )  # fmt: skip
     assert "evaluated on 200 rows" in said
     assert "random" in (folder / "report.html").read_text(encoding="utf-8")
-    text = ("evaluate", "log.csv", "--policy", "random", "--read", "parts")
-    assert "evaluated on 200 rows" in done(*text, "--jobs", 1)
 
 
 def test_evaluate_takes_a_learned_file_and_reads_the_log_as_it_was_read(folder, done):
@@ -234,7 +230,6 @@ def test_tune_learns_the_best_parameters_from_all_rows(folder, done):
         ("learn linucb --column actoin=action", "'action'"),
         ("learn linucb --declare none.toml", "'none.toml'"),
         ("learn linucb --out log.csv/policy.safetensors", "'log.csv'"),
-        ("evaluate linucb --jobs 2", "--jobs"),
         ("evaluate linucb --policy linucb", "--policy"),
         ("evaluate bad.safetensors", "'bad.safetensors'"),
         ("evaluate linucb --estimator ipss", "'ips'"),
@@ -260,8 +255,7 @@ def test_a_learned_policy_scores_a_file_without_actions_and_rewards(folder, done
     age = log.context[:5, 0]
     rows = [f"v{place};u{place % 2};{str(one).replace('.', ',')}" for place, one in enumerate(age)]
     Path("visits.csv").write_text("\n".join(["id;user;age", *rows]))
-    text = ("--separator", ";", "--decimal", ",")
-    done("score", "visits.csv", "--policy", "policy.safetensors", *text)
+    done("score", "visits.csv", "--policy", "policy.safetensors")
     with Path("scores.csv").open(newline="") as file:
         scored = list(csv.DictReader(file))
     expected = learned.probabilities(log.schema.context.encode_rows(log.context[:5]))

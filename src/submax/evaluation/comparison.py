@@ -471,7 +471,7 @@ class Split:
     def learning(self) -> Log:
         """The rows to learn from; a sample of them if the log may be larger than memory."""
         rows = np.flatnonzero(self.first)
-        if self.log.disk is not None:
+        if self.log.folder is not None:
             rows = rows[random_rows(len(rows), IN_MEMORY, self._seed)]
         return self.log.rows(rows)
 
@@ -553,7 +553,7 @@ class Evaluation:
         if split.first.any():
             count = split.log.count
             learned = round(float(split.first.sum() if count is None else count @ split.first))
-            if rest.disk is not None:
+            if rest.folder is not None:
                 learned = min(learned, SAMPLE_ROWS)
             yield f"evaluated on {rest.decisions} rows, learned from {learned}"
             yield from order_notes(split.log, split.first, self.by)
@@ -763,9 +763,9 @@ def compare(
     for the rows with each value of such a column (a number is cut at its quartiles).
 
     A log of more than 524,288 rows is evaluated in batches: reward models and thresholds are fitted
-    to a random sample of so many rows, and all sums are those of all rows. Policies learn from a
-    sample if the log is on disk. ``progress`` is called before each policy, and with the parts of a
-    long log.
+    to a random sample of so many rows, and all sums are those of all rows. If the log has more than
+    two million rows, policies learn from a sample, too. ``progress`` is called before each policy,
+    and with the parts of a long log.
 
     >>> rng = np.random.default_rng(0)
     >>> action = rng.integers(2, size=2000)

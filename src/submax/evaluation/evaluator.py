@@ -1,9 +1,8 @@
 """What a log says about policies, batch by batch, and the sums of all batches.
 
 Reward models, propensities and thresholds are fitted to a sample. A short log is one batch, which
-is also the sample. A long one, in memory or on disk, is evaluated in batches, by several threads
-if it is on disk. Sums of batches add up, and every number of a comparison follows
-from them.
+is also the sample. A long one is evaluated in batches, by several threads. Sums of batches add up,
+and every number of a comparison follows from them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,6 +52,7 @@ from submax.evaluation.sums import Additive, Terms, TermSums, Units
 from submax.schema.context import Category
 from submax.schema.model import reindexed
 from submax.schema.trained_policy import TrainedPolicy
+from submax.simulation.runner import available_cores
 
 MEAN = "mean"
 """The estimator of the logging policy: the mean reward."""
@@ -446,7 +446,7 @@ class Evaluator:
         self.space = menu.space(menu.active)
         self.lists = not self.space.reals and self.space.size <= MOST_LISTED
         place = random_rows(len(log), SAMPLE_ROWS if self.is_long else len(log), seed)
-        sample = log.rows(place) if self.is_long or log.disk is not None else log
+        sample = log.rows(place) if self.is_long or log.folder is not None else log
         sample = with_products_of_slots(sample)
         gaps = bool(np.isnan(sample.propensity).any())
         self._propensities = PropensityModel(sample, seed) if gaps else None
@@ -520,7 +520,7 @@ class Evaluator:
             name: tuned_plan(tuning.about(one), tuning.log, one is None, setup, self.log.decisions)
             for name, one in targets.items()
         }
-        disk, rows, total = self.log.disk, len(self.log), None
+        rows, total = len(self.log), None
 
         def sums(first: int) -> BatchSums:
             batch = self.batch(slice(first, min(first + BATCH_ROWS, rows)))
@@ -530,7 +530,7 @@ class Evaluator:
 
         begins = range(0, rows, BATCH_ROWS)
         # numpy lets other threads run while it computes.
-        with ThreadPoolExecutor(1 if disk is None else disk.jobs) as pool:
+        with ThreadPoolExecutor(available_cores()) as pool:
             for done, found in enumerate(pool.map(sums, begins)):
                 if self._progress is not None:
                     self._progress("part", done, len(begins))

@@ -21,14 +21,12 @@ from submax.core.summary import Summary, counted, listed, number
 from submax.evaluation.disk import TemporaryFolder, new_column, pieces, release, taken
 from submax.evaluation.propensities import with_estimated_propensities
 from submax.evaluation.reading import eligible_mask, read_log
-from submax.evaluation.sources import TextFormat
 from submax.evaluation.sums import mean
 from submax.schema.actions import ChoiceIndices
 from submax.schema.context import Category
 from submax.schema.rewards import rewards_of
 from submax.schema.rows import Columns
 from submax.schema.schema import Schema
-from submax.simulation.runner import available_cores
 
 
 def data_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Any:
@@ -275,13 +273,6 @@ Reward = str | Mapping[str, float]
 """One of the rewards of a log by name, or the weights of their sum, {'click': 1, 'buy': 20}."""
 
 
-class OnDisk(NamedTuple):
-    """The folder of the columns of a log, and the number of threads that evaluate it."""
-
-    folder: TemporaryFolder
-    jobs: int
-
-
 @dataclass(frozen=True, eq=False)
 class Log:
     """N decisions with their rewards, in the order of time; made by ``Log.read``.
@@ -301,7 +292,7 @@ class Log:
     - ``covariates [N, C]``, measured before the decisions;
     - ``probability [N, P]``, columns with probabilities of other policies.
 
-    The columns of a log on ``disk`` are in files, and only some of its rows are in memory.
+    The columns of a very long log are files of a ``folder``; only some rows are in memory.
     """
 
     schema: Schema
@@ -325,7 +316,7 @@ class Log:
     probability: Floats | None = None
     probability_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    disk: OnDisk | None = None
+    folder: TemporaryFolder | None = None
 
     @classmethod
     def read(
@@ -339,10 +330,6 @@ class Log:
         action_features: object = None,
         schema: Schema | None = None,
         skip_bad_rows: bool = False,
-        separator: str = ",",
-        decimal: str = ".",
-        on_disk: bool = False,
-        jobs: int | None = None,
     ) -> Self:
         """Read a log from a file, a folder of files, a data frame, or a table of columns.
 
@@ -350,8 +337,10 @@ class Log:
         each slot, called slot0, slot1 and so on, and for each field, called x0, x1 and so on.
 
         Files are Parquet, CSV or JSON lines (one object in each line; ``{"context": {"age": 40}}``
-        has the column ``context_age``); gzip may have compressed the last two. A folder, or a
-        pattern such as ``logs/2026-*.parquet``, is read as one log, in the order of the paths.
+        has the column ``context_age``); gzip may have compressed the last two. The values of a CSV
+        file are separated by commas, semicolons (then numbers may have decimal commas), tabs or
+        bars. A folder, or a pattern such as ``logs/2026-*.parquet``, is read as one log, in the
+        order of the paths.
 
         ``columns`` maps roles to names of columns; a role that is not given is filled by the column
         with its usual name. Several rewards are a list of columns, or a table from names to
@@ -361,36 +350,22 @@ class Log:
 
         ``actions``, ``context`` and ``rewards`` declare what is allowed, as in ``submax.open``;
         ``schema`` declares all three at once and is that of another log or of a policy. What is
-        not declared is taken from the values that occur. ``action_features`` describe the actions:
-        a table as in ``submax.open``, or a file or data frame with a row for each action (a column
-        ``action``, or ``slot`` and ``choice``) and a column for each feature.
+        not declared is taken from the values that occur. ``action_features`` describe the actions.
 
         Rows with missing or impossible values raise an error that names them; with
-        ``skip_bad_rows`` they are left out, and counted in the notes. The values of a CSV file have
-        the ``separator`` between them, and numbers the ``decimal`` sign.
+        ``skip_bad_rows`` they are left out, and counted in the notes.
 
-        A log ``on_disk`` is written to a temporary folder, about 30 bytes and 4 for each field of
-        the context per row, and memory does not grow with the rows. It is evaluated by ``jobs``
-        threads, one for each core if absent.
+        The columns of a log of more than two million rows are in files of a temporary folder, so
+        memory does not grow with the rows.
 
         >>> table = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]}
         >>> log = Log.read(table)
         >>> len(log), log.schema.menu.action([1])
         (3, 'B')
         """
-        if not on_disk and jobs is not None:
-            raise InputError(
-                "--jobs is for a log on disk: give on_disk=True (--read parts), or leave it out",
-                parameter="jobs",
-            )
-        jobs = available_cores() if jobs is None else jobs
-        whole_number("jobs", jobs, at_least=1)
-        disk = OnDisk(TemporaryFolder(), jobs) if on_disk else None
         declared = {"schema": schema, "actions": actions, "context": context, "rewards": rewards}
         declared["action_features"] = action_features
-        text, folder = TextFormat(separator, decimal), None if disk is None else disk.folder
-        read = read_log(source, columns or {}, declared, skip_bad_rows, text, folder)
-        return cls(**read, disk=disk)
+        return cls(**read_log(source, columns or {}, declared, skip_bad_rows))
 
     def __repr__(self) -> str:
         reward, known = self.reward, self.propensity[~np.isnan(self.propensity)]
@@ -461,11 +436,13 @@ class Log:
 
     def rows(self, which: Booleans | Integers | slice) -> "Log":
         """Return a log of some of the rows, given by a mask, by their numbers, or by a slice."""
-        folder = None if self.disk is None else self.disk.folder
-        if folder is not None and not isinstance(which, slice):
+        if self.folder is not None and not isinstance(which, slice):
             which = _as_slice(which)
-        found: dict[str, Any] = {name: getattr(self, name) for name in COLUMNS}
-        found = {name: taken(one, which, folder) for name, one in found.items() if one is not None}
+        found: dict[str, Any] = {
+            name: taken(column, which, self.folder)
+            for name in COLUMNS
+            if (column := getattr(self, name)) is not None
+        }
         for name in ("cluster", "session"):
             if name in found:
                 # Without gaps, in the same order.
@@ -474,7 +451,7 @@ class Log:
 
     def release(self) -> None:
         """Give back the memory of the columns of a log on disk."""
-        if self.disk is not None or isinstance(self.reward, np.memmap):
+        if self.folder is not None or isinstance(self.reward, np.memmap):
             release(getattr(self, name) for name in COLUMNS)
 
     def with_reward(self, reward: Reward) -> "Log":
@@ -504,7 +481,7 @@ class Log:
             finite(f"the weight of the reward {name!r}", weight)
         places = [self.outcome_names.index(name) for name in weights]
         numbers = np.array(list(weights.values()), dtype=np.float64)
-        values = new_column(self.disk and self.disk.folder, float, (len(self),))
+        values = new_column(self.folder, float, (len(self),))
         binary = parts_binary = True
         for rows in pieces(len(self)):
             parts = self.outcomes[rows][:, places]
@@ -545,6 +522,6 @@ class Log:
 COLUMNS = tuple(
     one.name
     for one in fields(Log)
-    if one.name not in ("schema", "eligible_sets", "notes", "disk") and "names" not in one.name
+    if one.name not in ("schema", "eligible_sets", "notes", "folder") and "names" not in one.name
 )
 """The fields of a log that have an entry for each row, or are None."""

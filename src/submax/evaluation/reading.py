@@ -27,7 +27,7 @@ from submax.evaluation.columns import (
     rank,
 )
 from submax.evaluation.disk import TemporaryFolder, in_pieces, new_column, release, taken
-from submax.evaluation.sources import PLAIN, TextFormat, open_source, quoted
+from submax.evaluation.sources import open_source, quoted
 from submax.schema.actions import ARMS, MOST_CHOICES, ActionSpec, ChoiceIndices, described, of_slot
 from submax.schema.context import LARGEST, Category, ContextSchema, Field, Number
 from submax.schema.rewards import rewards_of, scale_of
@@ -38,6 +38,9 @@ Table = dict[str, NDArray[Any]]
 LEARNED, PENDING = "learned", "pending"
 """In the export of a bandit, the status of decisions whose reward is final, and of decisions that
 still wait for their reward. Only the former are read."""
+MOST_IN_MEMORY = 1 << 21
+"""The columns of a log with more rows are in files. A row takes about 30 bytes, and 4 for each
+field of the context."""
 MOST_UNDECLARED = 1000
 """Most values of a category that is not declared: a column with more is probably an identifier."""
 WHOLE = {
@@ -81,53 +84,10 @@ def _check_same(what: str, declared: Sequence[str], found: Mapping[str, str]) ->
 # Features of actions ------------------------------------------------------------------------------
 
 
-def read_action_features(given: Any) -> Mapping[str, Any]:
-    """Return the features of choices by name, in the form that ``submax.open`` accepts.
-
-    ``given`` is already of this form, or it is a file or data frame with one row for each choice:
-    a column ``action``, or the columns ``slot`` and ``choice``, and a column for each feature.
-    """
-    if isinstance(given, Mapping):
-        return given
-    source = open_source(given)
-    keys = ["action"] if "action" in source.columns else ["slot", "choice"]
-    features = [name for name in source.columns if name not in keys]
-    if not features or not set(keys) <= set(source.columns):
-        raise InputError(
-            f"the action features in {source.name} have the columns "
-            f"{', '.join(source.columns)[:200]}: give a column 'action', or the columns "
-            "'slot' and 'choice', and a column for each feature",
-            parameter="action_features",
-        )
-    columns = CheckedColumns(source)
-    numeric = columns.numeric(features)
-    wanted = {name: columns.text(name) for name in [*keys, *features]}
-    wanted |= {name: columns.number(name, required=False) for name in features if name in numeric}
-    columns.facts({})
-    columns.refuse("action_features")
-    found: dict[str, dict[str, Any]] = {}
-    for rows, table in columns.batches(wanted):
-        for row, *cells in zip(rows, *table.values(), strict=True):
-            known: dict[str, Any] = dict(zip(wanted, cells, strict=True))
-            slot, choice = (ARMS, *(known.pop(key) for key in keys))[-2:]
-            if slot is None or choice is None or choice in found.get(slot, {}):
-                raise InputError(
-                    f"row {row} of the action features has the name {choice!r}, "
-                    "which is empty or repeated: correct or remove the row",
-                    parameter="action_features",
-                )
-            # Missing numbers are NaN, and missing texts None.
-            found.setdefault(slot, {})[choice] = {
-                name: float(cell) if name in numeric else cell
-                for name, cell in known.items()
-                if cell is not None and cell == cell
-            }
-    return found.get(ARMS, {}) if len(keys) == 1 else found
-
-
 def described_menu(menu: ActionSpec, features: Mapping[str, Any]) -> tuple[ActionSpec, list[str]]:
     """Return the menu with features, and notes about features of choices the log does not have."""
-    tables = {ARMS: features} if menu.plain else dict(features)
+    slots_named = isinstance(features, Mapping) and not menu.plain
+    tables = dict(features) if slots_named else {ARMS: features}
     unknown = []
     for slot in menu.slots:
         table = tables.get(slot.name)
@@ -412,14 +372,12 @@ def read_log(
     columns: Mapping[str, Any],
     declared: Mapping[str, Any],
     skip_bad_rows: bool,
-    text: TextFormat = PLAIN,
-    folder: TemporaryFolder | None = None,
 ) -> dict[str, Any]:
-    """Return the values of the fields of a ``Log``, with columns in files of a folder, if any.
+    """Return the values of the fields of a ``Log``.
 
     ``declared`` may have a whole schema, actions, context, rewards and action_features.
     """
-    opened = open_source(source, text)
+    opened = open_source(source)
     declared = {name: one for name, one in declared.items() if one is not None}
     roles = find_columns(opened.columns, columns)
     schema = declared.get("schema", opened.schema)
@@ -439,12 +397,10 @@ def read_log(
         parts = [*(slot.name for slot in menu.slots), *(one.name for one in menu.ranges)]
         if len(parts) == 1:
             roles["action"] = {parts[0]: roles["action"][ARMS]}
-    features = None
-    if "action_features" in declared:
-        features = read_action_features(declared["action_features"])
-        if menu is not None:
-            # Refuse features that do not suit the menu before the log is read.
-            described_menu(menu, features)
+    features = declared.get("action_features")
+    if features is not None and menu is not None:
+        # Refuse features that do not suit the menu before the log is read.
+        described_menu(menu, features)
     is_learned, status = "true", roles["status"].get("status")
     if status is not None:
         is_learned = f"coalesce({opened.cell(status)} = {quoted(LEARNED)}, false)"
@@ -459,6 +415,7 @@ def read_log(
     facts = sql.facts(wanted)
     actions.finish(facts)
     context.finish()
+    folder = TemporaryFolder() if sql.good > MOST_IN_MEMORY else None
     table = collected(sql, actions, context, found, folder)
     if "id" in table:
         _remove_repeats(table, roles["id"]["id"], sql, folder)
@@ -505,6 +462,7 @@ def read_log(
         "outcome_names": tuple(roles["outcomes"]),
         "probability_names": tuple(roles["probability"].values()),
         "notes": tuple(notes),
+        "folder": folder,
     }
 
 

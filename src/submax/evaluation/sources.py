@@ -15,7 +15,6 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from submax.core.checks import one_of
 from submax.core.decoding import known_type
 from submax.core.errors import InputError, one_line
 from submax.schema.schema import METADATA, Schema
@@ -34,10 +33,10 @@ GZIP, NEWLINE = b"\x1f\x8b", b"\n"
 """The first bytes of every file that gzip has written, and the end of a line."""
 CHECKED_BYTES = 1 << 20
 """Bytes at the beginning of a file that must be text, before its header is read."""
-SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-"""Separators that are recognized in order to say how they are given."""
+SEPARATORS = (",", ";", "\t", "|")
+"""Signs between the values of a CSV file: the one that divides its header into most columns."""
 DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+\s*)$"
-"""A number with a decimal comma."""
+"""A number with a decimal comma, as spreadsheets write it in files separated by semicolons."""
 WIDE = {"action": "action_slot", "context": "context_x"}
 """Arrays that may have two dimensions, and the names of their columns, without a number."""
 INDEX = "__index_level_"
@@ -48,27 +47,6 @@ DAMAGED = {
     "quote, or remove it",
 }
 """Rows that are refused by DuckDB and cannot be left out, since they may hide all rows below."""
-
-
-class TextFormat(NamedTuple):
-    """The sign between the values of a CSV file, and the one before the digits of a fraction."""
-
-    separator: str = ","
-    decimal: str = "."
-
-    def check(self) -> None:
-        """Refuse signs that cannot be told apart."""
-        if len(self.separator) != 1 or self.separator in '"\n\r' or self.separator.isalnum():
-            raise InputError(
-                f"the separator is {self.separator!r}: give a single character, such as ';' "
-                "or a tab",
-                parameter="separator",
-            )
-        one_of("decimal", self.decimal, [".", ","])
-
-
-PLAIN = TextFormat()
-"""The usual format: commas between values, and a point before a fraction."""
 
 
 class Part(NamedTuple):
@@ -166,7 +144,7 @@ class Source:
         return f"row {number} of {file}" if len(self._parts) > 1 else f"row {number}"
 
 
-def open_source(source: Any, text: TextFormat = PLAIN) -> Source:
+def open_source(source: Any) -> Source:
     """Open a file, a folder or pattern of files, a data frame, or a table of columns.
 
     Files are Parquet, CSV or JSON lines; gzip may have compressed the last two. All files of a
@@ -175,7 +153,7 @@ def open_source(source: Any, text: TextFormat = PLAIN) -> Source:
     connection = duckdb.connect()
     connection.execute("set timezone = 'UTC'")
     if isinstance(source, (str, Path)):
-        parts = [_opened(path, text, connection) for path in files_of(source)]
+        parts = [_opened(path, connection) for path in files_of(source)]
         name = parts[0].name if len(parts) == 1 else f"{source} ({len(parts)} files)"
         return Source(name, connection, parts)
     table, untyped = arrow_table(source)
@@ -213,7 +191,7 @@ def files_of(source: str | Path) -> Sequence[Path]:
     return files
 
 
-def _opened(path: Path, text: TextFormat, connection: Any) -> Part:
+def _opened(path: Path, connection: Any) -> Part:
     """Open a file of any format, which is recognized by its first bytes."""
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}: check the path")
@@ -234,8 +212,7 @@ def _opened(path: Path, text: TextFormat, connection: Any) -> Part:
             )
         if start.lstrip().startswith(b"{"):
             return _from_json(path, compressed, connection)
-        text.check()
-        return _from_csv(path, compressed, start, text)
+        return _from_csv(path, compressed, start)
     except READ_ERRORS as error:
         raise unreadable(str(path), error) from error
 
@@ -308,7 +285,7 @@ def _from_json(path: Path, compressed: bool, connection: Any) -> Part:
     return Part(str(path), [*cells], f"(select {named} from {lines})", None, [*cells])
 
 
-def _from_csv(path: Path, compressed: bool, start: bytes, text: TextFormat) -> Part:
+def _from_csv(path: Path, compressed: bool, start: bytes) -> Part:
     """Open a CSV file with a header. Rows are counted from 1 after it; empty lines are no rows.
 
     All columns are read as text, so a check can name what is no number.
@@ -326,23 +303,16 @@ def _from_csv(path: Path, compressed: bool, start: bytes, text: TextFormat) -> P
         )
     lines = head.splitlines(keepends=True)
     skip = next((place for place, line in enumerate(lines) if line.strip()), 0)
-    columns: list[str] = next(csv.reader(lines[skip:], delimiter=text.separator))
-    other = next((sign for sign in SEPARATORS if sign in columns[0]), None)
-    if len(columns) == 1 and other is not None:
-        raise InputError(
-            f"the values of {str(path)!r} are separated by {SEPARATORS[other]}: "
-            f"give --separator {other!r} (separator={other!r}), and --decimal ',' if "
-            "numbers have decimal commas",
-            parameter="separator",
-        )
+    headers = {sign: next(csv.reader(lines[skip:], delimiter=sign)) for sign in SEPARATORS}
+    separator, columns = max(headers.items(), key=lambda one: len(one[1]))
     kinds = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(columns)))
     table = (
         f"read_csv({quoted(path)}, auto_detect=false, columns={{{kinds}}}, header=true, "
-        f"skip={skip}, delim={quoted(text.separator)}, quote='\"', escape='\"', "
+        f"skip={skip}, delim={quoted(separator)}, quote='\"', escape='\"', "
         f"compression='{'gzip' if compressed else 'none'}', ignore_errors=true, "
         "store_rejects=true)"
     )
-    if text.decimal != PLAIN.decimal:
+    if separator == ";":
         pointed = f"regexp_replace(columns(*), {quoted(DECIMAL_COMMA)}, '\\1.\\2')"
         table = f"(select {pointed} from {table})"
     return Part(str(path), columns, table, None, columns, skip + 1)

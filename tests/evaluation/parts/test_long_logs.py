@@ -7,7 +7,7 @@ from builtin_examples import examples_of
 from pyarrow import parquet
 from refusals import raises_code
 
-from submax.evaluation import Log, compare, compare_rewards, disk, evaluator
+from submax.evaluation import Log, compare, compare_rewards, disk, evaluator, reading
 from submax.evaluation.estimators import NEEDS, OFF_POLICY
 
 ROWS = 1200
@@ -65,8 +65,10 @@ def compared(monkeypatch):
     return in_batches
 
 
-def on_disk(path, jobs=1, **options):
-    return Log.read(path, on_disk=True, jobs=jobs, **options)
+def on_disk(path, **options):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(reading, "MOST_IN_MEMORY", 0)
+        return Log.read(path, **options)
 
 
 def numbers(found):
@@ -166,7 +168,8 @@ def test_models_are_fitted_to_a_sample_and_all_rows_are_evaluated(
 def test_threads_give_the_same(folder_of, seed, monkeypatch, compared):
     folder, policies = folder_of(table_of(seed, 1000)), {"counts": "rcp-submax"}
     monkeypatch.setattr(evaluator, "BATCH_ROWS", 100)
-    found = compared(on_disk(folder, jobs=4), policies, by="random")
+    monkeypatch.setattr(evaluator, "available_cores", lambda: 4)
+    found = compared(on_disk(folder), policies, by="random")
     check_same(found, compare(Log.read(folder), policies, by="random"))
 
 
@@ -272,16 +275,9 @@ def test_text_on_disk_has_the_results_of_a_log_in_memory(ending, tmp_path, seed,
 
 def test_the_folder_of_a_log_is_removed_with_it(folder_of):
     log = on_disk(folder_of(table_of(0, 100)))
-    folder = log.disk.folder.path
+    folder = log.folder.path
     part = log.rows(np.arange(100) % 2 == 0)
     del log
     assert folder.exists()
     del part
     assert not folder.exists()
-
-
-def test_what_is_about_a_log_on_disk_needs_one(folder_of):
-    with raises_code("invalid-input", "jobs"):
-        Log.read(folder_of(table_of(0, 100)), jobs=2)
-    with raises_code("invalid-input"):
-        on_disk(folder_of(table_of(0, 100)), jobs=0)

@@ -26,38 +26,22 @@ POLICY = (
 """Help of the options that take a policy."""
 
 
-TEXT_OPTIONS = (
-    option(
-        "--column", "columns", multiple=True, metavar="ROLE=NAME",
-        help="The column of a role: action, reward, propensity, context, eligible, id, time, "
-        "status, cluster (such as a user, whose rows depend on each other), count (of the "
-        "decisions that a row stands for), successes (how many of these had the reward 1, in "
-        "place of reward), weight (of a row in a sample of a log), session (whose rows follow "
-        "each other) or covariate (measured before the decision). Several columns (also of "
-        "rewards) are separated by commas, context=age,country, or given by a pattern, "
-        "'context=affinity_*'. Columns with the name of their role are found. Can be repeated.",
-    ),
-    option(
-        "--separator", default=",", metavar="SIGN",
-        help="The separator of a CSV file; '\\t' is a tab.",
-    ),
-    option(
-        "--decimal", default=".", metavar="SIGN",
-        help="The decimal sign of the numbers of a CSV file.",
-    ),
+COLUMN = option(
+    "--column", "columns", multiple=True, metavar="ROLE=NAME",
+    help="The column of a role: action, reward, propensity, context, eligible, id, time, "
+    "status, cluster (such as a user, whose rows depend on each other), count (of the "
+    "decisions that a row stands for), successes (how many of these had the reward 1, in "
+    "place of reward), weight (of a row in a sample of a log), session (whose rows follow "
+    "each other) or covariate (measured before the decision). Several columns (also of "
+    "rewards) are separated by commas, context=age,country, or given by a pattern, "
+    "'context=affinity_*'. Columns with the name of their role are found. Can be repeated.",
 )  # fmt: skip
-"""The options that say what the columns of a file mean, and how its numbers are written."""
 LOG_OPTIONS = (
-    *TEXT_OPTIONS,
+    COLUMN,
     option(
         "--declare", type=PATH, metavar="FILE.toml",
         help="A file that declares which values are allowed: actions, action_features, context "
         "and rewards, as in submax.open.",
-    ),
-    option(
-        "--action-features", type=PATH, metavar="FILE",
-        help="A CSV or Parquet file that describes one action in each row: a column action (with "
-        "several slots: slot and choice), and a column for each feature.",
     ),
     option(
         "--skip-bad-rows", is_flag=True,
@@ -147,16 +131,6 @@ EVALUATE_OPTIONS = (
     option(
         "--report", type=PATH, metavar="FILE.html",
         help="Also write an HTML page with all results, data checks and warnings.",
-    ),
-    option(
-        "--read", type=click.Choice(["whole", "parts"]), default="whole",
-        help="Keep the log in files of a temporary folder and evaluate it in parts, so memory "
-        "does not grow with the rows; policies and models are fitted to a random sample of "
-        "524,288 rows.",
-    ),
-    option(
-        "--jobs", type=int, metavar="N",
-        help="Threads of --read parts; as many as cores if absent.",
     ),
     option(
         "--slice", "slices", multiple=True, metavar="COLUMN",
@@ -269,7 +243,7 @@ SCORE_OPTIONS = (
 
 @main.command()
 @LOG
-@with_options(*SCORE_OPTIONS, *TEXT_OPTIONS)
+@with_options(*SCORE_OPTIONS, COLUMN)
 def score(log: Path | str, **options: Any) -> None:
     """Write what a learned policy would do in each row of a file.
 

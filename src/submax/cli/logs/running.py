@@ -23,7 +23,6 @@ from submax.evaluation.log import By, Log
 from submax.evaluation.policies import ALWAYS, COLUMNS, SUFFIX, already_learned, made_of
 from submax.evaluation.report import check_report, text_of
 from submax.evaluation.scoring import write_scores
-from submax.evaluation.sources import TextFormat
 from submax.schema.trained_policy import TrainedPolicy
 from submax.simulation.results import ESTIMATES, write_csv
 
@@ -33,9 +32,9 @@ SILENT_SECONDS = 2.0
 """Work that takes longer says what it does."""
 LISTS = ("context", "probability")
 """Roles whose column is always a list, so a pattern can be given."""
-READING = ("columns", "declare", "action_features", "skip_bad_rows", "separator", "decimal")
+READING = ("columns", "declare", "skip_bad_rows")
 """Options that say how a log is read."""
-DECLARED_KEYS = ("actions", "context", "rewards")
+DECLARED_KEYS = ("actions", "action_features", "context", "rewards")
 """Keys that a declaration may have: the arguments of ``Log.read`` with these names."""
 SQLITE = b"SQLite format 3\0"
 """The beginning of every SQLite file."""
@@ -154,14 +153,11 @@ def read_log(
     path: Path | str,
     columns: Sequence[str],
     declare: Path | None,
-    separator: str,
-    decimal: str,
     bandit: str | None,
     **options: Any,
 ) -> Log:
     """Return the log, opened with the roles of its columns and what a file declares."""
-    options |= {"columns": columns_of(columns), "decimal": decimal}
-    options |= {"separator": separator.replace("\\t", "\t")}
+    options["columns"] = columns_of(columns)
     if declare is not None:
         try:
             table = tomllib.loads(declare.read_text(encoding="utf-8"))
@@ -212,8 +208,6 @@ def run_evaluate(
     trust: bool,
     combinations: Sequence[str],
     learn_from: str | None,
-    read: str,
-    jobs: int | None,
     bandit: str | None,
     every: bool,
     effect: str | None,
@@ -241,7 +235,7 @@ def run_evaluate(
             "contexts: evaluate them one at a time"
         )
     reading |= {"schema": next(iter(schemas.values()))} if schemas else {}
-    log = read_log(path, bandit=bandit, on_disk=read == "parts", jobs=jobs, **reading)
+    log = read_log(path, bandit=bandit, **reading)
     print_notes(log.notes)
     options["estimators"] = [text_or_table(one) for one in options["estimators"]]
     options["reward_model"] = text_or_table(options["reward_model"])
@@ -391,16 +385,13 @@ def run_score(
     out: Path,
     trust: bool,
     columns: Sequence[str],
-    separator: str,
-    decimal: str,
 ) -> None:
     """Write what a learned policy would do in each row of a file."""
     check_folder(out.parent)
     learned = TrainedPolicy.read(str(policy), trust=trust)
-    text = TextFormat(separator.replace("\\t", "\t"), decimal)
     out.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(out) as file:
-        rows = write_scores(file, learned, path, columns_of(columns), text)
+        rows = write_scores(file, learned, path, columns_of(columns))
     click.echo(f"{rows} rows scored by {policy}: {out}")
 
 
