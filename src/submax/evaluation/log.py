@@ -107,6 +107,12 @@ def divided(log: "Log", shares: Sequence[float], by: By, seed: int) -> DividedLo
                 parts.append(drawn.astype(np.float64))
             left = left - parts[-1]
         return divided_counts(log, np.stack([*parts, left]))
+    if unit is None and by == "time":
+        # Without an array of the numbers of all rows, which takes more than the log on disk may.
+        part = np.zeros(len(log), dtype=np.int8)
+        for end in ends:
+            part[int(end) :] += 1
+        return DividedLog(log, part)
     # Rows before each unit: in the log, or if units are in a random order.
     first: Integers = np.arange(len(log))
     if unit is not None:
