@@ -7,32 +7,36 @@ NEVER, SENT, ACKNOWLEDGED = 0, 1, 2
 KEYS = ("reward", "second")
 """The keys of rewards: a decision has at most one reward under each."""
 FIRST_ROOM = 1 << 14
+ROW = np.dtype(
+    [
+        ("decided", "u1"), ("action", "i2"), ("propensity", "f8"),
+        ("rewarded", "u1", len(KEYS)), ("value", "f8", len(KEYS)),
+    ]
+)  # fmt: skip
 
 
 class Journal:
-    """Arrays with one place for each decision, and for each of its rewards.
+    """A row for each decision, with two places for its rewards.
 
     ``decided`` and ``rewarded`` hold one of the three states above; ``action`` is the number of
     the action in ``actions``.
     """
 
     def __init__(self):
-        self.actions = {}
-        self.count = 0
-        self._room(FIRST_ROOM)
+        self.actions, self.count = {}, 0
+        self._keep(np.zeros(FIRST_ROOM, ROW))
 
-    def _room(self, room):
-        self.decided = _longer(self, "decided", (room,), np.uint8)
-        self.action = _longer(self, "action", (room,), np.int16)
-        self.propensity = _longer(self, "propensity", (room,), np.float64)
-        self.rewarded = _longer(self, "rewarded", (room, len(KEYS)), np.uint8)
-        self.value = _longer(self, "value", (room, len(KEYS)), np.float64)
+    def _keep(self, rows):
+        self._rows = rows
+        self.decided, self.action, self.propensity, self.rewarded, self.value = (
+            rows[name] for name in ROW.names
+        )
 
     def new_decisions(self, count):
         """Return the first of some numbers that no decision has."""
         first, self.count = self.count, self.count + count
         if self.count > len(self.decided):
-            self._room(2 * len(self.decided))
+            self._keep(np.concatenate([self._rows, np.zeros_like(self._rows)]))
         return first
 
     def send(self, command):
@@ -75,10 +79,3 @@ class Journal:
 
 def _numbers(command):
     return slice(command["first"], command["first"] + command["count"])
-
-
-def _longer(journal, name, shape, dtype):
-    array = np.zeros(shape, dtype)
-    before = getattr(journal, name, array[:0])
-    array[: len(before)] = before
-    return array

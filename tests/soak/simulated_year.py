@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from journal import ACKNOWLEDGED, KEYS, SENT, Journal
-from worker_process import WorkerProcess
+from worker import WorkerProcess
 
 from submax.bandit.durable import open_bandit
 from submax.testing import ManualClock
