@@ -2,21 +2,18 @@
 
 import os
 import signal
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from refusals import raises_code
 
 from submax.bandit import refit
-from submax.bandit.declaring import change_choice, declare, find_bandit, publish
+from submax.bandit.declaring import change_choice, declare, find_bandit
 from submax.bandit.jobs import JobRunner
 from submax.bandit.refit import Refitter, fit_version
 from submax.bandit.store import open_store, result_of
 from submax.bandit.tables import DecisionRow, RewardRow
-from submax.policies import LinUCB
 from submax.schema.actions import Change
-from submax.schema.model import Model
 
 DECLARED = {"actions": ["A", "B"], "context": {"x": float, "y": ["u", "v"]}, "reward_wait": 0}
 ANEW, NEW = "fitted anew to all rows", "new rewards"
@@ -67,11 +64,6 @@ def fitted_here(store, here):
     return fit_version(store, here, store.tick(here.n), here.settings.build_policy(None))
 
 
-def published(store):
-    here = find_bandit(store, "b")
-    return here.published, store.select("select version from publication order by n")
-
-
 @pytest.mark.parametrize("policy", ["rcp-adaptive", "linucb", "neural-thompson"])
 def test_a_restart_at_any_time_gives_the_same_versions(tmp_path, clock, jobs, policy):
     """In one process that keeps what it learned, and from the stored state."""
@@ -94,35 +86,6 @@ def test_a_restart_at_any_time_gives_the_same_versions(tmp_path, clock, jobs, po
     expected = [ANEW, NEW, NEW, ANEW, NEW] if policy != "neural-thompson" else [ANEW, ANEW]
     assert [reason for *_, reason, _ in found[0]] == ["first version", *expected[1:]]
     assert [rows for *_, rows in found[0]] == list(ends)
-
-
-@pytest.mark.parametrize("place", BOTH)
-def test_a_version_is_written_and_decides(request, tmp_path, clock, jobs, place):
-    address = tmp_path / "b.db"
-    if place == "postgres":
-        address = request.getfixturevalue("postgres_address")
-    with open_store(address, clock=clock) as store:
-        here = declared(store, keep_versions=2)
-        result = refitted(store, jobs)
-        assert (result.learned, result.version) == (False, 0)
-        for first in (0, 10, 20, 30):
-            lived(store, first, first + 10)
-            result = refitted(store, jobs)
-            assert (result.learned, result.version, result.rows) == (True, first // 10 + 1, 10)
-        assert not refitted(store, jobs)
-        assert published(store) == (4, [(1,), (2,), (3,), (4,)])
-        kept = store.select("select number, model, hash from version where model is not null")
-        assert sorted(number for number, _, _ in kept) == [3, 4]
-        for _, model, recorded in kept:
-            Model.from_bytes(bytes(model), recorded, here.settings.build_policy(None))
-        # One that an operator holds goes on to decide, and is never deleted.
-        publish(store, "b", 3)
-        for first in (40, 50, 60):
-            lived(store, first, first + 10)
-            assert refitted(store, jobs)
-        assert published(store)[0] == 3
-        numbers = store.select("select number from version where model is not null order by number")
-        assert numbers == [(3,), (6,), (7,)]
 
 
 def test_changed_choices_and_policies_are_fitted_to_all_rows(store, jobs):
@@ -185,7 +148,7 @@ def test_the_background_fits_when_it_is_time_and_does_not_wait(store, jobs):
     assert not refitter.step(here)
     refitter._job.result()
     assert refitter.step(here)
-    assert published(store)[0] == 1
+    assert find_bandit(store, "b").published == 1
     assert not refitter.step(here)
 
 
@@ -201,35 +164,20 @@ def test_a_dead_or_frozen_process_fails_one_fit(store, jobs, monkeypatch):
     assert refitted(store, jobs).version == 1
 
 
-def test_a_policy_object_and_one_without_processes_are_fitted_here(store, monkeypatch):
-    @dataclass(frozen=True)
-    class LocalUCB(LinUCB):
-        """A policy that another process cannot make."""
-
-    policy, closed = LocalUCB(), JobRunner()
-    closed.close()
-    here = declared(store, policy=policy)
+def test_without_a_second_process_versions_are_fitted_here(store, monkeypatch):
+    declared(store)
     lived(store, 0, 30)
-    assert Refitter(store, here, closed, policy).refit(here).version == 1
-    declare(store, "b", {"policy": "linucb"})
     monkeypatch.setattr("sys.executable", "/no/such/python")
-    assert refitted(store, JobRunner()).version == 2
+    assert refitted(store, JobRunner()).version == 1
 
 
-def test_damaged_rows_and_states(store, jobs):
+def test_after_a_damaged_state_the_next_version_is_fitted_to_all_rows(store, jobs):
     declared(store)
     lived(store, 0, 12)
     refitted(store, jobs)
-    # With a damaged state the next version is fitted to all rows.
     store.execute([("update learner set state = :state", {"state": b"no state"})])
     lived(store, 12, 14)
     fresh = JobRunner()
     assert refitted(store, fresh).version == 2
     assert versions(store)[1][2:] == (ANEW, 14)
     fresh.close()
-    # A damaged row is named, and the earlier version goes on to decide.
-    lived(store, 14, 20)
-    store.execute([("update reward set value = 1 - value where decision > 30", {})])
-    with raises_code("damaged-store"):
-        refitted(store, jobs)
-    assert published(store)[0] == 2

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import scipy
 
 from submax.bandit.arms import Tally
-from submax.bandit.reading import HOLDOUT, HOUR, PAUSED, RARE, BanditReader
+from submax.bandit.reading import HOUR, RARE, BanditReader
 from submax.bandit.row_texts import read_contexts
 from submax.core.arrays import Floats
 from submax.core.summary import counted, number
@@ -77,12 +78,7 @@ def _drops(reader: BanditReader) -> Iterator[Condition]:
     after it. It holds for large samples.
     """
     last = math.floor(reader.now() / HOUR)
-    hours = defaultdict[int, list[Tally]](list)
-    cells = reader.sums("hour", ["bucket", "part"], first=last - WATCHED_HOURS, slot="")
-    for (hour, part), sums in cells.items():
-        if part not in (HOLDOUT, PAUSED):
-            hours[hour].append(sums)
-    each = [Tally.total(sums) for _, sums in sorted(hours.items())]
+    each = reader.own_sums("hour", ["bucket"], first=last - WATCHED_HOURS, slot="").values()
     for kind, what, total, squares in (
         ("reward-rate", "the mean reward of a decision", "reward", "squares"),
         ("missing-rewards", "the share of decisions with a reward", "rewarded", "rewarded"),
@@ -161,13 +157,8 @@ def _contexts_outside(reader: BanditReader) -> Iterator[Condition]:
 
 def _chance_of_none(arm: Tally, decisions: float) -> float:
     """The chance that so many more decisions of an arm earn nothing; its rate is uncertain."""
-    known, failed = arm.known, arm.known - arm.reward
-    return math.exp(
-        math.lgamma(1 + failed + decisions)
-        - math.lgamma(1 + failed)
-        + math.lgamma(2 + known)
-        - math.lgamma(2 + known + decisions)
-    )
+    earned, failed, betaln = 1 + arm.reward, 1 + arm.known - arm.reward, scipy.special.betaln
+    return math.exp(betaln(earned, failed + decisions) - betaln(earned, failed))
 
 
 def _silent_arms(reader: BanditReader) -> Iterator[Condition]:
@@ -182,9 +173,8 @@ def _silent_arms(reader: BanditReader) -> Iterator[Condition]:
     if not reader.menu.plain or reader.settings.rewards["kind"] != "binary":
         return
     by_arm = defaultdict[str, list[tuple[int, Tally]]](list)
-    for (name, hour, part), sums in reader.sums("hour", ["choice", "bucket", "part"]).items():
-        if part not in (HOLDOUT, PAUSED):
-            by_arm[name].append((hour, sums))
+    for (name, hour), sums in reader.own_sums("hour", ["choice", "bucket"]).items():
+        by_arm[name].append((hour, sums))
     totals = {name: Tally.total(sums for _, sums in rows) for name, rows in by_arm.items()}
     rates: dict[str, Any] = {name: one.mean for name, one in totals.items() if one.reward > 0}
     choices = reader.menu.slots[0].choices

@@ -17,11 +17,7 @@ import numpy as np
 
 from submax.bandit import declaring, export
 from submax.bandit.active_version import LATE, ActiveVersion
-from submax.bandit.arms import (
-    ArmStatus,
-    bandit_summary,
-    unknown_notices,
-)
+from submax.bandit.arms import ArmStatus, bandit_summary, unknown_notices
 from submax.bandit.conditions import Condition, conditions
 from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.bandit.declaring import PYTHON, AuditLine, DeclaredBandit, StoredVersion, Who
@@ -31,12 +27,7 @@ from submax.bandit.jobs import JobRunner
 from submax.bandit.learning import RefitResult
 from submax.bandit.names import check_bandit, check_identifier
 from submax.bandit.pins import StorePins
-from submax.bandit.reading import (
-    BanditReader,
-    FoundDecision,
-    ListedDecision,
-    advance,
-)
+from submax.bandit.reading import BanditReader, FoundDecision, ListedDecision, advance
 from submax.bandit.refit import Refitter
 from submax.bandit.rewards import RewardValues, conflicting_reward
 from submax.bandit.row_texts import (
@@ -269,22 +260,15 @@ class DurableBandit(BanditFace):
     # Decisions and rewards
 
     def _decided(self, **request: Any) -> Decision:
-        return self.prepare_decision(**request).result()
+        return self.prepare_decisions([request]).result()[0]
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
         return self.prepare_decisions(requests).result()
 
-    def prepare_decision(self, **arguments: Any) -> Prepared[Decision]:
-        """Check and draw a decision from the arguments of ``decide``."""
-        self._check_answers()
-        version = self._active
-        request = checked_request(version, **arguments)
-        return self._prepared(version, [request], lambda made: made[0])
-
     def prepare_decisions(
         self, requests: Iterable[Mapping[str, Any]], *, uniform: bool = False
     ) -> Prepared[list[Decision]]:
-        """Check and draw several decisions; if one request is invalid, none is drawn.
+        """Check and draw decisions; if one request is invalid, none is drawn.
 
         With ``uniform`` they are drawn uniformly within the guard rails, and counted as failures:
         this is for callers that could not wait for the policy.
@@ -293,7 +277,7 @@ class DurableBandit(BanditFace):
         version = self._active
         checked = [checked_request(version, **request) for request in requests]
         _check_number(len(checked))
-        return self._prepared(version, checked, list, uniform=uniform)
+        return self._prepared(version, checked, uniform)
 
     def prepare_together(
         self, requests: Iterable[Mapping[str, Any]], *, uniform: bool = False
@@ -312,20 +296,15 @@ class DurableBandit(BanditFace):
                 errors.append(None)
             except InputError as error:
                 errors.append(error)
-        return errors, self._prepared(version, valid, list, uniform=uniform)
+        return errors, self._prepared(version, valid, uniform)
 
     def waits_for_store(self, unit: str | None) -> bool:
         """Whether drawing a decision for a unit may have to wait for the store."""
         return unit is not None and self._draws.must_pin(self.active)
 
     def _prepared(
-        self,
-        version: ActiveVersion,
-        requests: Sequence[CheckedRequest],
-        answer: Callable[[list[Decision]], Answer],
-        *,
-        uniform: bool = False,
-    ) -> Prepared[Answer]:
+        self, version: ActiveVersion, requests: Sequence[CheckedRequest], uniform: bool
+    ) -> Prepared[list[Decision]]:
         """Draw decisions."""
         bandit = self._declared.n
         drawn = self._draws.draw(version, requests, uniform=uniform)
@@ -333,11 +312,11 @@ class DurableBandit(BanditFace):
             self._failures[LATE] += len(drawn)
         rows = [_row(version, *pair) for pair in zip(requests, drawn, strict=True)]
 
-        def answers(written: list[Written]) -> Answer:
+        def answer(written: list[Written]) -> list[Decision]:
             self._draws.decided -= sum(not one.new for one in written)
-            return answer([self._decision(row, new) for row, new in written])
+            return [self._decision(row, new) for row, new in written]
 
-        return Prepared(lambda: self.store.write_decisions(bandit, rows), answers)
+        return Prepared(lambda: self.store.write_decisions(bandit, rows), answer)
 
     def _decision(self, row: DecisionRow, new: bool) -> Decision:
         action, held_out = read_action(self.menu, row.action), row.assignment == "holdout"
@@ -524,10 +503,6 @@ class DurableBandit(BanditFace):
             check_identifier("the unit of a decision", unit)
         return self.read.newest_decisions(unit, limit=limit)
 
-    def is_quarantined(self, id: str) -> bool:  # noqa: A002 - as in decide
-        """Whether a reward came for an id that no decision has."""
-        return self.read.is_quarantined(id)
-
     # Data
 
     def export(self, path: str | Path, *, before: float | None = None, delete: bool = False) -> int:
@@ -694,11 +669,16 @@ def shared_jobs() -> JobRunner:
 class Keeper:
     """A thread that looks after all open bandits of a process.
 
-    ``look`` is called with the bandits of each store, again and again.
+    Again and again ``function`` is called for those bandits of each store that are ``due``.
     """
 
-    def __init__(self, name: str, look: "Callable[[list[DurableBandit]], None]") -> None:
-        self._name, self._look = name, look
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[DurableBandit], None],
+        due: Callable[[list[DurableBandit]], list[DurableBandit]] = list,
+    ) -> None:
+        self._name, self._function, self._due = name, function, due
         self._bandits: WeakSet[DurableBandit] = WeakSet()
         self._lock, self._looking = Lock(), Lock()
         self._thread: Thread | None = None
@@ -720,16 +700,13 @@ class Keeper:
             with self._looking:
                 return
 
-    def each(
-        self, bandits: "list[DurableBandit]", function: "Callable[[DurableBandit], None]"
-    ) -> None:
-        """Call a function for each of these bandits, unless it was removed in the meantime."""
-        for bandit in bandits:
+    def _look(self, bandits: list[DurableBandit]) -> None:
+        for bandit in self._due(bandits):
             with self._lock:
                 kept = bandit in self._bandits
             if kept:
                 try:
-                    function(bandit)
+                    self._function(bandit)
                 except Exception as error:
                     bandit.note_failure(error)
 
@@ -751,27 +728,22 @@ class Keeper:
             time.sleep(POLL_SECONDS)
 
 
-def _follow_all(bandits: list[DurableBandit]) -> None:
-    """Let bandits of one store use what was changed; one query asks for all of them."""
+def _changed(bandits: list[DurableBandit]) -> list[DurableBandit]:
+    """The bandits of one store that were changed; one query asks for all of them."""
     try:
         revisions = dict(bandits[0].store.select("select n, revision from bandit"))
     except Exception as error:
         bandits[0].note_failure(error)
-        return
-    changed = [
+        return []
+    return [
         bandit
         for bandit in bandits
         if not bandit.deleted and revisions.get(bandit._declared.n) != bandit.revision
     ]
-    FOLLOWER.each(changed, DurableBandit.follow)
 
 
-def _step_all(bandits: list[DurableBandit]) -> None:
-    FITTER.each(bandits, DurableBandit.step)
-
-
-FOLLOWER = Keeper("submax-follower", _follow_all)
-FITTER = Keeper("submax-fitter", _step_all)
+FOLLOWER = Keeper("submax-follower", DurableBandit.follow, _changed)
+FITTER = Keeper("submax-fitter", DurableBandit.step)
 """What takes long, such as fitting a policy that was given as an object, must not keep changes of
 other processes from being seen within a second."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from submax.bandit.declaring import PYTHON, DeclaredBandit, Who, audit_statement, read_bandit
 from submax.bandit.reading import advance
-from submax.bandit.row_texts import read_choices, read_contexts
+from submax.bandit.row_texts import choice_names, read_choices, read_contexts
 from submax.bandit.store import Store
 from submax.bandit.tables import (
     DAMAGED,
@@ -175,13 +175,7 @@ class DecisionTables:
         """The eligible choices of each slot, and the probabilities of their joint actions."""
         pairs = [*zip(*texts, strict=True)]
         read = {pair: read_choices(self._menu, *pair) for pair in set(pairs)}
-        names = {
-            pair: [
-                [slot.choices[index].name for index in indices]
-                for slot, indices in zip(self._menu.slots, eligible, strict=True)
-            ]
-            for pair, (eligible, _) in read.items()
-        }
+        names = {pair: choice_names(self._menu, eligible) for pair, (eligible, _) in read.items()}
         return [names[pair] for pair in pairs], [read[pair][1] for pair in pairs]
 
     @property
@@ -313,18 +307,11 @@ def _verify(path: Path, tables: DecisionTables) -> None:
 
 
 def _write_parquet(file: BinaryIO, tables: DecisionTables) -> int:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     count, schema = 0, tables.schema
-    # Numbers and ids hardly ever repeat, so looking for repetitions takes time for nothing.
-    texts = [
-        one.name
-        for one in schema
-        if one.name not in ("id", "at", "probabilities") and not pa.types.is_floating(one.type)
-    ]
     # Without the schema of Arrow, readers find the metadata that is added at the end.
-    with pq.ParquetWriter(file, schema, use_dictionary=texts, store_schema=False) as writer:
+    with pq.ParquetWriter(file, schema, store_schema=False) as writer:
         for table in tables:
             count += table.num_rows
             writer.write_table(table)

@@ -148,14 +148,6 @@ class PostgresDatabase:
             self.close()
             raise
 
-    def is_there(self) -> bool:
-        """A database is found by its address."""
-        return True
-
-    def lane(self, bandit: int) -> int:
-        """Writes to one bandit share a transaction."""
-        return bandit
-
     # Writing
 
     def transact(self, groups: Mapping[int, Given]) -> dict[tuple[int, str], list[Any]]:

@@ -16,23 +16,18 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from submax.bandit.arms import (
-    AVERAGED_CONTEXTS,
-    ArmStatus,
-    Tally,
-    arm_statuses,
-    rail_notices,
-)
+from submax.bandit.arms import AVERAGED_CONTEXTS, ArmStatus, Tally, arm_statuses, rail_notices
 from submax.bandit.assignment import ExperimentAssignment
 from submax.bandit.decision import LiftReport
-from submax.bandit.declaring import (
-    DeclaredBandit,
-    count_decisions,
-    newest_version,
-    read_bandit,
-)
+from submax.bandit.declaring import DeclaredBandit, count_decisions, newest_version, read_bandit
 from submax.bandit.lift import GroupComparison, compare, lift_reports, new_comparisons
-from submax.bandit.row_texts import read_action, read_choices, read_contexts, read_key
+from submax.bandit.row_texts import (
+    choice_names,
+    read_action,
+    read_choices,
+    read_contexts,
+    read_key,
+)
 from submax.bandit.settings import Settings
 from submax.bandit.store import Store
 from submax.bandit.tables import DECISION_COLUMNS, DecisionRow, Statement, decision_row
@@ -119,7 +114,6 @@ class Fold:
 
     @property
     def progress(self) -> Progress:
-        """How far the sums are."""
         return Progress(self.decided, self.matured, msgspec.msgpack.encode(self.state))
 
     def copy(self) -> "Fold":
@@ -171,21 +165,14 @@ class Fold:
             self._add("status", 0, "", STATUSES[status], "", [count])
         if by_default.any():
             self._add("status", 0, "", "by default", "", [by_default.sum()])
-        known = is_known(matured)
-        reward = np.where(known, matured.reward, 0.0)
         # The propensity of several slots is that of their joint action, not of one choice.
-        weight = known / np.array(table["propensity"]) if self.menu.plain else known * 1.0
-        weighted = weight * reward
-        rewarded = known & matured.rewarded
-        columns = [
-            np.zeros(len(known)), known, rewarded, reward, reward**2, weight, weight**2, weighted,
-            weight * weighted, weighted**2,
-        ]  # fmt: skip
+        weight = 1 / np.array(table["propensity"]) if self.menu.plain else 1.0
+        columns = [np.zeros(len(matured.reward)), *reward_columns(matured, weight)]
         buckets = (np.array(table["at"]) // self._step).astype(np.int64).tolist()
         groups = zip(buckets, table["action"], parts_of(table), table["version"], strict=True)
         for (bucket, action, part, version), sums in grouped(groups, columns):
             self._add_decisions(bucket, action, part, version, sums)
-        self._compare(matured, known)
+        self._compare(matured)
 
     def _add_decisions(
         self, bucket: int, action: str, part: str, version: int, sums: Sequence[float] | Floats
@@ -213,11 +200,12 @@ class Fold:
         known = self.sums.get((kind, bucket, slot, choice, part))
         self.sums[kind, bucket, slot, choice, part] = row if known is None else known + row
 
-    def _compare(self, matured: Matured, known: Booleans) -> None:
+    def _compare(self, matured: Matured) -> None:
         """Add decisions of groups to the comparisons, in the order in which they matured."""
         names = ("assigned_since", "assignment", "holdout_share", "control_share", "unit")
         columns = [matured.table[name] for name in names]
-        which = [place for place in np.flatnonzero(known).tolist() if columns[1][place] is not None]
+        known = np.flatnonzero(is_known(matured)).tolist()
+        which = [place for place in known if columns[1][place] is not None]
         if not which or self._step != HOUR:
             return
         since, group, holdout, control, units = ([one[place] for place in which] for one in columns)
@@ -231,6 +219,13 @@ class Fold:
 def is_known(matured: Matured) -> Booleans:
     """Of which decisions the reward is known, also by default."""
     return (matured.status != NEVER_ACTIVATED) & ~np.isnan(matured.reward)
+
+
+def reward_columns(matured: Matured, weight: Floats | float) -> list[Any]:
+    """Of each decision what is summed in SUMS about its reward, if it is known."""
+    known = is_known(matured)
+    r, w = np.where(known, matured.reward, 0.0), known * weight
+    return [known, known & matured.rewarded, r, r**2, w, w**2, w * r, w * (w * r), (w * r) ** 2]
 
 
 def parts_of(table: dict[str, Any]) -> list[str]:
@@ -412,16 +407,13 @@ class BanditReader:
 
     @property
     def settings(self) -> Settings:
-        """The settings."""
         return self.declared.settings
 
     @property
     def menu(self) -> ActionSpec:
-        """The actions with their current status."""
         return self.declared.menu
 
     def now(self) -> float:
-        """The time of the bandit."""
         return self.store.now(self.declared.n)
 
     def select(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
@@ -466,6 +458,14 @@ class BanditReader:
                 joined = (kind, key[1] // step, *key[2:])
                 found[tuple(joined[place] for place in places)] += sums
         return {key: Tally(*sums.tolist()) for key, sums in sorted(found.items())}
+
+    def own_sums(self, kind: str, by: Sequence[str], **which: Any) -> dict[tuple[Any, ...], Tally]:
+        """As ``sums``, without decisions that were held out or made while paused."""
+        found = defaultdict[tuple[Any, ...], list[Tally]](list)
+        for (*key, part), sums in self.sums(kind, [*by, "part"], **which).items():
+            if part not in (HOLDOUT, PAUSED):
+                found[tuple(key)].append(sums)
+        return {key: Tally.total(sums) for key, sums in found.items()}
 
     def counts(self) -> dict[str, int]:
         """Counts of events, and of what became of decisions."""
@@ -512,15 +512,13 @@ class BanditReader:
 
         Decisions that were held out or made while paused are counted, and not learned from.
         """
-        every, learned = defaultdict[Any, float](float), defaultdict[Any, list[Tally]](list)
-        for (slot, name, part), sums in self.sums("hour", ["slot", "choice", "part"]).items():
-            every[slot, name] += sums.decisions
-            if part not in (HOLDOUT, PAUSED):
-                learned[slot, name].append(sums)
+        every = self.sums("hour", ["slot", "choice"])
+        learned = self.own_sums("hour", ["slot", "choice"])
         return [
             [
                 msgspec.structs.replace(
-                    Tally.total(learned[slot.name, one.name]), decisions=every[slot.name, one.name]
+                    learned.get((slot.name, one.name), Tally()),
+                    decisions=every.get((slot.name, one.name), Tally()).decisions,
                 )
                 for one in slot.choices
             ]
@@ -539,23 +537,18 @@ class BanditReader:
         return {part: sums for (part,), sums in self.sums("hour", ["part"], slot="").items()}
 
     def series(
-        self,
-        since: float | None = None,
-        *,
-        step: float = HOUR,
-        slot: str | None = None,
+        self, since: float | None = None, *, step: float = HOUR, slot: str = ""
     ) -> list[Cell]:
         """Sums by time, choice and part, oldest first, in steps of whole hours.
 
-        With ``slot`` they are those of its choices; else all choices are taken together.
+        Without a ``slot``, choices of several slots are taken together.
         """
         hours = max(1, round(step / HOUR))
-        first = 0 if since is None else math.floor(since / HOUR)
-        by = ["bucket", "part"] if slot is None else ["bucket", "choice", "part"]
-        found = self.sums("hour", by, first=first, step=hours, slot=slot or "")
+        first, by = math.floor((since or 0.0) / HOUR), ["bucket", "choice", "part"]
+        found = self.sums("hour", by, first=first, step=hours, slot=slot)
         return [
-            Cell(key[0] * hours * HOUR, "" if slot is None else key[1], key[-1], sums)
-            for key, sums in found.items()
+            Cell(at * hours * HOUR, choice, part, sums)
+            for (at, choice, part), sums in found.items()
         ]
 
     def recent(
@@ -583,11 +576,7 @@ class BanditReader:
 
     def by_version(self) -> dict[int, Tally]:
         """The sums of the decisions of each version, without those that are held out."""
-        found = defaultdict[int, list[Tally]](list)
-        for (version, part), sums in self.sums("version", ["bucket", "part"]).items():
-            if part not in (HOLDOUT, PAUSED):
-                found[version].append(sums)
-        return {version: Tally.total(sums) for version, sums in found.items()}
+        return {number: sums for (number,), sums in self.own_sums("version", ["bucket"]).items()}
 
     def smallest_propensity(self) -> float | None:
         """The smallest probability with which an action was drawn; None before the first."""
@@ -703,10 +692,7 @@ class BanditReader:
             row.paused,
             None if row.activated is None else row.at + row.activated,
             dict(zip(self.settings.context.names, *read_contexts([row.context]), strict=False)),
-            [
-                [slot.choices[index].name for index in indices]
-                for slot, indices in zip(self.menu.slots, eligible, strict=True)
-            ],
+            choice_names(self.menu, eligible),
             probabilities,
             status,
             [
@@ -753,10 +739,7 @@ class BanditReader:
             parts = parts_of(matured.table)
             own = np.array([part not in (HOLDOUT, PAUSED) for part in parts])
             kept = matured.rows(np.flatnonzero(own))
-            known = is_known(kept)
-            one, r = known * 1.0, np.where(known, kept.reward, 0.0)
-            ones, rewarded = np.ones(len(r)), known & kept.rewarded
-            columns.append(np.stack([ones, one, rewarded, r, r**2, one, one, r, r, r**2]))
+            columns.append(np.stack([np.ones(len(kept.reward)), *reward_columns(kept, 1.0)]))
             contexts += read_contexts(kept.table["context"])
             actions += kept.table["action"]
         if not contexts:

@@ -7,7 +7,7 @@ cannot be made again elsewhere, so it is fitted here.
 
 import logging
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
@@ -24,9 +24,10 @@ from submax.bandit.declaring import (
 )
 from submax.bandit.jobs import JobError, JobRunner, NoProcessError
 from submax.bandit.learning import RefitResult, why_nothing_matured
+from submax.bandit.reading import BanditReader
 from submax.bandit.store import Store, open_store
 from submax.bandit.tables import Statement
-from submax.bandit.training_rows import TrainingRows, in_parts, status_sql
+from submax.bandit.training_rows import TrainingRows, in_parts
 from submax.core.errors import ConflictError, Error, InputError, StoreError, one_line
 from submax.core.optional import SPANS
 from submax.core.policy import Policy
@@ -264,7 +265,10 @@ class Refitter:
                 self._collect()
             fitted = self._fit_and_publish()
             if fitted is None:
-                return self._nothing_learned()
+                counts = BanditReader(self._store, declared).counts()
+                fresh = not counts.get("learned")
+                reason = why_nothing_matured(counts, declared.settings, fresh)
+                return RefitResult(False, declared.published, 0, reason)
             number, rows = fitted.version.version, fitted.version.rows
             reason = f"version {number} was fitted from {rows} rows, {fitted.new} of them new"
             return RefitResult(True, number, fitted.new, reason)
@@ -380,20 +384,6 @@ class Refitter:
                 f"another process wrote version {number} first: call refit there"
             ) from error
         return True
-
-    def _nothing_learned(self) -> RefitResult:
-        here = self._declared
-        sql = (
-            f"select {status_sql(here.settings, settled=True)} as status, count(*) from decision d "
-            "where d.bandit = :bandit group by status"
-        )
-        counts = Counter(
-            dict(self._store.select(sql, bandit=here.n, clock=self._store.now(here.n)))
-        )
-        decisions = counts.total()
-        counts.update(decisions=decisions, matured=decisions - counts["pending"])
-        reason = why_nothing_matured(counts, here.settings, not counts["learned"])
-        return RefitResult(False, here.published, 0, reason)
 
 
 PUBLISH = (

@@ -75,12 +75,16 @@ def choices_text(
         return None, msgspec.json.encode(named).decode()
     text = None
     if exact or eligible != menu.active or probabilities is not None:
-        names = [
-            [slot.choices[index].name for index in indices]
-            for slot, indices in zip(menu.slots, eligible, strict=True)
-        ]
-        text = msgspec.json.encode(names).decode()
+        text = msgspec.json.encode(choice_names(menu, eligible)).decode()
     return text, None if probabilities is None else msgspec.json.encode(probabilities).decode()
+
+
+def choice_names(menu: ActionSpec, choices: ChoiceIndices) -> list[list[str]]:
+    """The names of some choices of each slot."""
+    return [
+        [slot.choices[index].name for index in indices]
+        for slot, indices in zip(menu.slots, choices, strict=True)
+    ]
 
 
 def read_choices(

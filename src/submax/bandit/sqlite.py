@@ -83,16 +83,7 @@ class SQLiteDatabase:
                         "backup"
                     )
             self._readers.append(reader)
-            self._identity = _identity(self.path)
             self._opened = opened.pop_all()
-
-    def is_there(self) -> bool:
-        """Whether the file at the path is still the one that was opened."""
-        return _identity(self.path) == self._identity
-
-    def lane(self, bandit: int) -> int:
-        """All writes share a transaction."""
-        return 0
 
     # Writing
 

@@ -1,7 +1,7 @@
 """The durable store: group commit over the tables, for SQLite and PostgreSQL."""
 
 import os
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -10,24 +10,18 @@ from itertools import islice
 from pathlib import Path
 from threading import Condition, RLock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
-from zlib import crc32
 
 from submax.bandit.sqlite import MEMORY, SQLiteDatabase
 from submax.bandit.tables import (
-    DECISION_COLUMNS,
-    REWARD_COLUMNS,
     TABLES,
     Activated,
     DecisionRow,
-    Query,
     RewardRow,
     Statement,
     UnitRow,
     Written,
     WrittenReward,
-    as_table,
-    damaged_decisions,
-    damaged_rewards,
+    damage,
     decision_content,
     write_setting,
 )
@@ -199,11 +193,6 @@ class Store:
         self.where, self.address = database.where, database.address
         self.read_only = database.read_only
 
-    @property
-    def is_there(self) -> bool:
-        """Whether the store is still at its address, and not another one by now."""
-        return self._database.is_there()
-
     def write_decisions(self, bandit: int, rows: Sequence[DecisionRow]) -> "Future[list[Written]]":
         """Write decisions; one whose id is stored already is answered with the stored row."""
         for row in rows:
@@ -329,7 +318,7 @@ class Store:
         try:
             yield from self._database.damage()
             with self._database.snapshot(lenient=True) as rows:
-                yield from _damage(rows)
+                yield from damage(rows)
         except InputError as error:
             yield str(error)
 
@@ -346,13 +335,7 @@ class Store:
                 with open_store(partial) as target:
                     _copy(self, target)
             with open_store(partial, read_only=True) as copy:
-                found = list(islice(copy.damage(), 3))
-            if found:
-                raise StoreError(
-                    f"the copy of {self.where} is damaged and was deleted ({'; '.join(found)}): "
-                    "run submax doctor on the store; if it finds nothing, check the disk of "
-                    "the copy"
-                )
+                _check_copy(self, copy)
 
     def close(self) -> None:
         """Write what is queued and release all resources; a second call does nothing."""
@@ -368,7 +351,8 @@ class Store:
     def _put(self, bandit: int, kind: str, rows: Sequence[Any]) -> "Future[Any]":
         if self.read_only:
             raise StoreError(f"{self.where} was opened read-only: open it without read_only")
-        lane = self._database.lane(bandit)
+        # With one writer, the calls of all bandits share a transaction.
+        lane = bandit if self._database.writers > 1 else 0
         return self._commits.put(Call(lane, bandit, kind, rows, Future()))
 
 
@@ -408,32 +392,6 @@ def open_store(
     return Store(PostgresDatabase(str(path_or_url), read_only=read_only, clock=clock))
 
 
-def _damage(rows: Query) -> Iterator[str]:
-    """Sentences for rows without their checksums, and for counts that do not agree."""
-    found: Counter[tuple[str, Any]] = Counter()
-    for table, columns, damaged in (
-        ("decision", DECISION_COLUMNS, damaged_decisions),
-        ("reward", REWARD_COLUMNS, damaged_rewards),
-    ):
-        for batch in rows(f"select {columns} from {table} order by n", {}):
-            found.update((table, row[1]) for row in batch)
-            for place in damaged(as_table(columns, batch)):
-                yield f"{table} {batch[place][0]} does not have the checksum of its writing"
-    lost = "select n from reward where decision not in (select n from decision)"
-    yield from (f"reward {n} has no decision" for batch in rows(lost, {}) for (n,) in batch)
-    sql = "select bandit, decisions - deleted_decisions, rewards - deleted_rewards from counts"
-    expected = {
-        (table, bandit): count
-        for batch in rows(sql, {})
-        for bandit, *counts in batch
-        for table, count in zip(("decision", "reward"), counts, strict=True)
-    }
-    for table, bandit in sorted({*expected, *found}, key=str):
-        present, written = found[table, bandit], expected.get((table, bandit), 0)
-        if present != written:
-            yield f"bandit {bandit} has {present} rows of {table}, and {written} were written"
-
-
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
     """Yield the path of a temporary file, which is renamed to ``path`` at the end of the block.
@@ -459,39 +417,27 @@ def new_file(path: Path) -> Iterator[Path]:
 def copy_store(source: str | Path, target: str | Path) -> dict[str, int]:
     """Copy a store, as from SQLite to PostgreSQL, into a new one; the rows of each table.
 
-    What is in the new store is read again and compared.
+    The new store is searched for damage.
     """
     with open_store(source, read_only=True) as old, open_store(target) as new:
         if new.select("select count(*) from bandit") != [(0,)]:
             raise InputError(f"{new.where} is not empty: give the name of a new store")
-        return _copy(old, new)
+        _copy(old, new)
+        _check_copy(old, new)
+        return {table: new.select(f"select count(*) from {table}")[0][0] for table in TABLES}
 
 
-def _copy(source: Store, target: Store) -> dict[str, int]:
-    """Copy all tables, and compare what is in both."""
-    with source._database.snapshot() as old:
+def _copy(source: Store, target: Store) -> None:
+    with source._database.snapshot() as rows:
         target._database.load(
-            (table, columns, _all(old, table)) for table, columns in TABLES.items()
+            (table, columns, rows(f"select {columns} from {table} order by 1", {}))
+            for table, columns in TABLES.items()
         )
-        with target._database.snapshot() as new:
-            found = {table: (_sums(old, table), _sums(new, table)) for table in TABLES}
-    for table, (read, written) in found.items():
-        if read != written:
-            raise StoreError(
-                f"the table {table} of the copy has other rows than {source.where}: do not use "
-                "it, and run submax doctor on the store"
-            )
-    return {table: read[0] for table, (read, _) in found.items()}
 
 
-def _all(rows: Query, table: str) -> Iterator[list[Any]]:
-    return rows(f"select {TABLES[table]} from {table} order by 1", {})
-
-
-def _sums(rows: Query, table: str) -> tuple[int, int]:
-    """The number of rows of a table, and the sum of their checksums."""
-    count = total = 0
-    for batch in _all(rows, table):
-        count += len(batch)
-        total += sum(crc32(repr(row).encode()) for row in batch)
-    return count, total
+def _check_copy(source: Store, copy: Store) -> None:
+    if found := list(islice(copy.damage(), 3)):
+        raise StoreError(
+            f"the copy of {source.where} is damaged ({'; '.join(found)}), so do not use it: run "
+            "submax doctor on the store; if it finds nothing, check the disk of the copy"
+        )

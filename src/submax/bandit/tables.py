@@ -5,6 +5,7 @@ Times are Unix seconds. Contexts, eligible actions, probabilities and parts of r
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 from zlib import crc32
@@ -345,6 +346,27 @@ REWARD_CONTENT = ("bandit", "key", "value", "parts", "source")
 """The columns of rows that are known before these are written."""
 
 
+def _sql_term(number: str, factor: int) -> str:
+    """SQL for ``_term``; no sum of terms overflows."""
+    return f"(({number}) % {PART} * {factor} + ({number}) / {PART} * {HIGH_FACTOR}) % {WORD}"
+
+
+SQL_TICKS = f"cast(floor(({{0}}) * {TICKS!r}) as bigint)"
+WRITTEN = f"{_sql_term('n', N_FACTOR)} + {_sql_term(SQL_TICKS.format('now'), AT_FACTOR)}"
+SQL_ACTIVATED = f"(1 + {SQL_TICKS} % {PART}) * {ACTIVATED_FACTOR} % {WORD}"
+DECISION_CHECKSUM = (
+    f"(checksum + {WRITTEN} + coalesce({SQL_ACTIVATED.format('activated')}, 0)) % {WORD} - {PART}"
+)
+REWARD_CHECKSUM = (
+    f"(checksum + {WRITTEN} + {_sql_term('decision', DECISION_FACTOR)} + late * {LATE_FACTOR}) "
+    f"% {WORD} - {PART}"
+)
+ACTIVATED_CHECKSUM = (
+    f"(checksum + {PART} + {SQL_ACTIVATED.format('counts.at - decision.at')}) % {WORD} - {PART}"
+)
+"""SQL for the checksums of what is written, and of a decision that is activated."""
+
+
 def as_table(columns: str, rows: Sequence[Sequence[Any]]) -> Table:
     """The rows of a query with these columns, as columns by name."""
     names = columns.split(", ")
@@ -420,3 +442,29 @@ def _term(numbers: Any, factor: int) -> NDArray[np.uint64]:
     """A term of a checksum; sums of terms are taken modulo 2⁶⁴, a multiple of WORD."""
     whole = np.asarray(numbers, np.uint64)
     return whole % np.uint64(PART) * np.uint64(factor) + whole // np.uint64(PART) * HIGH_FACTOR
+
+
+def damage(rows: Query) -> Iterator[str]:
+    """Sentences for rows without their checksums, and for counts that do not agree."""
+    found: Counter[tuple[str, Any]] = Counter()
+    for table, columns, damaged in (
+        ("decision", DECISION_COLUMNS, damaged_decisions),
+        ("reward", REWARD_COLUMNS, damaged_rewards),
+    ):
+        for batch in rows(f"select {columns} from {table} order by n", {}):
+            found.update((table, row[1]) for row in batch)
+            for place in damaged(as_table(columns, batch)):
+                yield f"{table} {batch[place][0]} does not have the checksum of its writing"
+    lost = "select n from reward where decision not in (select n from decision)"
+    yield from (f"reward {n} has no decision" for batch in rows(lost, {}) for (n,) in batch)
+    sql = "select bandit, decisions - deleted_decisions, rewards - deleted_rewards from counts"
+    expected = {
+        (table, bandit): count
+        for batch in rows(sql, {})
+        for bandit, *counts in batch
+        for table, count in zip(("decision", "reward"), counts, strict=True)
+    }
+    for table, bandit in sorted({*expected, *found}, key=str):
+        present, written = found[table, bandit], expected.get((table, bandit), 0)
+        if present != written:
+            yield f"bandit {bandit} has {present} rows of {table}, and {written} were written"

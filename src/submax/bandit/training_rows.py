@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.bandit.rewards import combined_reward
-from submax.bandit.row_texts import read_contexts
+from submax.bandit.row_texts import read_action, read_contexts
 from submax.bandit.settings import Settings
 from submax.bandit.store import Store
 from submax.bandit.tables import (
@@ -37,7 +37,7 @@ from submax.bandit.tables import (
 )
 from submax.core.arrays import Booleans, Floats
 from submax.core.errors import InputError
-from submax.schema.actions import ActionSpec, EncodedAction
+from submax.schema.actions import ActionSpec
 from submax.schema.context import ContextSchema
 from submax.schema.rewards import SLOTS
 from submax.schema.rows import Columns
@@ -48,8 +48,6 @@ STATUSES = ("pending", "learned", "held out", "never activated", "without reward
 """What can become of a decision. The first one is that of a decision that has not matured."""
 PENDING, LEARNED, HELD_OUT, NEVER_ACTIVATED, WITHOUT_REWARD, PAUSED = range(len(STATUSES))
 PARTS_DECODER = msgspec.json.Decoder(dict[str, float])
-MAX_CACHED_ACTIONS = 65_536
-"""Different joint actions whose indices are cached."""
 ALL_COLUMNS = [
     *(f"d.{name}" for name in DECISION_COLUMNS.split(", ") if name != "bandit"),
     *(f"r.{name}" for name in ["n", "key", "value", "parts", "at", "late", "source", "checksum"]),
@@ -135,7 +133,7 @@ class TrainingRows:
         rule = self._rule = settings.reward_parts
         self._names = [] if rule is None else rule.names
         self._has_slot_rewards = rule is not None and rule.kind == SLOTS
-        self._actions = ActionDecoder(menu)
+        self._menu = menu
 
     def learned(self, after: float, until: float) -> Iterator[Columns]:
         """The rows to learn from that matured after one tick and up to another one, in order."""
@@ -146,12 +144,18 @@ class TrainingRows:
             if len(matured.reward):
                 yield Columns(
                     encoded_contexts(self._settings.context, matured.table["context"]),
-                    self._actions.encoded(matured.table["action"]),
+                    self._encoded_actions(matured.table["action"]),
                     matured.reward,
                     # Numpy's logarithm may differ between processors in the last bit.
                     np.array([*map(math.log, matured.table["propensity"])]),
                     np.nan_to_num(matured.parts) if self._has_slot_rewards else None,
                 )
+
+    def _encoded_actions(self, texts: Sequence[str]) -> Floats:
+        menu = self._menu
+        encoded = {text: menu.encoded(read_action(menu, text)) for text in set(texts)}
+        rows = np.array([encoded[text] for text in texts], np.float64)
+        return rows.reshape(-1, len(menu.slots) + len(menu.ranges))
 
     def matured(self, after: float, until: float) -> Iterator[Matured]:
         """All decisions that matured after one tick and up to another one, in order."""
@@ -407,26 +411,6 @@ def encoded_contexts(schema: ContextSchema, texts: Sequence[str | None]) -> NDAr
             "backup of the store",
             code=DAMAGED,
         ) from error
-
-
-class ActionDecoder:
-    """Encodes actions that are names of arms, or JSON objects of slots."""
-
-    def __init__(self, menu: ActionSpec) -> None:
-        self._menu = menu
-        self._parts = len(menu.slots) + len(menu.ranges)
-        self._known: dict[str, EncodedAction] = {}
-
-    def encoded(self, texts: Sequence[str]) -> Floats:
-        """The encoded actions, ``[n, S]``."""
-        if len(self._known) > MAX_CACHED_ACTIONS:
-            self._known.clear()
-        known = self._known
-        for text in set(texts):
-            if text not in known:
-                action: Any = text if self._menu.plain else msgspec.json.decode(text)
-                known[text] = self._menu.encoded(action)
-        return np.array([known[text] for text in texts], np.float64).reshape(-1, self._parts)
 
 
 def in_parts(columns: Iterable[Columns], rows: int) -> Iterator[Columns]:

@@ -14,20 +14,14 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from submax.bandit.tables import (
-    ACTIVATED_FACTOR,
-    AT_FACTOR,
+    ACTIVATED_CHECKSUM,
+    DECISION_CHECKSUM,
     DECISION_COLUMNS,
-    DECISION_FACTOR,
-    HIGH_FACTOR,
-    LATE_FACTOR,
     MAX_EARLY,
     MAX_EARLY_OF_SOURCE,
-    N_FACTOR,
-    PART,
+    REWARD_CHECKSUM,
     REWARD_COLUMNS,
     TICK,
-    TICKS,
-    WORD,
     Activated,
     DecisionRow,
     RewardRow,
@@ -139,21 +133,6 @@ NUMBERED = Step("update counts set n = {number} where bandit = :bandit")
 """Notes that all rows that were written have lower numbers."""
 
 
-def _term(number: str, factor: int) -> str:
-    """A term of a checksum as SQL; see ``damaged_decisions``. No sum of terms overflows."""
-    return f"(({number}) % {PART} * {factor} + ({number}) / {PART} * {HIGH_FACTOR}) % {WORD}"
-
-
-def _ticks(seconds: str) -> str:
-    return f"cast(floor(({seconds}) * {TICKS!r}) as bigint)"
-
-
-def _activated(after: str) -> str:
-    return f"(1 + {_ticks(after)} % {PART}) * {ACTIVATED_FACTOR} % {WORD}"
-
-
-N_TERM, AT_TERM = _term("n", N_FACTOR), _term(_ticks("now"), AT_FACTOR)
-OF_TERM = _term("decision", DECISION_FACTOR)
 DECISIONS = Step(
     f"""insert into decision ({DECISION_COLUMNS})
     with numbered as materialized (
@@ -163,8 +142,7 @@ DECISIONS = Step(
     )
     select n, :bandit, id, now, version, unit, action, propensity, cast(context as {{json}}),
         cast(eligible as {{json}}), cast(probabilities as {{json}}), activated, paused, assignment,
-        assigned_since, holdout_share, control_share,
-        (checksum + {N_TERM} + {AT_TERM} + coalesce({_activated("activated")}, 0)) % {WORD} - {PART}
+        assigned_since, holdout_share, control_share, {DECISION_CHECKSUM}
     from numbered where true
     on conflict (bandit, id) do nothing""",
     "id version unit action propensity context eligible probabilities activated paused assignment "
@@ -183,9 +161,6 @@ EXPIRE_EARLY = Step(
 EARLY_OF_DECISION = """{given}
     join decision on decision.bandit = :bandit and decision.id = given.id
     join early_reward on early_reward.bandit = :bandit and early_reward.id = given.id"""
-REWARD_CHECKSUM = (
-    f"(checksum + {N_TERM} + {AT_TERM} + {OF_TERM} + late * {LATE_FACTOR}) % {WORD} - {PART}"
-)
 TAKE_EARLY = Step(
     f"""insert into reward ({REWARD_COLUMNS})
     with numbered as materialized (
@@ -276,7 +251,7 @@ REWARDED = Step(
 """What is stored under each id and key."""
 ACTIVATE = Step(
     f"""update decision set activated = counts.at - decision.at,
-        checksum = (checksum + {PART} + {_activated("counts.at - decision.at")}) % {WORD} - {PART}
+        checksum = {ACTIVATED_CHECKSUM}
     from {{given}}, counts where counts.bandit = :bandit and decision.bandit = :bandit
         and decision.id = given.id and decision.activated is null
         and (wait is null or counts.at - decision.at < wait)""",

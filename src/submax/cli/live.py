@@ -560,7 +560,7 @@ def copy(source: str, target: str, as_json: bool) -> None:
     line.
 
     Stop whatever writes to FROM, because later decisions are not copied. TO must be empty. The copy
-    is compared with the original.
+    is checked for damage.
     """
     from submax.bandit.store import copy_store
 

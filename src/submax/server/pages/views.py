@@ -449,7 +449,7 @@ def decisions_page(
                 )
         elif (found := bandit.find_decision(identifier)) is not None:
             decision = _details(bandit, found)
-        elif bandit.is_quarantined(identifier):
+        elif bandit.read.is_quarantined(identifier):
             problem = (
                 f"No decision has the id {identifier}, but a reward arrived for it and "
                 "waits in quarantine."
