@@ -149,6 +149,13 @@ def test_a_bad_request_is_refused_and_those_beside_it_are_not_written(made, requ
     assert matured(bandit) == {}
 
 
+def test_numbers_of_numpy_are_numbers(made):
+    bandit = made(context={"age": float}, policy={"kind": "linucb"})
+    for number in (np.float32(1), np.int64(1), np.bool_(True)):
+        decision = bandit.decide({"age": number})
+        assert bandit.reward(decision.id, number).status == "accepted"
+
+
 def test_rewards_may_come_early_late_or_never(made, clock):
     if isinstance(bandit := made(), Bandit):
         with raises_code("not-found"):

@@ -15,6 +15,7 @@ WEIGHTS = (1.0, 2.0, 4.0, 8.0, 3.0, 7.0)
 WEIGHTED = {"kind": f"{FILE}:Weighted", "weights": list(WEIGHTS)}
 ARMS = ["A", "B", "C", "D"]
 PAGE = {"title": ["A", "B", "C"], "layout": ["wide", "narrow"]}
+JOINT = [*itertools.product(*PAGE.values())]
 MANY = {slot: [str(number) for number in range(10)] for slot in "abcde"}
 DRAWS = 400
 SIGMAS = 7.0
@@ -59,27 +60,26 @@ def shares(names, weights):
 
 
 @pytest.mark.parametrize("fitted", [False, True])
-@pytest.mark.parametrize("eligible", [["B"], ["A", "D"], ["B", "C", "D"], ARMS])
+@pytest.mark.parametrize(
+    ("eligible", "left"),
+    [
+        (["B"], ["B"]),
+        (["A", "D"], ["A", "D"]),
+        (["B", "C", "D"], ["B", "C", "D"]),
+        (ARMS, ARMS),
+        ({"title": ["C", "A"]}, [names for names in JOINT if names[0] in "AC"]),
+    ],
+)
 def test_a_propensity_is_that_of_the_policy_over_all_that_is_eligible(
-    opened, clock, eligible, fitted
+    opened, clock, eligible, left, fitted
 ):
-    bandit = learned(opened(), clock) if fitted else opened()
-    weights = [WEIGHTS[ARMS.index(name)] for name in eligible]
+    actions, every = (PAGE, JOINT) if isinstance(eligible, dict) else (ARMS, ARMS)
+    bandit = learned(opened(actions), clock) if fitted else opened(actions)
+    expected = shares(left, [WEIGHTS[every.index(name)] for name in left])
     decision = bandit.decide(eligible=eligible)
-    assert decision.action in eligible
-    assert table(bandit, decision) == pytest.approx(shares(eligible, weights), rel=1e-5)
-    expected = shares(eligible, weights)[decision.action]
-    assert decision.propensity == pytest.approx(expected, rel=1e-14)
-
-
-def test_eligible_choices_of_slots_make_their_joint_actions(opened):
-    bandit = opened(PAGE)
-    joint = dict(zip(itertools.product(*PAGE.values()), WEIGHTS, strict=True))
-    left = {names: weight for names, weight in joint.items() if names[0] in "AC"}
-    decision = bandit.decide(eligible={"title": ["C", "A"]})
-    assert table(bandit, decision) == pytest.approx(shares(left, left.values()), rel=1e-5)
-    expected = shares(left, left.values())[tuple(decision.action.values())]
-    assert decision.propensity == pytest.approx(expected, rel=1e-14)
+    assert table(bandit, decision) == pytest.approx(expected, rel=1e-5)
+    action = decision.action if actions is ARMS else tuple(decision.action.values())
+    assert decision.propensity == pytest.approx(expected[action], rel=1e-14)
 
 
 def test_an_action_without_mass_alone_is_drawn_uniformly_with_its_like(opened):
@@ -106,7 +106,7 @@ def test_new_choices_of_a_slot_make_new_joint_actions(opened, clock):
     found = table(bandit, bandit.decide())
     assert len(found) == 9
     for names, share in found.items():
-        old = dict(zip(itertools.product(*PAGE.values()), WEIGHTS, strict=True)).get(names)
+        old = dict(zip(JOINT, WEIGHTS, strict=True)).get(names)
         assert share == pytest.approx(
             1 / 9 if old is None else old / sum(WEIGHTS) * 6 / 9, rel=1e-5
         )

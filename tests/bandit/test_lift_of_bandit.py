@@ -9,7 +9,6 @@ from stored import new_store
 import submax
 from submax.bandit.export import export
 from submax.bandit.lift import LiftTally
-from submax.bandit.store import open_store
 
 HOLDOUT = {"holdout": 0.3, "baseline": "A"}
 CONTROL = {"control": "A", "control_share": 0.25}
@@ -40,8 +39,12 @@ def exported(bandit, path):
 @pytest.mark.parametrize("units", [None, 300])
 def test_the_store_keeps_the_tally_of_the_log(units, seed, tmp_path, clock):
     bandit = opened(new_store(clock), clock, guard_rails={**HOLDOUT, **CONTROL}, seed=seed)
-    run(bandit, clock, np.random.default_rng(seed), units=units)
+    run(bandit, clock, np.random.default_rng(seed), decisions=599, units=units)
+    late = bandit.decide(unit=units and "visitor-1")
+    clock.now += 11
     holdout, control = bandit.lift()
+    assert bandit.reward(late.id, 1.0).status == "late"
+    assert opened(bandit.store, clock).lift() == [holdout, control]
     log = exported(bandit, tmp_path / "log.parquet")
     reward, group = np.array(log["reward"]), np.array(log["group"])
     assert set(group) == {"bandit", "holdout", "control"}
@@ -57,20 +60,6 @@ def test_the_store_keeps_the_tally_of_the_log(units, seed, tmp_path, clock):
     assert holdout.exact == (units is None)
     assert holdout.decisions + holdout.decisions_of_group == 600
     assert not holdout.alarm
-
-
-def test_the_lift_survives_restarts_and_late_rewards_do_not_count(seed, tmp_path, clock):
-    path = tmp_path / "shop.db"
-    bandit = opened(open_store(path, clock=clock), clock, guard_rails=HOLDOUT, seed=seed)
-    run(bandit, clock, np.random.default_rng(seed), decisions=100, units=30)
-    decision = bandit.decide()
-    clock.now += 11
-    before = bandit.lift()
-    assert bandit.reward(decision.id, 1.0).status == "late"
-    assert bandit.lift() == before
-    bandit.close()
-    with opened(open_store(path, clock=clock), clock) as again:
-        assert again.lift() == before
 
 
 def test_a_comparison_begins_anew_when_its_groups_change(seed, clock):

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from refusals import raises_code
-from stored import exported, new_store, written
+from stored import exported, new_store
 
 import submax
 from submax.bandit.durable import open_bandit
@@ -55,10 +55,10 @@ def test_a_row_has_the_reward_of_each_slot_and_their_sum(clock, reward):
 def test_a_reward_that_fits_no_slot_is_refused(clock, reward, code):
     bandit = opened(clock)
     visit = bandit.decide().id
-    before = written(bandit)
+    before = bandit.counts()
     with raises_code(code):
         bandit.reward(visit, **reward)
-    assert written(bandit) == before
+    assert bandit.counts() == before
     with raises_code("invalid-input", "default_reward"):
         opened(clock, default_reward=1.0)
 

@@ -27,8 +27,6 @@ OUT = os.environ.get("SUBMAX_SOAK_OUT")
 """A CSV in which what was reached is published."""
 LOCK_SECONDS = 12.0 if SOAK else 0.2
 """Longer than SQLite waits for a lock, so that writes fail; in short, they only wait."""
-GOAL = 10**8
-"""Events of a busy year, of which a run reaches as many as its time allows."""
 GROWTH = 1.2
 """The most by which the memory of a worker may grow. A process that kept the rows of all phases
 would have at least 2.5 times as many at the end of the last phase as at the end of the second. What
@@ -53,10 +51,14 @@ def test_a_year_of_kills_outages_and_clock_jumps(tmp_path, seed, capsys):
             left = 60 * MINUTES - (time.monotonic() - begin)
             decisions = affordable(left, phases, year.journal.count, *costs)
     if SOAK:
+        rows = {"what": "value", **published(year, time.monotonic() - begin)}
         with capsys.disabled():
-            print("\n" + report(year, time.monotonic() - begin))
+            print("", *(f"{what}: {value}" for what, value in rows.items()), sep="\n")
         if OUT:
-            publish(year, time.monotonic() - begin)
+            with Path(OUT).open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file, lineterminator="\n").writerows(rows.items())
+            # Which command did it, and where.
+            record_run(Path(OUT))
         # In ten days a process has hardly done everything once.
         check_memory(year.memory)
 
@@ -100,26 +102,9 @@ def check_memory(samples):
         assert late["objects"] <= GROWTH * first["objects"], samples
 
 
-def report(year, seconds):
-    """What was reached, in words."""
-    counts = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in year.faults.items())
-    memory, used = (
-        " → ".join(f"{late[name] / 1e6:.0f}" for _, late in year.memory)
-        for name in ("resident", "allocated")
-    )
-    return (
-        f"A simulated {year.days} days with {year.journal.count:,} decisions and "
-        f"{year.journal.events:,} acknowledged events in {seconds / 60:.1f} minutes. "
-        f"Nothing acknowledged was lost. Faults: {counts}; failed commands {year.errors}. "
-        f"Memory at the end of each phase: {memory} MB, of which {used} MB in use "
-        f"outside of Python's allocator. "
-        f"The goal was {GOAL:.0e} events; there were as many as the time allowed."
-    )
-
-
-def publish(year, seconds):
-    """Write what was reached, and beside it which command did it and where."""
-    rows = {
+def published(year, seconds):
+    """What was reached, by name."""
+    return {
         "minutes": f"{seconds / 60:.0f}",
         "simulated days": year.days,
         "decisions": year.journal.count,
@@ -132,6 +117,3 @@ def publish(year, seconds):
             for number, (_, late) in enumerate(year.memory, start=1)
         },
     }
-    with Path(OUT).open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([("what", "value"), *rows.items()])
-    record_run(Path(OUT))

@@ -3,11 +3,10 @@
 import itertools
 import time
 
-from submax.bandit.declaring import audit_lines, read_bandit
+from submax.bandit.declaring import read_bandit
 from submax.bandit.export import DecisionTables
 from submax.bandit.row_texts import read_choices
 from submax.bandit.store import open_store
-from submax.bandit.tables import DECISION_COLUMNS, REWARD_COLUMNS
 
 OPENED = []
 """Stores of the current test, which a fixture closes."""
@@ -17,28 +16,6 @@ def new_store(clock=time.time):
     """Return a store in a folder that is deleted when the test is over."""
     OPENED.append(open_store(":memory:", clock=clock))
     return OPENED[-1]
-
-
-def written(bandit):
-    """Return all rows of decisions and of rewards, early ones too, as the store has them."""
-    number = bandit.store.select("select n from bandit where name = :name", name=bandit.name)[0][0]
-    return [
-        row
-        for table, columns in (
-            ("decision", DECISION_COLUMNS),
-            ("reward", REWARD_COLUMNS),
-            ("early_reward", "id, key, value, parts, at"),
-        )
-        for row in bandit.store.select(
-            f"select {columns} from {table} where bandit = :n order by n", n=number
-        )
-    ]
-
-
-def audited(store, subject=None):
-    """Return the audited changes, oldest first, as (action, subject, name)."""
-    lines = reversed(audit_lines(store, subject=subject))
-    return [(line.action, line.subject, line.name) for line in lines]
 
 
 def drawn_from(bandit, identifier=None):
@@ -60,11 +37,6 @@ def exported(bandit):
     """Return the rows of an export, as tables."""
     declared = read_bandit(bandit.store, bandit.name)
     return [row for table in DecisionTables(bandit.store, declared) for row in table.to_pylist()]
-
-
-def learned_rewards(bandit):
-    """Return the rewards of the decisions that have matured and are learned from."""
-    return [row["reward"] for row in exported(bandit) if row["status"] == "learned"]
 
 
 def fitted(bandit):
