@@ -242,7 +242,7 @@ def bandit_settings() -> str:
 
 # Metrics
 
-CONDITIONS = ("reward-rate", "missing-rewards", "context", "refits", "silent-arm", "late-arm")
+CONDITIONS = ("reward-rate", "missing-rewards", "refits", "silent-arm", "late-arm")
 
 
 def metrics() -> str:
@@ -251,7 +251,7 @@ def metrics() -> str:
         name="homepage",
         version=1,
         failures={UNIFORM: 1},
-        conditions=lambda: [Condition("context", "", {})],
+        conditions=lambda: [Condition("refits", "", {})],
         smallest_propensity=lambda: 0.1,
         counts=lambda: {"decisions": 1},
     )

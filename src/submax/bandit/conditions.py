@@ -1,4 +1,4 @@
-"""What deserves an alarm: drops, arms that are silent or late, odd contexts, failures."""
+"""What deserves an alarm: drops, arms that are silent or late, failures."""
 
 import math
 from collections import defaultdict
@@ -11,18 +11,11 @@ import scipy
 
 from submax.bandit.arms import Tally
 from submax.bandit.reading import HOUR, RARE, BanditReader
-from submax.bandit.row_texts import read_contexts
 from submax.core.arrays import Floats
 from submax.core.summary import counted, number
-from submax.schema.context import Number
 from submax.sequential.mixture_boundary import mixture_boundary
 
 WATCHED_HOURS = 30 * 24
-NEWEST_CONTEXTS, EARLIER_CONTEXTS, FEWEST_CONTEXTS = 100, 10_000, 1000
-FEWEST_OUTSIDE = 6
-"""Of 100 values, all above or all below everything that was seen before, that are a condition. If
-the order of values means nothing, so many after 1000 others have a chance of at most
-2 × (100 / 1100)⁶, about 1 in 900,000."""
 FALSE_ALARMS = 0.01
 """The chance of a false alarm about a mean within 100,000 decisions."""
 PLANNED_DECISIONS = 1000
@@ -36,8 +29,8 @@ MANY_FAILURES = 3
 class Condition(msgspec.Struct, frozen=True):
     """Something that an operator should look at, as a ``sentence`` and as ``values``.
 
-    ``kind`` is ``reward-rate``, ``missing-rewards``, ``context``, ``refits``, ``silent-arm`` or
-    ``late-arm``; ``subject`` is the arm or the field that it is about.
+    ``kind`` is ``reward-rate``, ``missing-rewards``, ``refits``, ``silent-arm`` or ``late-arm``;
+    ``subject`` is the arm that it is about.
     """
 
     kind: str
@@ -63,7 +56,7 @@ def conditions(reader: BanditReader, failed_refits: int = 0, reason: str = "") -
     # All rewards of an arm may be late: then the arm is late, and not broken.
     named = {one.subject for one in late}
     silent = [one for one in _silent_arms(reader) if one.subject not in named]
-    found = [*_drops(reader), *_contexts_outside(reader), *silent, *late]
+    found = [*_drops(reader), *silent, *late]
     if failed_refits >= MANY_FAILURES:
         sentence = f"{failed_refits} fits in a row have failed, and an older version decides"
         found.append(Condition("refits", f"{sentence}: {reason}", {"failures": failed_refits}))
@@ -123,36 +116,6 @@ def _ends(sums: Floats, error: float) -> tuple[float, float]:
     deviation = math.sqrt(max(squares / count - mean**2, 1e-12))
     half = float(deviation * mixture_boundary(count, error, 0.0, PLANNED_DECISIONS) / count)
     return mean - half, mean + half
-
-
-def _contexts_outside(reader: BanditReader) -> Iterator[Condition]:
-    """Which numbers of the newest contexts are far outside of what was seen before."""
-    context = reader.settings.context
-    if not any(isinstance(field, Number) for field in context.fields):
-        return
-    texts = reader.recent_contexts(NEWEST_CONTEXTS + EARLIER_CONTEXTS)
-    if len(texts) < NEWEST_CONTEXTS + FEWEST_CONTEXTS:
-        return
-    rows = read_contexts(texts)
-    for place, (name, field) in enumerate(zip(context.names, context.fields, strict=True)):
-        if not isinstance(field, Number):
-            continue
-        values = np.array([row[place] if place < len(row) else math.nan for row in rows])
-        newest, before = values[:NEWEST_CONTEXTS], values[NEWEST_CONTEXTS:]
-        low, high = float(np.nanmin(before)), float(np.nanmax(before))
-        # A value that grows slowly, such as a date, is not far outside.
-        above, below = newest[newest > 2 * high - low], newest[newest < 2 * low - high]
-        count = max(len(above), len(below))
-        if count >= FEWEST_OUTSIDE:
-            far = float(above.max() if len(above) == count else below.min())
-            yield Condition(
-                "context",
-                f"{count} of the newest {NEWEST_CONTEXTS} values of the context field "
-                f"{name!r} are far outside the range seen before, {low:.4g} to {high:.4g}: "
-                f"up to {far:.4g}",
-                {"low": low, "high": high, "value": far},
-                name,
-            )
 
 
 def _chance_of_none(arm: Tally, decisions: float) -> float:

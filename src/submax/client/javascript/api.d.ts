@@ -149,8 +149,8 @@ export interface ChoiceDetails {
 /**
  * Something that an operator should look at, as a ``sentence`` and as ``values``.
  *
- * ``kind`` is ``reward-rate``, ``missing-rewards``, ``context``, ``refits``, ``silent-arm`` or
- * ``late-arm``; ``subject`` is the arm or the field that it is about.
+ * ``kind`` is ``reward-rate``, ``missing-rewards``, ``refits``, ``silent-arm`` or ``late-arm``;
+ * ``subject`` is the arm that it is about.
  */
 export interface Condition {
   kind: string;
