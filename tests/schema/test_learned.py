@@ -30,10 +30,15 @@ def linucb(log):
     return learn(log, "linucb")
 
 
-def refused(data):
-    with raises_code("invalid-input") as error:
-        TrainedPolicy.from_bytes(data, "the file")
-    assert "\n" not in str(error.value)
+@pytest.fixture
+def refused(tmp_path):
+    def refused(data):
+        (tmp_path / "refused.safetensors").write_bytes(data)
+        with raises_code("invalid-input") as error:
+            TrainedPolicy.read(tmp_path / "refused.safetensors")
+        assert "\n" not in str(error.value)
+
+    return refused
 
 
 @pytest.mark.parametrize(
@@ -53,7 +58,7 @@ def test_the_newest_rows_are_kept_as_far_as_there_is_room(log, wanted, limits, k
     assert rows.hash == Columns.joined(list(log.parts)).rows(slice(50 - kept, None)).hash
 
 
-def test_files_that_are_damaged_or_something_else_are_refused(log, linucb, tmp_path):
+def test_files_that_are_damaged_or_something_else_are_refused(log, linucb, tmp_path, refused):
     data = linucb.to_bytes()
     for broken in (b"", b"no policy", data[: len(data) // 2], data[:-1], b"\xff" * 100):
         refused(broken)
@@ -75,7 +80,7 @@ def test_files_that_are_damaged_or_something_else_are_refused(log, linucb, tmp_p
     ],
     ids=repr,
 )
-def test_a_file_of_another_version_is_refused(linucb, changed):
+def test_a_file_of_another_version_is_refused(linucb, changed, refused):
     refused(written_with(linucb, **changed))
     refused(state_bytes((linucb.model, linucb.rows), {"learned": 3}))
 
@@ -107,7 +112,7 @@ def with_changes(log, *changes):
     return replace(log, schema=altered(log.schema, menu=menu))
 
 
-def test_probabilities_are_those_of_all_choices_and_zero_where_one_is_not_active():
+def test_probabilities_are_those_of_all_choices_and_zero_where_one_is_not_active(tmp_path):
     rng = np.random.default_rng(1)
     action = np.stack([rng.integers(3, size=90), rng.integers(4, size=90)], axis=1)
     log = Log.read(
@@ -122,7 +127,8 @@ def test_probabilities_are_those_of_all_choices_and_zero_where_one_is_not_active
     np.testing.assert_array_equal(table[:, [0, 2]][:, :, [1, 2, 3]].reshape(90, 6), said)
     assert not table[:, 1].any()
     assert not table[:, :, 0].any()
-    again = TrainedPolicy.from_bytes(learned.to_bytes(), "the file")
+    learned.write(tmp_path / "policy.safetensors")
+    again = TrainedPolicy.read(tmp_path / "policy.safetensors")
     assert again.schema == learned.schema
     np.testing.assert_array_equal(again.probabilities(context), learned.probabilities(context))
 
@@ -157,7 +163,7 @@ def written_with(learned, **facts):
         lambda kind: kind,
     ],
 )
-def test_a_policy_of_a_file_is_not_run_by_reading(linucb, tmp_path, table):
+def test_a_policy_of_a_file_is_not_run_by_reading(linucb, tmp_path, table, refused):
     (tmp_path / "own.py").write_text(OWN)
     refused(written_with(linucb, policy=table(f"{tmp_path / 'own.py'}:Own")))
     assert not (tmp_path / "was-run").exists()

@@ -34,7 +34,7 @@ from submax.bandit.lift import lift_reports
 from submax.bandit.maturing import Decisions, DecisionsState, MadeDecision
 from submax.bandit.names import check_identifier
 from submax.bandit.rewards import RewardValues
-from submax.bandit.saving import SavedBandit, decoded, encoded, generator_at, generator_state
+from submax.bandit.saving import KIND, SavedBandit, decoded, generator_at, generator_state
 from submax.bandit.settings import (
     STORE_ONLY,
     Actions,
@@ -52,7 +52,7 @@ from submax.core.errors import ConflictError, InputError
 from submax.core.policy import Policy
 from submax.core.summary import Summary
 from submax.schema.actions import ActionSpec, Change
-from submax.schema.trained_policy import TrainedPolicy
+from submax.schema.trained_policy import PolicyFacts, TrainedPolicy, read_with_policy
 
 NAME = "bandit"
 """The name of every bandit in memory."""
@@ -343,7 +343,7 @@ class Bandit(BanditFace):
             learner, record = self._learner, self._record
             record.decisions, record.pins = self._decisions.saved(), list(self._pins)
             saved = SavedBandit(
-                encoded(record),
+                np.frombuffer(msgspec.msgpack.encode(record), dtype=np.uint8),
                 learner.model,
                 learner.version,
                 learner.recent(),
@@ -366,7 +366,13 @@ class Bandit(BanditFace):
         the class of its policy is in a file or module outside submax, that code is run only with
         ``trust``.
         """
-        saved, made = SavedBandit.read(path, policy, trust=trust)
+        needed = (
+            "Bandit.save did not write it, or it is damaged: give a saved bandit, or open a store "
+            "with submax.open"
+        )
+        _, made, saved = read_with_policy(
+            path, KIND, PolicyFacts, needed, trust=trust, given=policy
+        )
         record = decoded(saved.record, BanditRecord)
         bandit = cls.__new__(cls)
         bandit._begin(record, made, generator_at(saved.generator), clock)

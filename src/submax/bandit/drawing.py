@@ -244,12 +244,22 @@ class Draws:
     ) -> list[tuple[DrawnAction, int]]:
         """Draw for requests that name units, each uniformly or not; return versions, too."""
         sticky, now = version.settings.sticky, self._clock()
-        period, pins = None, dict[str, Pin]()
-        if sticky != "none":
-            periods, after = _periods(sticky, version.version, now)
-            period = periods[0]
-            if self.must_pin(version):
-                pins = self._pins_of(version, pairs, periods, after, now)
+        periods, after = _periods(sticky, version.version, now)
+        period = None if sticky == "none" else periods[0]
+        pins, new = dict[str, Pin](), dict[str, Pin]()
+        if self.must_pin(version):
+            pins = self._pins.find({request.unit or "" for request, _ in pairs}, periods, after)
+            for request, is_uniform in pairs:
+                unit = request.unit or ""
+                if unit not in pins and unit not in new:
+                    drawn = self._fresh(version, request, is_uniform, period)
+                    new[unit] = Pin(
+                        unit, periods[0], now, drawn.row, drawn.propensity, version.version,
+                        request.eligible, drawn.probabilities,
+                    )  # fmt: skip
+        if new:
+            # Another process may have been first: what is kept decides.
+            pins.update((pin.unit, pin) for pin in self._pins.keep(list(new.values())))
         found = []
         for request, is_uniform in pairs:
             pin = pins.get(request.unit or "")
@@ -260,29 +270,6 @@ class Draws:
             else:
                 found.append((repeated, pin.version))
         return found
-
-    def _pins_of(
-        self,
-        version: ActiveVersion,
-        pairs: Sequence[tuple[CheckedRequest, bool]],
-        periods: list[str],
-        after: float,
-        now: float,
-    ) -> dict[str, Pin]:
-        """The pins of units, which are made for units that have none."""
-        units = {request.unit or "" for request, _ in pairs}
-        pins, new = self._pins.find(units, periods, after), dict[str, Pin]()
-        for request, is_uniform in pairs:
-            unit = request.unit or ""
-            if unit not in pins and unit not in new:
-                drawn = self._fresh(version, request, is_uniform, periods[0])
-                new[unit] = Pin(
-                    unit, periods[0], now, *drawn[:2], version.version, request.eligible, drawn[2]
-                )
-        if new:
-            # Another process may have been first: what is kept decides.
-            pins.update((pin.unit, pin) for pin in self._pins.keep(list(new.values())))
-        return pins
 
     def _fresh(
         self, version: ActiveVersion, request: CheckedRequest, uniform: bool, period: str | None

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -21,7 +21,6 @@ from submax.core.serialization import (
     modules_of,
     read_state,
 )
-from submax.policies import make_policy
 from submax.policies.specification import PolicySpecification
 from submax.schema.actions import ChoiceIndices
 from submax.schema.model import Model
@@ -145,33 +144,64 @@ class TrainedPolicy(NamedTuple):
         A file whose policy is user-defined code is refused without ``trust``, since reading it runs
         this code.
         """
-        try:
-            data = Path(path).read_bytes()
-        except OSError as error:
-            raise InputError(
-                f"cannot read the policy {str(path)!r}: {(error.strerror or str(error)).lower()}"
-            ) from error
-        return cls.from_bytes(data, str(path), trust=trust)
+        needed = "it holds no learned policy: write one with submax learn"
+        facts, policy, (model, rows) = read_with_policy(
+            path, "learned", LearnedFacts, needed, trust=trust
+        )
+        return cls(facts.schema, facts.policy, policy, model, rows, facts.origin)
 
-    @classmethod
-    def from_bytes(cls, data: bytes, name: str, *, trust: bool = False) -> "TrainedPolicy":
-        """Read what ``to_bytes`` returned; ``name`` is used in messages."""
-        try:
-            needed = "it holds no learned policy: write one with submax learn"
-            learned = hashed_facts(data, "learned", needed)
-            schema = msgspec.convert(learned.get("schema"), known_type(Schema))
-            origin = msgspec.convert(learned.get("origin"), known_type(Provenance))
-            specification = PolicySpecification.of(learned.get("policy")).data
-            if references_user_code(specification) and not trust:
-                raise InputError(
-                    "it holds a policy from a file, which would be run: if you know the file, "
-                    "pass trust=True (--trust)"
-                )
-            policy = make_policy(specification)
-            model, rows = read_state(data, modules_of(policy))[0]
-        except (InputError, msgspec.ValidationError) as error:
-            raise InputError(f"the policy {name!r} cannot be used: {error}") from error
-        return cls(schema, specification, policy, model, rows, origin)
+
+class PolicyFacts(msgspec.Struct):
+    """What a file with the state of a policy says besides its arrays."""
+
+    policy: str | dict[str, Any]
+
+
+class LearnedFacts(PolicyFacts):
+    """What the file of a policy says that was trained on a log."""
+
+    schema: Schema
+    origin: Provenance
+
+
+Facts = TypeVar("Facts", bound=PolicyFacts)
+
+
+def read_with_policy(
+    path: Path | str,
+    kind: str,
+    facts: type[Facts],
+    needed: str,
+    *,
+    trust: bool,
+    given: Policy[Any] | None = None,
+) -> tuple[Facts, Policy[Any], Any]:
+    """Return the facts, the policy and the state of a file that ``hashed_bytes`` wrote.
+
+    The facts name the policy. If it is user-defined, its code is run only with ``trust``, unless
+    the policy is ``given`` as an object. ``needed`` says what is wrong with a file of another kind.
+    """
+    try:
+        data = Path(path).read_bytes()
+        found = msgspec.convert(hashed_facts(data, kind, needed), known_type(facts))
+        written = PolicySpecification.of(found.policy)
+        if given is not None and PolicySpecification.of(given) != written:
+            raise InputError(
+                f"its policy is {written.data!r:.200}, and {given!r:.80} was given: give the "
+                "policy that was written"
+            )
+        if given is None and references_user_code(written.data) and not trust:
+            raise InputError(
+                f"its policy {written.data!r:.200} names code outside submax, which would be run: "
+                "if you know this code, pass trust=True (--trust)"
+            )
+        policy = given or written.build()
+        return found, policy, read_state(data, modules_of(policy))[0]
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"cannot read {str(path)!r}: {reason}: check the path") from error
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{str(path)!r} cannot be used: {error}") from error
 
 
 def _last(parts: Sequence[Columns], count: int, schema: Schema) -> Columns:
