@@ -13,7 +13,20 @@ import pytest
 from waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
+GENERATORS = ROOT / "docs" / "generators"
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}{os.pathsep}/usr/sbin"
+
+
+@pytest.fixture(autouse=True)
+def _generators(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    monkeypatch.syspath_prepend(GENERATORS)
+    before = set(sys.modules)
+    yield
+    # The generators import each other by short names that others might use.
+    for name in set(sys.modules) - before:
+        if (GENERATORS / f"{name}.py").exists():
+            del sys.modules[name]
 
 
 class Reader:

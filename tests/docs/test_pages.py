@@ -44,8 +44,7 @@ RUN = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUN)
-def test_a_page_prints_what_it_shows(page, tmp_path, monkeypatch, request):
-    monkeypatch.syspath_prepend(str(ROOT / "docs" / "generators"))
+def test_a_page_prints_what_it_shows(page, tmp_path, request):
     from page_outputs import with_outputs
 
     # Pages that train networks name the number of steps.

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -14,7 +13,6 @@ from submax.simulation.compare import Finals
 from submax.simulation.experiment import configurations, experiment_groups, load_named, policy_name
 from submax.simulation.results import ResultTable
 
-GENERATORS = Path(__file__).parents[2] / "docs" / "generators"
 EXPERIMENTS = [name for names in experiment_groups().values() for name in names]
 WITHOUT_CURVES = {"illustration", "offline"}
 """Experiments whose summary has no row for every policy in every configuration."""
@@ -26,11 +24,6 @@ def rows_of(name, table="summary"):
 
     with (folder_of(name) / f"{table}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-@pytest.fixture(autouse=True)
-def _generators(monkeypatch):
-    monkeypatch.syspath_prepend(str(GENERATORS))
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -111,14 +104,6 @@ def test_every_published_comparison_follows_from_the_replicas(name):
         error = float(row["standard_error_of_difference"])
         assert error == pytest.approx(one.error, rel=1e-3, abs=1e-4)
         assert (row["verdict"], row["comparison"]) == (statement.verdict, one.verdict)
-
-
-@pytest.mark.parametrize("problem", ["contextual", "combinatorial"])
-def test_every_method_had_the_same_number_of_candidates(problem):
-    from results import RESULTS
-
-    rows = pd.read_csv(RESULTS / "tuning" / f"{problem}.csv").query("method != 'random'")
-    assert set(rows["method"].value_counts()) == {36}
 
 
 @pytest.mark.parametrize(

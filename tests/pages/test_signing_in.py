@@ -6,7 +6,6 @@ from waiting import wait_until
 from submax.bandit.declaring import declare
 from submax.server.keys import Keys
 
-BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 SCOPES = {"read": ["read"], "decide": ["decide"], "admin": ["admin"], "left": ["read"]}
 
 
@@ -32,20 +31,20 @@ def sign_in(http, keys):
         cookie = http.post("/login", headers=header).headers["set-cookie"]
         assert "HttpOnly" in cookie
         assert "SameSite=strict" in cookie
-        return {"cookie": cookie.partition(";")[0], **BROWSER}
+        return {"cookie": cookie.partition(";")[0]}
 
     return sign_in
 
 
 def test_without_a_cookie_one_is_sent_to_the_login(http):
-    response = http.get("/", headers=BROWSER)
+    response = http.page("/")
     assert (response.status_code, response.headers["location"]) == (303, "/login?next=/")
     # An address with a sign of queries leads there as well.
-    response = http.get("/bandits/a&b=1/overview", headers=BROWSER)
-    page = http.get(response.headers["location"], headers=BROWSER)
+    response = http.page("/bandits/a&b=1/overview")
+    page = http.page(response.headers["location"])
     assert page.status_code == 200
     assert 'data-then="/bandits/a&amp;b=1/overview"' in page.text
-    assert '<a href="/login">' in http.get("/nothing", headers=BROWSER).text
+    assert '<a href="/login">' in http.page("/nothing").text
 
 
 def test_a_wrong_key_and_one_that_may_not_read_cannot_sign_in(http, keys):
@@ -56,7 +55,7 @@ def test_a_wrong_key_and_one_that_may_not_read_cannot_sign_in(http, keys):
 
 def test_a_reader_sees_and_changes_nothing(http, sign_in):
     signed = sign_in("read")
-    page = http.get("/bandits/b/arms", headers=signed)
+    page = http.page("/bandits/b/arms", headers=signed)
     assert page.status_code == 200
     assert "Sign out" in page.text
     assert "Pause" not in page.text
@@ -67,7 +66,7 @@ def test_a_reader_sees_and_changes_nothing(http, sign_in):
 
 def test_an_operator_changes_from_this_site_and_not_from_another(http, sign_in):
     signed = sign_in("admin")
-    page = http.get("/bandits/b/arms", headers=signed).text
+    page = http.page("/bandits/b/arms", headers=signed).text
     assert 'href="/keys"' in page
     body = {"verb": "pause", "choice": "A"}
     evil = {**signed, "origin": "https://evil.example"}
@@ -77,22 +76,21 @@ def test_an_operator_changes_from_this_site_and_not_from_another(http, sign_in):
 
 def test_a_session_ends_with_its_key(http, keys, sign_in):
     signed = sign_in("left")
-    assert http.get("/", headers=signed).status_code == 200
+    assert http.page("/", headers=signed).status_code == 200
     http.app.service.keys.revoke(keys["left"].split(".")[1])
-    wait_until(lambda: http.get("/", headers=signed).status_code == 303)
+    wait_until(lambda: http.page("/", headers=signed).status_code == 303)
 
 
 def test_signing_out_ends_the_session(http, sign_in):
     signed = sign_in("read")
-    assert http.get("/bandits/b/overview", headers=signed).status_code == 200
-    sent = {**signed, "accept": "application/json"}
-    assert "Max-Age=0" in http.post("/logout", headers=sent).headers["set-cookie"]
+    assert http.page("/bandits/b/overview", headers=signed).status_code == 200
+    assert "Max-Age=0" in http.post("/logout", headers=signed).headers["set-cookie"]
     # Whoever has copied the cookie is not signed in any more.
-    assert http.get("/bandits/b/overview", headers=signed).status_code == 303
+    assert http.page("/bandits/b/overview", headers=signed).status_code == 303
 
 
 def test_the_page_of_keys_has_no_secret(http, keys, sign_in):
-    page = http.get("/keys", headers=sign_in("admin")).text
+    page = http.page("/keys", headers=sign_in("admin")).text
     assert "Revoke" in page
     for text in keys.values():
         _, number, secret = text.split(".")

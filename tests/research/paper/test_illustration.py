@@ -1,19 +1,12 @@
-import itertools
-
 import numpy as np
-import pytest
 
 from submax.research.paper.illustration import compute
 from submax.simulation.experiment import load_named
 
 
-@pytest.fixture(scope="module")
-def panels():
-    return compute(load_named("illustration").changed(replicas=1500))
-
-
-def test_panels_are_the_paper_equations_on_raw_counts(panels):
+def test_panels_are_the_paper_equations_on_raw_counts():
     """Every panel recomputed from its neighbours: λ of the optimized policy, SubMax, the mean."""
+    panels = compute(load_named("illustration").changed(replicas=1500))
     low, high = panels["rcp-negative"].probabilities, panels["rcp-positive"].probabilities
     assert len(low) == 1500
     assert np.allclose(low.sum(axis=-1), 1)
@@ -28,10 +21,3 @@ def test_panels_are_the_paper_equations_on_raw_counts(panels):
     assert np.allclose(panels["random"].probabilities, 0.1)
     worlds = panels["random"].values
     assert np.allclose(panels["random"].expected_reward, worlds.mean(axis=-1))
-
-
-def test_orderings_of_the_paper_hold_on_average(panels):
-    order = ["rcp-negative", "random", "rcp-optimistic", "rcp-optimized", "rcp-submax"]
-    for lower, higher in itertools.pairwise(order):
-        gain = panels[higher].expected_reward - panels[lower].expected_reward
-        assert gain.mean() > 3 * gain.std(ddof=1) / np.sqrt(len(gain)), (lower, higher)

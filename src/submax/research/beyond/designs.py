@@ -73,17 +73,13 @@ def _choices(name: str, column: Any) -> tuple[tuple[Any, ...], Integers]:
             "remove the row",
             parameter=name,
         )
-    try:
-        cells = np.array(column.to_pylist())
-        values, code = np.unique(cells, return_inverse=True)
-    except (TypeError, ValueError):
-        cells = np.empty((0, 0))
-    if cells.ndim != 1:
+    if column.type.num_fields:
         raise InputError(
             f"column {name!r} must hold numbers, texts or booleans, not values of the type "
             f"{column.type}",
             parameter=name,
         )
+    values, code = np.unique(column.to_pylist(), return_inverse=True)
     return tuple(values.tolist()), code
 
 

@@ -51,8 +51,9 @@ rewards between 0 and 1, as in the paper's algorithm."""
 def largest_normal(mean: Floats, deviation: Floats) -> Floats:
     """Probability that each of the N(mean, deviation²) is the largest: ``[..., K] -> [..., K]``.
 
-    It is ∫ f_k Π_{j≠k} F_j, by quadrature on an axis that begins where the largest variable
-    almost certainly lies above and is stretched by exp. The error is below 1e-9.
+    Deviations are positive. The probability is ∫ f_k Π_{j≠k} F_j, by quadrature on an axis that
+    begins where the largest variable almost certainly lies above and is stretched by exp. The error
+    is below 1e-9.
 
     >>> largest_normal(np.array([0.0, 0.0, -50.0]), np.array([1.0, 3.0, 1.0])).round(8).tolist()
     [0.5, 0.5, 0.0]
@@ -68,53 +69,43 @@ def largest_normal(mean: Floats, deviation: Floats) -> Floats:
 
 
 def _largest(mean: Floats, deviation: Floats) -> Floats:
-    """The probabilities for N rows of K variables; a variable of deviation 0 is a constant."""
+    """The probabilities for N rows of K variables."""
     # Means are relative to the variable that sets the start of the axis: differences far below the
     # means stay exact.
     leader = np.argmax(mean - REACH * deviation, axis=-1)
     mean = mean - np.take_along_axis(mean, leader[:, None], axis=-1)
-    upper, random = mean + REACH * deviation, deviation > 0
-    width = np.where(random, deviation, 1.0)
+    upper = mean + REACH * deviation
 
     def axis(start: Floats) -> tuple[Floats, Floats]:
         """The smallest deviation of variables that reach the axis, and its logarithmic length."""
-        reaches = random & (upper >= start)
-        narrowest = np.where(reaches, deviation, np.inf).min(axis=-1, keepdims=True)
-        unit = np.where(np.isfinite(narrowest), narrowest, 1.0)
-        length = np.maximum(upper.max(axis=-1, keepdims=True) - start, 0.0)
-        return unit, np.log1p(length / unit)
+        unit = np.where(upper >= start, deviation, np.inf).min(axis=-1, keepdims=True)
+        return unit, np.log1p((upper.max(axis=-1, keepdims=True) - start) / unit)
 
-    def below(point: Floats) -> Floats:
-        """F of every variable at ``point [N, m]``, 1 for constants: ``[N, m, K]``."""
-        standardized = (point[:, :, None] - mean[:, None]) / width[:, None]
-        return np.where(random[:, None], scipy.special.ndtr(standardized), 1.0)
+    def standardized(point: Floats) -> Floats:
+        return (point[:, :, None] - mean[:, None]) / deviation[:, None]
 
     start = (mean - REACH * deviation).max(axis=-1, keepdims=True)
     unit, stretch = axis(start)
     low, high = np.zeros(start.shape), np.ones(start.shape)
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        chance = below(start + unit * np.expm1(stretch * middle)).prod(axis=-1)
+        point = start + unit * np.expm1(stretch * middle)
+        chance = scipy.special.ndtr(standardized(point)).prod(axis=-1)
         low, high = np.where(chance < NEGLIGIBLE, (middle, high), (low, middle))
     start = start + unit * np.expm1(stretch * low)
     unit, stretch = axis(start)
     needed = max(math.ceil(stretch.max() / PANEL_WIDTH), FEWEST_PANELS)
     nodes, weights = _rule(2 ** math.ceil(math.log2(needed)))
-    # A constant is the largest if all variables with a density lie below the start.
-    constant = ~random & (mean >= start)
-    ties = np.maximum(constant.sum(axis=-1, keepdims=True), 1)
-    probability = constant * below(start).prod(axis=-1) / ties
-    height = np.where(random, 1 / (math.sqrt(2 * math.pi) * width), 0.0)
+    probability = np.zeros(mean.shape)
     step = max(1, NUMBERS_PER_CHUNK // mean.size)
     for first in range(0, len(nodes), step):
         node, weight = nodes[first : first + step], weights[first : first + step]
-        point = start + unit * np.expm1(stretch * node)
-        lower = below(point)
+        place = standardized(start + unit * np.expm1(stretch * node))
+        density = np.exp(-0.5 * place**2) / (math.sqrt(2 * math.pi) * deviation[:, None])
+        below = scipy.special.ndtr(place)
         # Above the start every F is at least Φ(−7.5), so F_k can be divided out again.
-        speed = weight * stretch * unit * np.exp(stretch * node) * lower.prod(axis=-1)
-        standardized = (point[:, :, None] - mean[:, None]) / width[:, None]
-        density = height[:, None] * np.exp(-0.5 * standardized**2)
-        probability += np.einsum("nmk,nm->nk", density / lower, speed)
+        speed = weight * stretch * unit * np.exp(stretch * node) * below.prod(axis=-1)
+        probability += np.einsum("nmk,nm->nk", density / below, speed)
     return probability / probability.sum(axis=-1, keepdims=True)
 
 
@@ -169,7 +160,7 @@ class NormalSampling(ScoringPolicy):
     Its deviation is ``scale`` times that of the scores. Probabilities are computed by quadrature.
     """
 
-    scale: NonNegative
+    scale: Positive
 
     def act(self, state: ValueBelief, context: Floats, rng: np.random.Generator) -> ChosenActions:
         value, deviation = self.scores(state, context)
@@ -306,7 +297,7 @@ class NeuralThompson(GradientFeaturePolicy, NormalSampling):
     Reference: Zhang et al. (2021). `GradientFeaturePolicy` says where it departs from the paper.
     """
 
-    scale: NonNegative = 0.1
+    scale: Positive = 0.1
 
 
 @serializable("residuals")
@@ -371,7 +362,7 @@ class SampleAverageSampling(ResidualPolicy, NormalSampling):
     Reference: Zhu and Rigotti (2021). `ResidualPolicy` says where it departs from the paper.
     """
 
-    scale: NonNegative = 1.0
+    scale: Positive = 1.0
 
 
 @dataclass(frozen=True)
