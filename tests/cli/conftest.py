@@ -1,6 +1,4 @@
 import csv
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,27 +7,24 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from server_process import start_server  # noqa: F401 - fixtures
-from waiting import wait_until
 
 import submax
 from submax.cli import main
 from submax.testing import ManualClock
 
-Rows = list[dict[str, str]]
-
 RAILS = {"holdout": 0.5, "baseline": "A", "control": "B", "control_share": 0.3}
 """Of the bandit that most commands of operators are tried on."""
 
-POLICIES = (
-    *("random", "epsilon-greedy-0.01", "epsilon-greedy-0.05", "epsilon-greedy-0.1", "ucb1"),
-    *("thompson-1-1", "rcp-marginalized", "rcp-optimistic", "rcp-optimized", "rcp-submax"),
-)
-SMALL = (
-    *("reproduce", "bernoulli", "--only", "arms=10", "--only", "beta=9"),
-    *("--only", "delay=500", "--only", "delay=1000", "--replicas", "4", "--no-figures"),
-    *(word for policy in POLICIES for word in ("--only", f"policy={policy}")),
-)
-"""Figures take longer than the cells."""
+
+RENDERED = "panel-arms=10.png"
+
+
+def first_arm() -> str:
+    """The code of a policy in one file, from the guide."""
+    guide = Path(__file__).parents[2] / "docs" / "how-to" / "experiments.md"
+    blocks = guide.read_text(encoding="utf-8").split("```")
+    (code,) = [block for block in blocks if block.startswith("python\n# first_arm.py")]
+    return code.removeprefix("python\n")
 
 
 def _one_thread(jobs: int) -> ThreadPoolExecutor:
@@ -40,10 +35,11 @@ def _one_thread(jobs: int) -> ThreadPoolExecutor:
 def _invoke(*arguments: object) -> Result:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("submax.cli.running.local_executor", _one_thread)
-        return _invoke_with_workers(*arguments)
+        return invoke_with_workers(*arguments)
 
 
-def _invoke_with_workers(*arguments: object) -> Result:
+def invoke_with_workers(*arguments: object) -> Result:
+    """A command without a process of its own, whose workers are processes."""
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -55,12 +51,6 @@ def _invoke_with_workers(*arguments: object) -> Result:
 def invoke() -> Callable[..., Result]:
     """A command without a process of its own and without workers, in a fifth of the time."""
     return _invoke
-
-
-@pytest.fixture(scope="session")
-def invoke_with_workers() -> Callable[..., Result]:
-    """A command without a process of its own, whose workers are processes."""
-    return _invoke_with_workers
 
 
 @pytest.fixture(scope="session")
@@ -90,24 +80,16 @@ def refused() -> Callable[..., str]:
 
 
 @pytest.fixture
-def render_only(monkeypatch) -> Callable[[str], None]:
-    """Figures in other files are made, but not rendered, which takes longer."""
+def unrendered(monkeypatch) -> None:
+    """Figures are made, but only one of them is rendered, which takes longer."""
     from matplotlib.figure import Figure
 
     render = Figure.savefig
 
-    def render_only(pattern: str) -> None:
-        def savefig(figure: Figure, path: Path, **options: object) -> None:
-            render(figure, path, **options) if path.match(pattern) else path.touch()
+    def savefig(figure: Figure, path: Path, **options: object) -> None:
+        render(figure, path, **options) if path.name == RENDERED else path.touch()
 
-        monkeypatch.setattr(Figure, "savefig", savefig)
-
-    return render_only
-
-
-@pytest.fixture
-def unrendered(render_only) -> None:
-    render_only("none")
+    monkeypatch.setattr(Figure, "savefig", savefig)
 
 
 @pytest.fixture
@@ -127,18 +109,11 @@ def log_folder(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory) -> bytes:
-    """The file of a bandit with guard rails and a version."""
+    """The file of a bandit with guard rails, 80 decisions with rewards, and a version."""
     path, clock = tmp_path_factory.mktemp("shop") / "shop.db", ManualClock()
-    with submax.open(
-        path,
-        name="shop",
-        actions=["A", "B"],
-        guard_rails=RAILS,
-        reward_wait=10,
-        background=False,
-        clock=clock,
-    ) as bandit:
-        made = bandit.decide_many([{}] * 80)
+    options = {"guard_rails": RAILS, "reward_wait": 10, "background": False, "clock": clock}
+    with submax.open(path, name="shop", actions=["A", "B"], **options) as bandit:
+        made = bandit.decide_many([{"id": f"d{number}"} for number in range(80)])
         bandit.reward_many([{"id": one.id, "value": float(one.action == "B")} for one in made])
         clock.now += 11
         bandit.refit()
@@ -148,49 +123,18 @@ def shop(tmp_path_factory) -> bytes:
 
 
 @pytest.fixture
-def start() -> Callable[..., "subprocess.Popen[str]"]:
-    """Starts a command in a process of its own, as people start it."""
-
-    def command(*arguments: object) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [sys.executable, "-m", "submax", *map(str, arguments)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    return command
+def file(shop, tmp_path, monkeypatch) -> Path:
+    """The store of all commands that name no other."""
+    path = tmp_path / "shop.db"
+    path.write_bytes(shop)
+    monkeypatch.setenv("SUBMAX_STORE", str(path))
+    return path
 
 
-@pytest.fixture(scope="session")
-def whole(done, summary, tmp_path_factory) -> Rows:
-    """What all cells come to if they run one after the other in one process."""
-    out = tmp_path_factory.mktemp("whole")
-    done(*SMALL, "--out", out)
-    return summary(out / "bernoulli")
-
-
-@pytest.fixture(scope="session")
-def summary() -> Callable[[Path], Rows]:
-    """Everything in summary.csv but the time it took."""
-
-    def summary(directory: Path) -> Rows:
-        with (directory / "summary.csv").open(encoding="utf-8", newline="") as file:
-            return [
-                {key: value for key, value in row.items() if not key.endswith("seconds")}
-                for row in csv.DictReader(file)
-            ]
-
-    return summary
-
-
-@pytest.fixture
-def wait_for_cells() -> Callable[[Path, int], list[Path]]:
-    def wait(directory: Path, count: int) -> list[Path]:
-        def found() -> list[Path]:
-            cells = sorted((directory / "cells").glob("*.msgpack"))
-            return cells if len(cells) >= count else []
-
-        return wait_until(found)
-
-    return wait
+def summary(directory: Path, name: str = "summary.csv") -> list[dict[str, str]]:
+    """The rows of a table of results, without the time that they took."""
+    with (directory / name).open(encoding="utf-8", newline="") as file:
+        return [
+            {key: value for key, value in row.items() if not key.endswith("seconds")}
+            for row in csv.DictReader(file)
+        ]

@@ -35,8 +35,8 @@ def test_it_passes_the_checks_of_scikit_learn():
         BanditClassifier(SMALL), expected_failed_checks=NOT_APPLICABLE, on_skip=None
     )
     assert len(results) > 50
-    status = {one["check_name"]: one["status"] for one in results}
-    assert {name for name, found in status.items() if found != "passed"} <= set(NOT_APPLICABLE)
+    failed = {one["check_name"] for one in results if one["status"] != "passed"}
+    assert failed <= set(NOT_APPLICABLE)
 
 
 def by_hand(policy, problem, pieces, context, seed):
@@ -87,9 +87,9 @@ def test_it_goes_on_learning(decisions, seed):
     classifier = BanditClassifier(SMALL, random_state=seed)
     pieces = []
     for part in (slice(0, 50), slice(50, None)):
-        columns = (context[part], actions[part], rewards[part], propensities[part])
-        classifier.partial_fit(*columns[:2], ["a", "b", "c"], *columns[2:])
-        pieces.append(list(zip(columns[0], (columns[1] == "b") * 1, *columns[2:], strict=True)))
+        given, chosen, *rest = (column[part] for column in decisions)
+        classifier.partial_fit(given, chosen, ["a", "b", "c"], *rest)
+        pieces.append(list(zip(given, (chosen == "b") * 1, *rest, strict=True)))
     problem = submax.Problem(submax.Arms(3), context_width=2)
     expected = by_hand(make_policy(SMALL), problem, pieces, context, seed)
     np.testing.assert_allclose(classifier.predict_proba(context), expected)

@@ -14,13 +14,9 @@ from submax.integrations.gymnasium import BanditEnv, play  # noqa: E402 - the te
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
     "environment",
-    [
-        Contextual(3, 2),
-        Combinatorial((2, 3), dimension=2),
-        DriftingBernoulli(3, memory=2.0),
-        SmoothReward(),
-    ],
-)
+    [Contextual(3, 2), Combinatorial((2, 3), dimension=2), DriftingBernoulli(3, memory=2.0),
+     SmoothReward()],
+)  # fmt: skip
 def test_gymnasium_accepts_the_environments(environment):
     check_env(BanditEnv(environment, horizon=5), skip_render_check=True)
 
@@ -74,22 +70,16 @@ def test_a_policy_plays_an_environment_of_ours():
     np.testing.assert_array_equal(run.rewards, run.actions[:, 0])
 
 
-def test_episodes_of_several_steps_are_refused():
-    class Two(Light):
-        def step(self, action):
-            return self.light, 1.0, False, False, {}
+class Two(Light):
+    def step(self, action):
+        return self.light, 1.0, False, False, {}
 
-    with raises_code("invalid-input", "env"):
-        play(Two(), make_policy("random"), observations=2)
+
+@pytest.mark.parametrize(
+    ("env", "parameter"), [(Two(), "env"), (Light, "env"), (BanditEnv(SmoothReward()), None)]
+)
+def test_longer_episodes_classes_and_other_actions_are_refused(env, parameter):
+    with raises_code("invalid-input", parameter):
+        play(env, make_policy("random"), observations=2)
     run = play(gymnasium.wrappers.TimeLimit(Two(), 1), make_policy("random"), observations=2)
     assert run.rewards.tolist() == [1.0, 1.0]
-
-
-def test_other_actions_are_refused():
-    with raises_code("invalid-input"):
-        play(BanditEnv(SmoothReward()), make_policy("random"), observations=2)
-
-
-def test_a_class_in_place_of_an_environment_is_explained():
-    with raises_code("invalid-input", "env"):
-        play(Light, make_policy("random"), observations=2)

@@ -1,6 +1,3 @@
-import re
-from collections.abc import Callable
-
 import pytest
 from in_process import InProcess
 from postgres_server import postgres, postgres_address  # noqa: F401 - fixtures
@@ -36,7 +33,7 @@ def shared_store(tmp_path_factory):
 
 @pytest.fixture
 def serving(store):
-    """An application over a store, or over a service that need not be ready."""
+    """An application over a store or a service, which is ready if that ``is_awaited``."""
     yield from _applications()
 
 
@@ -49,30 +46,15 @@ def shared_serving():
 def _applications():
     opened = []
 
-    def serving(store, **options) -> InProcess:
+    def serving(store, *, is_awaited=True, **options) -> InProcess:
         service = store if isinstance(store, Service) else Service(store)
-        client = InProcess(App(service, **options))
-        opened.append(client)
-        if service is not store:
+        opened.append(InProcess(App(service, **options)))
+        if is_awaited:
             wait_until(lambda: service.ready)
-        return client
+        return opened[-1]
 
     yield serving
     for client in opened:
-        client.close()
-
-
-@pytest.fixture
-def opened():
-    """Open any ASGI application in this process."""
-    clients = []
-
-    def opened(app) -> InProcess:
-        clients.append(InProcess(app))
-        return clients[-1]
-
-    yield opened
-    for client in clients:
         client.close()
 
 
@@ -92,12 +74,6 @@ def key(store):
     return key
 
 
-@pytest.fixture
-def events(store) -> Callable[[], dict[str, list]]:
-    """All that the store holds."""
-    return lambda: contents(store)
-
-
 def done(response, status=200):
     assert response.status_code == status, response.text
     return response.json()
@@ -109,15 +85,3 @@ def created(http, declaration):
 
 def decided(http, bandit="arms", **request):
     return done(http.post(f"/bandits/{bandit}/decide", json=request))
-
-
-@pytest.fixture
-def counted(http) -> Callable[[int], float]:
-    """How many requests were answered with a status, as the metrics say."""
-
-    def counted(status: int) -> float:
-        # To parse all metrics would take longer than most requests.
-        line = rf'submax_requests_total{{.*status="{status}".*}} (.+)'
-        return sum(map(float, re.findall(line, http.get("/metrics").text)))
-
-    return counted

@@ -3,7 +3,7 @@
 import re
 import socket
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 
 import httpx
 import pytest
@@ -39,30 +39,13 @@ def status(received: bytes) -> int:
     return int(found[-1]) if found else 0
 
 
-class Connections:
-    """Opens connections to the port of a server."""
-
-    def __init__(self, port: int):
-        self.port = port
-        self._opened = ExitStack()
-
-    def connect(self, sent: bytes = b"") -> socket.socket:
-        connection = socket.create_connection(("127.0.0.1", self.port), timeout=60)
-        self._opened.enter_context(connection).sendall(sent)
-        return connection
-
-    def answer(self, sent: bytes) -> int:
-        """The status of the first answer."""
-        connection, received = self.connect(sent), b""
-        try:
-            while b"\r\n\r\n" not in received and (part := connection.recv(65_536)):
-                received += part
-        except ConnectionResetError:
-            pass
-        return status(received)
-
-    def close(self) -> None:
-        self._opened.close()
+def answer(connection: socket.socket) -> int:
+    """The status of the first answer."""
+    received = b""
+    with suppress(ConnectionResetError):
+        while b"\r\n\r\n" not in received and (part := connection.recv(65_536)):
+            received += part
+    return status(received)
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +56,16 @@ def server(start_server, tmp_path_factory):
 
 
 @pytest.fixture
-def connections(server):
-    with closing(Connections(server.port)) as connections:
-        yield connections
+def connect():
+    """Connects to a server, and sends it something."""
+    with ExitStack() as opened:
+
+        def connect(server, sent):
+            connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+            opened.enter_context(connection).sendall(sent)
+            return connection
+
+        yield connect
 
 
 def health(server) -> int:
@@ -92,26 +82,25 @@ def health(server) -> int:
     ],
     ids=["long line", "long header", "many headers", "no end"],
 )
-def test_a_head_above_the_limit_is_refused(server, connections, head, refusal):
-    assert connections.answer(head) in (refusal, 431)
+def test_a_head_above_the_limit_is_refused(server, connect, head, refusal):
+    assert answer(connect(server, head)) in (refusal, 431)
     assert health(server) == 200
 
 
-def test_very_many_half_open_connections_do_not_stop_others(server, connections):
+def test_very_many_half_open_connections_do_not_stop_others(server, connect):
     with httpx.Client(verify=False, base_url=server.address, timeout=30) as kept:
         assert kept.get("/healthz").status_code == 200
         for number in range(1200):
-            connections.connect(b"" if number % 2 else b"GET /healthz HTTP/1.1\r\nHost: ")
+            connect(server, b"" if number % 2 else b"GET /healthz HTTP/1.1\r\nHost: ")
         assert health(server) == 200
         assert kept.post("/bandits/page/decide", json={}).status_code == 200
 
 
-def test_a_wrong_key_is_refused_before_the_body_comes(serve, tmp_path):
+def test_a_wrong_key_is_refused_before_the_body_comes(serve, connect, tmp_path):
     file = tmp_path / "page.db"
     with closing(open_store(file)) as store:
         Keys(store).add(["decide"])
-    with closing(Connections(serve(file).port)) as connections:
-        assert connections.answer(UNFINISHED) == 401
+    assert answer(connect(serve(file), UNFINISHED)) == 401
 
 
 @pytest.mark.soak
@@ -120,8 +109,8 @@ def test_a_wrong_key_is_refused_before_the_body_comes(serve, tmp_path):
     [(b"GET /healthz HTTP/1.1\r\n", b"X: y\r\n", (0, 408)), (UNFINISHED, b" ", (408,))],
     ids=["head", "body"],
 )
-def test_what_comes_too_slowly_is_refused_after_ten_seconds(connections, sent, piece, expected):
-    connection, begin = connections.connect(sent), time.monotonic()
+def test_what_comes_too_slowly_is_refused_after_ten_seconds(server, connect, sent, piece, expected):
+    connection, begin = connect(server, sent), time.monotonic()
     connection.settimeout(1.0)
     received = b""
     while time.monotonic() - begin < 60:
@@ -152,7 +141,7 @@ UNUSUAL = {
 }
 
 
-def test_unusual_requests_are_answered_and_dangerous_ones_refused(server, connections):
-    answers = {kind: connections.answer(sent) for kind, (sent, _) in UNUSUAL.items()}
+def test_unusual_requests_are_answered_and_dangerous_ones_refused(server, connect):
+    answers = {kind: answer(connect(server, sent)) for kind, (sent, _) in UNUSUAL.items()}
     assert answers == {kind: expected for kind, (_, expected) in UNUSUAL.items()}
     assert health(server) == 200

@@ -40,13 +40,6 @@ def free_port():
         return free.getsockname()[1]
 
 
-def _answers(address):
-    try:
-        return httpx.get(f"{address}/healthz", timeout=60).status_code == 200
-    except httpx.TransportError:
-        return False
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """A server that was started as the container file says, and the key of its operator."""
@@ -70,8 +63,7 @@ def server(tmp_path_factory):
     key = run("submax", "keys", "add", "--scope", "admin").stdout.strip()
     process = subprocess.Popen(command, env=environment, cwd=data, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{environment['SUBMAX_PORT']}"
-    wait_until(lambda: _answers(address), 180)
-    assert run(*healthy).returncode == 0
+    wait_until(lambda: run(*healthy).returncode == 0, 180)
     assert (data / "submax.db").exists()
     yield address, key
     process.terminate()
@@ -81,9 +73,8 @@ def server(tmp_path_factory):
 
 def test_the_container_serves_with_a_key_and_stops(server):
     address, key = server
-    headers = {"authorization": f"Bearer {key}"}
-    assert httpx.get(f"{address}/bandits", headers=headers, timeout=60).json() == {"bandits": []}
-    assert httpx.get(f"{address}/bandits", timeout=60).status_code == 401
+    for headers, status in (({"authorization": f"Bearer {key}"}, 200), ({}, 401)):
+        assert httpx.get(f"{address}/bandits", headers=headers, timeout=60).status_code == status
 
 
 def test_files_name_variables_and_files_that_exist():

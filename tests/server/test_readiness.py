@@ -1,36 +1,26 @@
-"""A server whose store cannot write says that it is not ready."""
+"""A server is ready if its store can write; no bandit stops the others from being opened."""
 
 import sqlite3
 from contextlib import closing
 from threading import Event
+from unittest.mock import Mock
 
 import pytest
 from waiting import wait_until
 
+from submax.bandit import declaring
+from submax.bandit.declaring import declare, read_bandit
 from submax.bandit.store import open_store
 from submax.core.errors import StoreError
 from submax.server import service as service_module
 
 
-class Broken:
-    """What a store does that cannot write while it has a ``failure``, or until it ``goes_on``."""
-
-    def __init__(self):
-        self.failure, self.written, self.goes_on = None, 0, Event()
-        self.goes_on.set()
-
-    def __call__(self):
-        self.written += 1
-        self.goes_on.wait(60)
-        if self.failure is not None:
-            raise self.failure
-
-
 @pytest.fixture
-def broken(store, monkeypatch):
-    broken = Broken()
-    monkeypatch.setattr(store, "check_writable", broken)
-    return broken
+def probe(store, monkeypatch):
+    """The write that says whether the store can write."""
+    probe = Mock()
+    monkeypatch.setattr(store, "check_writable", probe)
+    return probe
 
 
 @pytest.fixture
@@ -48,28 +38,29 @@ def readiness(http):
 
 
 @pytest.mark.parametrize("failure", [StoreError("the disk is full"), ValueError("no database")])
-def test_a_store_that_cannot_write_is_not_ready_until_it_can(http, broken, asked_anew, failure):
+def test_a_store_that_cannot_write_is_not_ready_until_it_can(http, probe, asked_anew, failure):
     wait_until(lambda: readiness(http) == 200)
-    broken.failure = failure
+    probe.side_effect = failure
     assert readiness(http) == 503
     assert http.get("/healthz").status_code == 200
-    broken.failure = None
+    probe.side_effect = None
     wait_until(lambda: readiness(http) == 200)
 
 
-def test_many_questions_cost_one_write(http, broken, monkeypatch):
+def test_many_questions_cost_one_write(http, probe, monkeypatch):
     monkeypatch.setattr(service_module, "FRESH_SECONDS", 600.0)
     for _ in range(50):
         assert readiness(http) == 200
-    assert broken.written == 1
+    assert probe.call_count == 1
 
 
-def test_a_store_that_hangs_is_not_ready(http, broken, asked_anew):
+def test_a_store_that_hangs_is_not_ready(http, probe, asked_anew):
     wait_until(lambda: readiness(http) == 200)
-    broken.goes_on.clear()
+    goes_on = Event()
+    probe.side_effect = lambda: goes_on.wait(60)
     for _ in range(3):
         assert readiness(http) == 503
-    broken.goes_on.set()
+    goes_on.set()
     wait_until(lambda: readiness(http) == 200)
 
 
@@ -83,3 +74,31 @@ def test_a_file_that_another_program_locks_is_not_ready(serving, tmp_path, asked
         assert readiness(http) == 503
         other.execute("ROLLBACK")
     wait_until(lambda: readiness(http) == 200)
+
+
+def decided(http, name):
+    return http.post(f"/bandits/{name}/decide", json={}).status_code
+
+
+def test_bandits_that_are_slow_or_damaged_do_not_stop_the_others(
+    serving, store, monkeypatch, caplog
+):
+    monkeypatch.setattr(service_module, "SLOW_OPENING_SECONDS", 0.1)
+    for name in ("a", "bad", "slow", "z"):
+        declare(store, name, {"actions": ["A", "B"]})
+    store.execute([("update bandit set settings = '{}' where name = 'bad'", {})])
+    go = Event()
+
+    def slow(store, name):
+        if name == "slow":
+            go.wait(60)
+        return read_bandit(store, name)
+
+    monkeypatch.setattr(declaring, "read_bandit", slow)
+    http = serving(store)
+    wait_until(lambda: decided(http, "a") == decided(http, "z") == 200)
+    assert decided(http, "slow") == 503
+    wait_until(lambda: "the bandit bad" in caplog.text)
+    assert decided(http, "bad") == 400
+    go.set()
+    wait_until(lambda: decided(http, "slow") == 200)

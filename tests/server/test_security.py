@@ -1,4 +1,4 @@
-"""What strangers, visitors of pages and wrong headers may not do."""
+"""What strangers, pages of other sites, visitors of pages and wrong headers may not do."""
 
 import re
 from threading import Event
@@ -16,7 +16,7 @@ from submax.server.service import THREADS
 
 from .conftest import contents, created, decided, done
 
-SHOP = "https://shop.example"
+SHOP, EVIL = "https://shop.example", "https://evil.example"
 ARMS = {"name": "arms", "actions": ["A", "B"]}
 DECIDE, REWARD = "/bandits/arms/decide", "/bandits/arms/reward"
 RANDOM = "5f8a1d7e-6c57-4f0e-9b1e-0d7c1c1a2b3c"
@@ -28,11 +28,9 @@ RANDOM = "5f8a1d7e-6c57-4f0e-9b1e-0d7c1c1a2b3c"
 @pytest.fixture
 def page(serving, store, key):
     """A server, and the headers of a page and of an application."""
-    declare(store, "arms", {"actions": ["A", "B"]})
-    declare(store, "amounts", {"actions": ["A"], "rewards": "continuous"})
-    declare(
-        store, "bounded", {"actions": ["A"], "rewards": {"kind": "continuous", "low": 0, "high": 9}}
-    )
+    bounded = {"kind": "continuous", "low": 0, "high": 9}
+    for name, rewards in {"arms": "binary", "amounts": "continuous", "bounded": bounded}.items():
+        declare(store, name, {"actions": ["A", "B"], "rewards": rewards})
     browser, server = key("decide", "reward", origins=[SHOP]), key("admin")
     http = serving(store)
     http.browser, http.server = {**browser, "origin": SHOP}, server
@@ -73,11 +71,9 @@ def test_a_page_rewards_only_within_bounds(page):
 
 
 def test_a_page_has_a_low_rate(page):
-    many, statuses = {"requests": [{}] * 300}, []
-    for _ in range(2):
-        answer = page.post(f"{DECIDE}-many", json=many, headers=page.browser)
-        statuses.append(answer.status_code)
-    assert statuses == [200, 429]
+    for status in (200, 429):
+        many = {"requests": [{}] * 300}
+        done(page.post(f"{DECIDE}-many", json=many, headers=page.browser), status)
 
 
 def test_slow_requests_leave_the_server_ready(http):
@@ -106,21 +102,17 @@ def test_the_first_key_over_http_locks_nobody_out(http):
     done(http.post("/keys", json={"scopes": ["read"]}, headers=headers), 201)
 
 
-def signed_in(http, headers):
-    answer = http.post("/login", headers=headers)
-    assert answer.status_code == 200
-    return {"cookie": answer.headers["set-cookie"].partition(";")[0]}
-
-
 def test_a_copy_of_the_store_makes_nobody_an_administrator(serving, store, key, tmp_path):
     """What is in a backup is no cookie and no key, nor can one be made of it."""
     headers = key("admin")
     http = serving(store)
-    cookie = signed_in(http, headers)["cookie"].partition("=")[2]
+    cookie = http.post("/login", headers=headers).cookies["submax_session"]
     store.backup(tmp_path / "copy.db")
     held = (tmp_path / "copy.db").read_bytes()
     assert cookie.encode() not in held
-    assert headers["authorization"].encode() not in held
+    _, number, secret = headers["authorization"].split(".")
+    assert number.encode() in held
+    assert secret.encode() not in held
     with open_store(tmp_path / "copy.db", read_only=True) as copy:
         texts = [str(value) for table in ("session", "key", "setting")
                  for row in copy.select(f"select * from {table}") for value in row]  # fmt: skip
@@ -190,3 +182,89 @@ def test_no_header_makes_the_server_fail(fuzzed, method, headers, path):
     raw = [(name.encode(), value.encode("latin-1")) for name, value in headers]
     answer = fuzzed.request(method, path, headers=raw, content=b"{}")
     assert answer.status_code < 500, (headers, answer.text)
+
+
+# Pages of other sites
+
+ALLOWED = "access-control-allow-origin"
+
+
+@pytest.fixture
+def keys(store, key):
+    """Keys by name, as headers, in a store that is served after they were made."""
+    declare(store, "arms", {"actions": ["A", "B"]})
+    return {
+        "reward": key("reward", bandits=["arms"], origins=[SHOP]),
+        "decide": key("decide", "reward", bandits=["arms"], origins=[f" {SHOP}/"]),
+        "admin": key("admin"),
+    }
+
+
+def preflight(http, path, origin, method="POST"):
+    headers = {"origin": origin, "access-control-request-method": method}
+    return http.request("OPTIONS", path, headers=headers)
+
+
+def test_a_page_of_a_declared_site_rewards_and_reads_the_answer(keys, http):
+    asked = preflight(http, REWARD, SHOP)
+    assert (asked.status_code, asked.headers[ALLOWED]) == (200, SHOP)
+    assert "POST" in asked.headers["access-control-allow-methods"]
+    assert "authorization" in asked.headers["access-control-allow-headers"]
+    given = http.post(DECIDE, json={}, headers={**keys["decide"], "origin": SHOP}).json()
+    body = {"id": given["id"], "value": 1}
+    answer = http.post(REWARD, json=body, headers={**keys["reward"], "origin": SHOP})
+    assert (answer.status_code, answer.headers[ALLOWED]) == (200, SHOP)
+    assert answer.headers["vary"] == "Origin"
+    # Errors can be read as well.
+    wrong = http.post(REWARD, json={"id": ""}, headers={**keys["reward"], "origin": SHOP})
+    assert (wrong.status_code, wrong.headers[ALLOWED]) == (400, SHOP)
+
+
+def test_a_page_of_another_site_is_told_why_not_and_nothing_is_stored(keys, http, store):
+    before = contents(store)
+    asked = preflight(http, REWARD, EVIL)
+    sent = http.post(
+        REWARD, json={"id": "d1", "value": 1}, headers={**keys["reward"], "origin": EVIL}
+    )
+    assert (asked.status_code, sent.status_code) == (400, 403)
+    assert sent.json()["code"] == "origin-not-allowed"
+    assert not {ALLOWED} & {*asked.headers, *sent.headers}
+    assert contents(store) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "origin", "code"),
+    [
+        ("decide", SHOP, None),
+        ("reward", SHOP, "forbidden"),
+        ("admin", SHOP, "origin-not-allowed"),
+        # Pages of the server itself need no declaration.
+        ("admin", "http://127.0.0.1", None),
+        # With keys a page of this machine is like any other.
+        ("decide", "http://localhost:3000", "origin-not-allowed"),
+    ],
+)
+def test_pages_decide_only_if_their_key_is_for_them_and_may(keys, http, name, origin, code):
+    answer = http.post(DECIDE, json={}, headers={**keys[name], "origin": origin})
+    assert answer.status_code == (403 if code else 200)
+    assert answer.json().get("code") == code
+    assert preflight(http, DECIDE, origin).status_code == (200 if origin == SHOP else 400)
+
+
+def test_other_operations_are_not_for_pages(keys, http):
+    for path in ("/bandits", "/keys", "/bandits/arms", "/bandits/arms/export"):
+        assert preflight(http, path, SHOP, "GET").status_code == 400
+    # Without the headers of a browser this is no preflight.
+    assert http.request("OPTIONS", REWARD).status_code == 405
+
+
+def test_without_keys_a_page_of_this_machine_decides_and_rewards_only(serving, store):
+    declare(store, "arms", {"actions": ["A", "B"]})
+    http = serving(store)
+    page = {"origin": "http://localhost:3000"}
+    assert preflight(http, DECIDE, page["origin"]).status_code == 200
+    answer = http.post(DECIDE, json={}, headers=page)
+    assert (answer.status_code, answer.headers[ALLOWED]) == (200, page["origin"])
+    assert http.get("/bandits", headers=page).status_code == 403
+    for other in (EVIL, "null", "http://[", "http://localhost.evil.example"):
+        assert http.post(DECIDE, json={}, headers={"origin": other}).status_code == 403

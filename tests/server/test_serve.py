@@ -1,9 +1,14 @@
+"""The command serve: its options, and how it ends; nothing that was acknowledged is lost."""
+
+import contextlib
+import inspect
 import os
+import random
 import signal
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event, Lock
+from threading import Event
 
 import httpx
 import pytest
@@ -16,6 +21,55 @@ from submax.bandit.store import open_store
 from submax.cli import main
 from submax.client import Client
 from submax.core.errors import StoreError
+from submax.server import run
+
+
+@pytest.fixture
+def options(monkeypatch):
+    """The options with which the command would serve."""
+
+    def options(*words, **variables):
+        called = []
+        monkeypatch.setattr(run, "serve", lambda **given: called.append(given))
+        result = CliRunner().invoke(main, ["serve", *words], env=variables)
+        assert result.exit_code == 0, result.output
+        return called[0]
+
+    return options
+
+
+def test_defaults_hold_if_nothing_is_given(options):
+    defaults = inspect.signature(run.serve).parameters
+    found = options("a.db", SUBMAX_PORT="", SUBMAX_TRUST="")
+    assert found == {name: one.default for name, one in defaults.items()} | {"store": "a.db"}
+
+
+def test_a_variable_sets_an_option_and_the_command_line_wins(options):
+    variables = {"SUBMAX_STORE": "b.db", "SUBMAX_LOG_FORMAT": "JSON", "SUBMAX_TRUST": "yes"}
+    found = options(**variables, SUBMAX_PORT="0")
+    assert (found["store"], found["log_format"], found["trust"]) == ("b.db", "json", True)
+    assert options("a.db", "--port", "1", **variables, SUBMAX_PORT="0")["port"] == 1
+
+
+def test_a_wrong_variable_is_refused_and_named(tmp_path):
+    file, wrong = tmp_path / "a.db", {"SUBMAX_PORT": "65536"}
+    result = CliRunner().invoke(main, ["serve", str(file)], env=wrong)
+    assert result.exit_code == 2
+    assert "--port" in result.stderr
+    assert not file.exists()
+
+
+def test_a_variable_may_name_a_file_with_the_value(options, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("postgresql://a:b@c/d\n")
+    by_file = {"SUBMAX_STORE_FILE": str(secret)}
+    assert options(**by_file)["store"] == "postgresql://a:b@c/d"
+    # An empty variable takes back that of a container file.
+    assert options(**by_file, SUBMAX_STORE="")["store"] == "postgresql://a:b@c/d"
+    result = CliRunner().invoke(main, ["serve"], env={"SUBMAX_STORE_FILE": "/nowhere"})
+    assert result.exit_code == 2
+    assert "(invalid-variable)" in result.stderr
+
 
 ACTIONS = ["A", "B", "C"]
 THREADS = 8
@@ -35,7 +89,7 @@ class Load:
     def __init__(self, server, **options):
         self.decisions, self.rewards, self.errors = {}, set(), []
         self._client = Client(server.address, "page", **options)
-        self._stopping, self._lock = Event(), Lock()
+        self._stopping = Event()
         self._pool = ThreadPoolExecutor(THREADS)
         self._running = [self._pool.submit(self._run) for _ in range(THREADS)]
 
@@ -43,11 +97,9 @@ class Load:
         while not self._stopping.is_set():
             try:
                 decision = self._client.decide()
-                with self._lock:
-                    self.decisions[decision.id] = decision.action
+                self.decisions[decision.id] = decision.action
                 self._client.reward(decision.id, 1.0)
-                with self._lock:
-                    self.rewards.add(decision.id)
+                self.rewards.add(decision.id)
             except StoreError as error:
                 self.errors.append(str(error))
                 break
@@ -83,19 +135,12 @@ def check_kept(file, load):
     return made, rewarded
 
 
-@pytest.fixture(scope="module")
-def shared(start_server, tmp_path_factory):
-    """A server for the tests that leave its store as it is."""
-    path = tmp_path_factory.mktemp("shared") / "page.db"
-    open_bandit(path, actions=ACTIONS, background=False).close()
-    return start_server(path)
-
-
-def test_sigterm_under_load_loses_nothing_that_was_acknowledged(serve, file):
-    server = serve(file)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_under_load_loses_nothing_that_was_acknowledged(serve, file, number):
+    server = serve(file, fresh=number == signal.SIGINT)
     load = Load(server, attempts=1)
     load.wait_for(100)
-    server.signal(signal.SIGTERM)
+    server.signal(number)
     assert server.ended() == 0
     load.end()
     assert len(load.errors) == THREADS
@@ -105,7 +150,7 @@ def test_sigterm_under_load_loses_nothing_that_was_acknowledged(serve, file):
         socket.create_connection(("127.0.0.1", server.port), timeout=5)
 
 
-HEAD = (
+EXPECTING = (
     b"POST /bandits/page/decide HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     b"Content-Length: 14\r\nExpect: 100-continue\r\n\r\n"
 )
@@ -116,7 +161,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 def test_sigterm_lets_a_request_under_way_finish_and_takes_no_other(serve, file):
     server = serve(file)
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as slow:
-        slow.sendall(HEAD)
+        slow.sendall(EXPECTING)
         assert slow.recv(65_536) == CONTINUE
         slow.sendall(b'{"id":')
         server.signal(signal.SIGTERM)
@@ -146,19 +191,6 @@ def test_sigterm_while_starting_ends_in_order(serve, file, pause):
     open_store(file).close()
 
 
-def test_a_new_file_is_made_and_ctrl_c_ends_in_order(serve, tmp_path):
-    file = tmp_path / "new.db"
-    server = serve(file, fresh=True)
-    body = {"name": "page", "actions": ACTIONS}
-    assert server.post("/bandits", json=body, timeout=30).status_code == 201
-    with Client(server.address, "page") as client:
-        client.decide(id="d1")
-    server.signal(signal.SIGINT)
-    assert server.ended() == 0
-    assert "Traceback" not in server.said
-    assert len(stored(file)[0]) == 1
-
-
 def refusal(file, *options):
     """The exit code of a server that does not start, and what it says at last."""
     result = CliRunner().invoke(main, ["serve", str(file), *map(str, options)])
@@ -167,13 +199,14 @@ def refusal(file, *options):
     return result.exit_code, result.stderr.splitlines()[-1]
 
 
-def test_a_second_server_on_the_same_file_or_port_is_refused(shared, tmp_path):
-    status, said = refusal(shared.file, "--port", 0)
+def test_a_second_server_on_the_same_file_or_port_is_refused(serve, file, tmp_path):
+    port = serve(file).port
+    status, said = refusal(file, "--port", 0)
     assert status == 1
     assert "another process" in said
-    status, said = refusal(tmp_path / "other.db", "--port", shared.port)
+    status, said = refusal(tmp_path / "other.db", "--port", port)
     assert status == 2
-    assert f"127.0.0.1:{shared.port}" in said
+    assert f"127.0.0.1:{port}" in said
 
 
 @pytest.mark.parametrize(
@@ -241,3 +274,115 @@ def test_a_full_disk_is_said_so_and_left_behind_once_there_is_room(serve, file):
     assert sorted(key for key, _ in stored(file)[0]) == sorted(acknowledged)
     result = CliRunner().invoke(main, ["doctor", str(file)])
     assert result.exit_code == 0, result.output
+
+
+POLICY = """
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from submax.policies.epsilon_greedy import Random
+
+def said(word):
+    # Renamed, so that whoever finds the file can read it.
+    written = Path(__file__).with_name("written")
+    written.write_text(str(os.getpid()))
+    written.rename(written.with_name(word))
+
+@dataclass(frozen=True)
+class SpinningUpdate(Random):
+    def update(self, state, feedback, rng):
+        said("begun")
+        while True:
+            pass
+
+@dataclass(frozen=True)
+class SpinningTraining(SpinningUpdate):
+    @property
+    def traits(self):
+        return replace(super().traits, trains_models=True)
+"""
+
+
+@pytest.fixture
+def serving_policy(serve, tmp_path):
+    def serving_policy(name):
+        (tmp_path / "policy.py").write_text(POLICY)
+        options = {"reward_wait": 0.01, "refit_rows": 1, "background": False}
+        options["policy"] = f"{tmp_path / 'policy.py'}:{name}"
+        with open_bandit(tmp_path / "page.db", actions=["A", "B"], **options) as bandit:
+            bandit.decide()
+        return serve(tmp_path / "page.db", 0, "--trust")
+
+    return serving_policy
+
+
+def ends(server):
+    """The exit status after SIGTERM; the file must be free then."""
+    server.signal(signal.SIGTERM)
+    status = server.ended()
+    open_store(server.file).close()
+    return status
+
+
+def test_sigterm_while_a_fit_computes_for_ever(serving_policy, tmp_path):
+    server = serving_policy("SpinningUpdate")
+    wait_until((tmp_path / "begun").exists)
+    assert server.get("/healthz", timeout=30).status_code == 200
+    with Client(server.address, "page") as client:
+        client.decide(id="meanwhile")
+    assert ends(server) == 0
+    assert "Traceback" not in server.said
+    with open_bandit(server.file, background=False, trust=True) as bandit:
+        assert bandit.decide(id="meanwhile").repeated
+
+
+def test_sigterm_while_a_model_is_trained(serving_policy, tmp_path):
+    server = serving_policy("SpinningTraining")
+    wait_until((tmp_path / "begun").exists)
+    training = int((tmp_path / "begun").read_text())
+    assert training != server.process.pid
+    os.kill(training, 0)
+    # The training has a process of its own, which is killed.
+    assert ends(server) == 0
+    assert "Traceback" not in server.said
+    with pytest.raises(ProcessLookupError):
+        os.kill(training, 0)
+
+
+HELD_OPEN = {
+    "nothing": (b"", b""),
+    "half a head": (b"GET /healthz HTTP/1.1\r\nHost: ", b""),
+    "a request": (b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"HTTP/1.1 200 OK"),
+    "half a body": (EXPECTING.replace(b"Expect", b"X") + b"{", b""),
+    "no body at all": (EXPECTING, b"HTTP/1.1 100 Continue"),
+    "an export": (
+        b"GET /bandits/page/export HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"HTTP/1.1 200 OK",
+    ),
+}
+"""What clients send before they fall silent, and how the answer begins that they get at once."""
+
+
+def fill(file):
+    """Six megabytes of random numbers, more than the buffers of sockets hold."""
+    fields, rng = [f"x{number}" for number in range(100)], random.Random(0)
+    context = dict.fromkeys(fields, "number")
+    options = {"context": context, "policy": "linucb", "background": False}
+    with open_bandit(file, actions=["A", "B"], **options) as bandit:
+        for _ in range(8):
+            requests = [{"context": {name: rng.random() for name in fields}} for _ in range(1000)]
+            bandit.decide_many(requests)
+
+
+def test_sigterm_while_clients_hold_connections_open_and_do_not_read(serve, tmp_path):
+    fill(tmp_path / "page.db")
+    server = serve(tmp_path / "page.db")
+    with contextlib.ExitStack() as stack:
+        for kind, (sent, answer) in HELD_OPEN.items():
+            connection = stack.enter_context(socket.socket())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.settimeout(60)
+            connection.connect(("127.0.0.1", server.port))
+            connection.sendall(sent)
+            assert not answer or connection.recv(len(answer)) == answer, kind
+        assert ends(server) == 0

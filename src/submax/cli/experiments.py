@@ -74,13 +74,8 @@ def simulate(file: Path, **options: Any) -> None:
 
 @main.command()
 @click.argument("directory", type=PATH, metavar="DIR")
-@click.option(
-    "--policy",
-    "policies",
-    multiple=True,
-    metavar="NAME",
-    help="Draw only this policy. Can be repeated.",
-)
+@option("--policy", "policies", multiple=True, metavar="NAME",
+        help="Draw only this policy. Can be repeated.")  # fmt: skip
 def plot(directory: Path, policies: tuple[str, ...]) -> None:
     """Draw the figures of a result directory again, without running anything.
 

@@ -59,6 +59,9 @@ def command_on(
     """
 
     def declare(function: Callable[..., Answer]) -> click.Command:
+        # The options that all commands have come last in its help.
+        own = function.__dict__.pop("__click_params__", [])
+
         @functools.wraps(function)
         def run(
             place: str, as_json: bool, bandit: str | None = None, trust: bool = False, **given: Any
@@ -68,11 +71,8 @@ def command_on(
             with opened(place, bandit, trust=trust, one_is_needed=bool(of)) as found:
                 printed(*function(found, **given), as_json)
 
-        own: list[click.Parameter] = getattr(function, "__click_params__", [])
-        params: list[click.Parameter] = []
-        run.__click_params__ = params  # type: ignore[attr-defined]  # as the decorators of click do
         STORE(JSON(TRUST(run)))
-        params.extend(own)
+        run.__dict__["__click_params__"] += own
         if of:
             click.argument("bandit", metavar=of, required=of == "NAME")(run)
         return group.command(name, help=about)(run)
@@ -229,12 +229,11 @@ def status(found: "Found") -> Answer:
 
 
 def _ignored_context(details: Table) -> list[str]:
-    if not details.get("context_ignored"):
-        return []
-    return [
+    warning = (
         "Warning: the policy ignores the context, so every visitor gets the same "
         "probabilities; the default, rcp-adaptive, does."
-    ]
+    )
+    return [warning] if details["context_ignored"] else []
 
 
 @command_on(bandit, of="[NAME]")

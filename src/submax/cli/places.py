@@ -9,9 +9,9 @@ import os
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from urllib.parse import unquote
 
 import msgspec
@@ -74,12 +74,6 @@ class StoreClient(Operations):
                 store, str(self._bandit), path, before=until, delete=delete, who=COMMAND_LINE
             )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Do nothing: every call opens the store and closes it."""
-
 
 @contextmanager
 def _opened(place: str, *, reads: bool, creates: bool = False) -> Iterator[Store]:
@@ -111,7 +105,7 @@ def chosen(names: Sequence[str]) -> str:
 
 def opened(
     place: str, name: str | None = None, *, trust: bool = False, one_is_needed: bool = False
-) -> StoreClient | Client:
+) -> AbstractContextManager[StoreClient | Client]:
     """A bandit of a store or of a server; without a name, the whole store or server.
 
     If one is needed and not named, it is the only one.
@@ -120,6 +114,7 @@ def opened(
         with opened(place) as whole:
             name = chosen(whole.bandits())
     if not place.startswith(("http://", "https://")):
-        return StoreClient(place, name, trust=trust)
+        # Every call opens the store and closes it.
+        return nullcontext(StoreClient(place, name, trust=trust))
     _, key = variable_text("SUBMAX_KEY", os.environ)
     return Client(place, name, key=key, attempts=ATTEMPTS)

@@ -328,10 +328,8 @@ def print_sweep(specification: Specification, directory: Path, console: Console)
     wide = _wide(console)
     finals, section = Finals.read(directory), specification.statements
     wide.print(specification.title or specification.name, markup=False)
-    configurations = finals.configurations()
     for measure in ["regret"] if specification.measure == "regret" else ["reward", "regret"]:
-        many = len(configurations) > MAX_FULL_CONFIGURATIONS
-        wide.print((_best_table if many else _final_table)(configurations, finals, measure))
+        wide.print(_final_table(finals, measure))
     for line in _fallback_lines(read_csv(directory / SUMMARY)):
         wide.print(line, markup=False, soft_wrap=True)
     if section:
@@ -345,27 +343,27 @@ def _sides(finals: Finals, measure: str, labels: Labels) -> tuple[dict[str, Side
     return sides, best_of(sides, key=lambda name: float(sides[name].values.mean()))
 
 
-def _final_table(configurations: list[Labels], finals: Finals, measure: str) -> Table:
+def _final_table(finals: Finals, measure: str) -> Table:
+    """All policies in a column for each configuration; of many, the best policy of each."""
+    configurations = finals.configurations()
     varying = varying_labels(configurations)
-    headings, columns = ["policy"], []
-    for labels in configurations:
-        headings.append(", ".join(f"{key}={labels[key]}" for key in varying) or measure)
-        sides, best = _sides(finals, measure, labels)
-        columns.append({name: _with_error(sides[name]) + " *"[name == best] for name in sides})
+    found = [(labels, *_sides(finals, measure, labels)) for labels in configurations]
+    title = f"Final {measure} ± standard error"
+    if len(configurations) > MAX_FULL_CONFIGURATIONS:
+        bests = [
+            [*("" if labels[key] is None else str(labels[key]) for key in varying), best,
+             _with_error(sides[best])]
+            for labels, sides, best in found
+        ]  # fmt: skip
+        headings = [*varying, "best", measure]
+        return _table(title, headings, bests, "All policies: summary.csv", texts=[len(varying)])
+    names = [", ".join(f"{key}={labels[key]}" for key in varying) for labels, _, _ in found]
+    columns = [
+        {name: _with_error(side) + " *"[name == best] for name, side in sides.items()}
+        for _, sides, best in found
+    ]
     rows = ([name, *(column.get(name, "-") for column in columns)] for name in finals.policies())
-    return _table(f"Final {measure} ± standard error", headings, rows, "*: the best")
-
-
-def _best_table(configurations: list[Labels], finals: Finals, measure: str) -> Table:
-    """The best policy of each configuration, if these are too many for all."""
-    varying, rows = varying_labels(configurations), []
-    for labels in configurations:
-        sides, best = _sides(finals, measure, labels)
-        values = ["" if labels[key] is None else str(labels[key]) for key in varying]
-        rows.append([*values, best, _with_error(sides[best])])
-    title = f"{'Lowest' if measure == 'regret' else 'Highest'} final {measure} ± standard error"
-    headings, note = [*varying, "best", measure], "All policies: summary.csv"
-    return _table(title, headings, rows, note, texts=[len(varying)])
+    return _table(title, ["policy", *(name or measure for name in names)], rows, "*: the best")
 
 
 def _with_error(side: Side) -> str:

@@ -37,10 +37,6 @@ def _require_server() -> None:
     require_extra("server", "the server", *modules)
 
 
-def _one_of(*words: str) -> click.Choice:  # type: ignore[type-arg]  # as above
-    return click.Choice(words, case_sensitive=False)
-
-
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 OPTIONS = (
     option("host", str, "Address to listen on.", default="127.0.0.1"),
@@ -51,9 +47,9 @@ OPTIONS = (
     option("learned", FILE, "A file from submax learn; a bandit starts from this policy."),
     option("trust", bool, "Run the Python code of policies whose class is in a file of your own.",
            default=False),
-    option("log-format", _one_of("text", "json"),
+    option("log-format", click.Choice(["text", "json"], case_sensitive=False),
            "Format of the log: text, or one JSON object per line.", default="text"),
-    option("log-level", _one_of("debug", "info", "warning", "error"),
+    option("log-level", click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
            "Minimum level of log messages; debug also logs every request.", default="info"),
     option("telemetry", bool, "Send spans of requests, writes and fits with OpenTelemetry (OTLP "
            "over HTTP); needs submax[telemetry].", default=False),

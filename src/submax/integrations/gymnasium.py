@@ -118,11 +118,12 @@ def play(
     instance_of("env", env, gymnasium.Env, "gymnasium.make(...)")
     instance_of("policy", policy, Policy, "make_policy('rcp-adaptive')")
     count = as_whole_number("observations", observations, at_least=1)
-    problem = problem_of(env, scale)
+    width = gymnasium.spaces.flatdim(env.observation_space)
+    problem = Problem(_space_of(env.action_space), width, scale)
     rng = np.random.default_rng(seed)
     state = policy.init(problem, 1, rng)
     bandit = hasattr(env.unwrapped, "environment")
-    contexts, actions, rewards = [], [], []
+    rows = []
     observation, over = None, True
     for decision in range(count):
         if over:
@@ -144,16 +145,8 @@ def play(
         state = policy.record(state, action)
         feedback = Feedback(context, action, drawn, log_prob, np.ones((1, 1)))
         state = policy.update(state, feedback, rng)
-        contexts.append(context[0, 0])
-        actions.append(action[0, 0])
-        rewards.append(float(reward))
-    return GymnasiumRun(np.array(contexts), np.array(actions), np.array(rewards))
-
-
-def problem_of(env: Any, scale: Scale) -> Problem:
-    """Return the problem of a Gymnasium environment: its actions, and the width of its contexts."""
-    width = gymnasium.spaces.flatdim(env.observation_space)
-    return Problem(_space_of(env.action_space), width, scale)
+        rows.append((context[0, 0], action[0, 0], drawn[0, 0]))
+    return GymnasiumRun(*map(np.array, zip(*rows, strict=True)))
 
 
 def _space_of(space: Any) -> Space:

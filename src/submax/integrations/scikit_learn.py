@@ -70,10 +70,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         propensities: ArrayLike | None = None,
     ) -> Self:
         """Learn from scratch: from decisions with rewards, or from labels without rewards."""
-        context, actions = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(actions)
-        self.classes_ = unique_labels(actions)
-        return self._start()._learn(context, actions, rewards, propensities)
+        return self._learn(X, y, None, rewards, propensities, anew=True)
 
     def partial_fit(
         self,
@@ -84,18 +81,13 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         propensities: ArrayLike | None = None,
     ) -> Self:
         """Learn from more rows; the first call needs ``classes``, the list of all actions."""
-        first = not hasattr(self, "classes_")
-        context, actions = validate_data(self, X, y, dtype=np.float64, reset=first)
-        check_classification_targets(actions)
-        if first:
-            if classes is None:
-                raise InputError(
-                    "the first call of partial_fit needs a list of all actions: pass classes=[...]",
-                    parameter="classes",
-                )
-            self.classes_ = unique_labels(classes)
-            self._start()
-        return self._learn(context, actions, rewards, propensities)
+        anew = not hasattr(self, "classes_")
+        if anew and classes is None:
+            raise InputError(
+                "the first call of partial_fit needs a list of all actions: pass classes=[...]",
+                parameter="classes",
+            )
+        return self._learn(X, y, classes, rewards, propensities, anew=anew)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable action in each context, ``[n]``."""
@@ -109,23 +101,36 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         found = self.policy_.probabilities(self.state_, context[None])[0]
         return np.array(np.broadcast_to(found, (len(context), len(self.classes_))))
 
-    def _start(self) -> Self:
-        """Reset the policy; the first rewards give the scale and initialize the state."""
-        given = self.policy
-        self.policy_ = given if isinstance(given, Policy) else make_policy(given)
-        seed = check_random_state(self.random_state).randint(LARGEST_SEED)
-        self.generator_ = np.random.default_rng(seed)
-        self.state_: Any = None
-        return self
-
     def _learn(
         self,
-        context: Floats,
-        actions: NDArray[Any],
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None,
         rewards: ArrayLike | None,
         propensities: ArrayLike | None,
+        *,
+        anew: bool,
     ) -> Self:
-        feedback = self._feedback(context, self._index(actions), rewards, propensities)
+        context, actions = validate_data(self, X, y, dtype=np.float64, reset=anew)
+        check_classification_targets(actions)
+        if anew:
+            self.classes_ = unique_labels(actions if classes is None else classes)
+            given = self.policy
+            self.policy_ = given if isinstance(given, Policy) else make_policy(given)
+            seed = check_random_state(self.random_state).randint(LARGEST_SEED)
+            self.generator_ = np.random.default_rng(seed)
+            # The first rewards say on which scale they are.
+            self.state_: Any = None
+        known = np.isin(actions, self.classes_)
+        if not known.all():
+            raise InputError(
+                f"y has the action {actions[~known][0]!r}, which is not among the classes "
+                f"{list(self.classes_)}: call fit again, or the first partial_fit with all "
+                "classes",
+                parameter="y",
+            )
+        index = np.searchsorted(self.classes_, actions)
+        feedback = self._feedback(context, index, rewards, propensities)
         reward = feedback.reward
         if self.state_ is None:
             scale = self.scale
@@ -187,18 +192,6 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
                 log_prob = np.log(column)[None]
         weight = np.ones((1, len(index)))
         return Feedback(context[None], index[None, :, None], reward[None], log_prob, weight)
-
-    def _index(self, actions: NDArray[Any]) -> Integers:
-        """Return the index of each action among the classes, ``[n]``."""
-        known = np.isin(actions, self.classes_)
-        if not known.all():
-            raise InputError(
-                f"y has the action {actions[~known][0]!r}, which is not among the classes "
-                f"{list(self.classes_)}: call fit again, or the first partial_fit with all "
-                "classes",
-                parameter="y",
-            )
-        return np.searchsorted(self.classes_, actions)
 
 
 def checked_column(name: str, given: ArrayLike, rows: int) -> Floats:

@@ -61,8 +61,9 @@ class Call:
     async def opened(self) -> DurableBandit:
         """The same for decisions and rewards, which must not wait for a thread."""
         name = self.path["name"]
-        service = self.service
-        return service.get(name) or await service.in_thread(service.find, name)
+        if (bandit := self.service.get(name)) is None:
+            bandit = await self.service.in_thread(self.service.find, name)
+        return bandit
 
 
 @dataclass(frozen=True)

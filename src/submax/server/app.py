@@ -58,13 +58,13 @@ class DeclaredOrigins(CORSMiddleware):
     """Lets browsers send requests from the pages that a key is for, and show them the answers."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
-        allowed = ("authorization", "content-type", "x-request-id")
-        shown = ("x-request-id", "retry-after")
-        seconds = PREFLIGHT_SECONDS
         super().__init__(
-            app, allow_methods=["POST"], allow_headers=allowed, expose_headers=shown,
-            max_age=seconds,
-        )  # fmt: skip
+            app,
+            allow_methods=["POST"],
+            allow_headers=["authorization", "content-type", "x-request-id"],
+            expose_headers=["x-request-id", "retry-after"],
+            max_age=PREFLIGHT_SECONDS,
+        )
         self._access = access
 
     def is_allowed_origin(self, origin: str) -> bool:

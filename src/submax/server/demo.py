@@ -84,15 +84,14 @@ class Visitor(NamedTuple):
     def request(self) -> dict[str, Any]:
         return {"context": {"device": self.device, "country": self.country}, "unit": self.unit}
 
-    def chance(self, action: str, seconds: float) -> float:
+    def outcome(self, action: str, seconds: float, rng: np.random.Generator) -> tuple[bool, float]:
+        """Whether the visitor buys, and after how many seconds that is known."""
         german_phone = (self.device, self.country) == ("phone", "de")
         second_taste = seconds // HALF_TIME % 2 == 1
         liked = "bold" if german_phone != second_taste else "playful"
-        return ALIKE.get(action, LIKED if action == liked else DISLIKED)
-
-    def outcome(self, action: str, seconds: float, rng: np.random.Generator) -> tuple[bool, float]:
+        chance = ALIKE.get(action, LIKED if action == liked else DISLIKED)
         low, high = SLOW if action == "slow" else QUICK
-        return rng.random() < self.chance(action, seconds), float(rng.uniform(low, high))
+        return rng.random() < chance, float(rng.uniform(low, high))
 
 
 def make_past(file: Path, rng: np.random.Generator) -> None:

@@ -9,6 +9,7 @@ from collections import Counter as Counts
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -52,14 +53,11 @@ class RequestContext:
         self.path: dict[str, str] = {}
         self.operation, self.bandit = "none", ""
         self.code, self.sentence, self.status = "", "", 0
-        self._identifier: str | None = None
 
-    @property
+    @cached_property
     def identifier(self) -> str:
-        if self._identifier is None:
-            sent = self.headers.get("x-request-id", "")
-            self._identifier = sent if IDENTIFIER.fullmatch(sent) else new_identifier()
-        return self._identifier
+        sent = self.headers.get("x-request-id", "")
+        return sent if IDENTIFIER.fullmatch(sent) else new_identifier()
 
 
 CURRENT: ContextVar[RequestContext | None] = ContextVar("submax_request", default=None)

@@ -66,11 +66,16 @@ def _schemas(types: tuple[Any, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
 def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any]:
     answer = schema_of.get(repr(operation.answer), {"type": "string", "format": "binary"})
     failure = {"application/json": {"schema": schema_of[repr(Failure)]}}
+    number = KeyIdentifier if operation.path.startswith("/keys") else Identifier
+    types = {"name": BanditName, "id": number}
     described: dict[str, Any] = {
         "operationId": operation.name,
         "tags": [operation.tag],
         "summary": operation.summary,
-        "parameters": _parameters(operation, schema_of),
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": schema_of[repr(types[name])]}
+            for name in re.findall(r"{(\w+)}", operation.path)
+        ],
         "responses": {
             str(operation.status): {
                 "description": "Done.",
@@ -90,13 +95,3 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
             "content": {"application/json": content},
         }
     return described
-
-
-def _parameters(operation: Operation, schema_of: dict[str, Any]) -> list[dict[str, Any]]:
-    number = KeyIdentifier if operation.path.startswith("/keys") else Identifier
-    types = {"name": BanditName, "id": number}
-    names = re.findall(r"{(\w+)}", operation.path)
-    return [
-        {"name": name, "in": "path", "required": True, "schema": schema_of[repr(types[name])]}
-        for name in names
-    ]

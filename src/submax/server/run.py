@@ -38,21 +38,15 @@ from submax.server.observing import Telemetry, set_up_log
 from submax.server.service import Service
 
 LOG = logging.getLogger("submax")
-GRACE_SECONDS = 4.0
-"""How long requests under way may still take after the server was asked to stop."""
+GRACE_SECONDS = 4.0  # for which requests under way may go on when the server was asked to stop
 ENDING_SECONDS = 8.0
 """How long the process may take to end in order after SIGTERM: four seconds for requests under way,
 one for a fit, and the rest for files. Service managers such as Docker kill after 10 seconds."""
-BACKLOG = 2048
-"""Connections that wait to be accepted, so a burst of clients is not refused."""
-HEAD_SECONDS = 10.0
-"""How long a client may take to send the head of a request."""
-HEAD_BYTES = 65_536
-"""Bytes of the head of a request; a longer one is answered with 431."""
-MAX_CONNECTIONS = 8192
-"""Open connections, idle ones too; further ones wait until one ends."""
-RESERVED_FILES = 100
-"""Files and sockets that the process opens beside connections: the store, exports, libraries."""
+BACKLOG = 2048  # connections that wait to be accepted, so a burst of clients is not refused
+HEAD_SECONDS = 10.0  # for which a client may take to send the head of a request
+HEAD_BYTES = 65_536  # of the head of a request; a longer one is answered with 431
+MAX_CONNECTIONS = 8192  # open ones, also idle; further ones wait until one ends
+RESERVED_FILES = 100  # and sockets, beside connections: the store, exports, libraries
 
 
 def serve(

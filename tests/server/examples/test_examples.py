@@ -5,10 +5,12 @@ import json
 import re
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from in_process import InProcess
 from waiting import wait_until
 
 from submax.bandit.durable import open_bandit
@@ -77,17 +79,16 @@ def visit_of(text):
     return re.search(r'visit(?:=|" value=")([0-9a-f-]{36})', text)[1]
 
 
-def test_fastapi(load, shop, opened):
-    client = opened(load("fastapi_shop").app)
-    visit = visit_of(client.get("/").text)
-    assert client.post("/buy", params={"visit": visit}).json() == {"status": "accepted"}
-    assert client.post("/buy", params={"visit": "a b"}).status_code == 400
-    client.close()
+def test_fastapi(load, shop):
+    with closing(InProcess(load("fastapi_shop").app)) as client:
+        visit = visit_of(client.get("/").text)
+        assert client.post("/buy", params={"visit": visit}).json() == {"status": "accepted"}
+        assert client.post("/buy", params={"visit": "a b"}).status_code == 400
     wait_for_a_reward(shop)
 
 
 @pytest.mark.parametrize("example", ["fastapi_shop", "django_shop"])
-def test_a_shop_goes_on_if_the_bandit_refuses_to_decide(load, shop, opened, monkeypatch, example):
+def test_a_shop_goes_on_if_the_bandit_refuses_to_decide(load, shop, monkeypatch, example):
     """As with a context that it does not know, or a key that was revoked."""
     module = load(example)
     monkeypatch.setattr(
@@ -99,7 +100,8 @@ def test_a_shop_goes_on_if_the_bandit_refuses_to_decide(load, shop, opened, monk
         text = Client().get("/").content.decode()
         module.bandit.close()
     else:
-        text = opened(module.app).get("/").text
+        with closing(InProcess(module.app)) as client:
+            text = client.get("/").text
     assert "<h1>A good lamp.</h1>" in text
 
 

@@ -61,7 +61,7 @@ def reward(value: float | None, unit: str = "number") -> str:
 def interval(
     low: float | None, high: float | None, unit: str = "number", *, difference: bool = False
 ) -> str:
-    """The two ends of an interval, with as many places as its width deserves.
+    """The two ends of an interval, with so many places that its width has two digits.
 
     If the ``unit`` is percent, they are shares. Those of a ``difference`` have a sign.
 
@@ -75,17 +75,13 @@ def interval(
     scale, end, sign = 1, "", "+" if difference else ""
     if unit == "percent":
         scale, end = 100, " points" if difference else " %"
-    places = _places(scale * (high - low))
+    width = scale * (high - low)
+    places = max(0, 1 - math.floor(math.log10(width))) if width > 0 else 0
     if places > 6:
         return f"{number(scale * low)} to {number(scale * high)}{end}"
     # Adding 0 makes 0 of −0.
     ends = [round(scale * one, places) + 0.0 for one in (low, high)]
     return " to ".join(f"{one:{sign if one else ''},.{places}f}" for one in ends) + end
-
-
-def _places(size: float) -> int:
-    """The decimal places with which a number of this size has two significant digits."""
-    return max(0, 1 - math.floor(math.log10(size))) if size > 0 else 0
 
 
 def duration(seconds: float | None, digits: int = 3) -> str:
@@ -134,16 +130,14 @@ def field_text(value: Any) -> str:
 
 def lift_sentence(report: LiftReport, unit: str) -> str:
     """How much more the bandit earns than the holdout or the control."""
-    group, certainty = f"{report.against} ({action_text(report.action)})", "valid at any time"
-    if report.aa_test:
-        group += " of an A/A test"
+    group = f"{report.against} ({action_text(report.action)})" + " of an A/A test" * report.aa_test
     if not (report.decisions or report.decisions_of_group):
         return f"Gain over the {group}: no decisions counted yet."
     if report.low is None or report.high is None:
         return f"Gain over the {group}: no interval yet."
     gain = interval(report.low, report.high, unit, difference=True)
     means = f"{reward(report.mean, unit)} against {reward(report.mean_of_group, unit)}"
-    sentence = f"Gain over the {group}: {gain} (95 % interval, {certainty}), {means}"
+    sentence = f"Gain over the {group}: {gain} (95 % interval, valid at any time), {means}"
     if report.low <= 0 <= report.high:
         sentence += ", so there is no clear difference yet"
     return f"{sentence}."

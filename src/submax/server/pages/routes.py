@@ -142,7 +142,9 @@ class Pages:
     async def _page(self, page: Page, request: Request) -> Response:
         name = request.path_params.get("name")
         caller = await self._caller(request, page.scope, name)
-        values = _parameters(request, page.parameters)
+        for word in request.query_params:
+            one_of("parameter of the query", word, page.parameters)
+        values = [request.query_params.get(word) for word in page.parameters]
 
         def built() -> Any:
             if name is not None:
@@ -229,9 +231,3 @@ class Pages:
             name=key.name if key else "",
             needs_key=needs_key,
         )
-
-
-def _parameters(request: Request, names: tuple[str, ...]) -> list[str | None]:
-    for word in request.query_params:
-        one_of("parameter of the query", word, names)
-    return [request.query_params.get(name) for name in names]
