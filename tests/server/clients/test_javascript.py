@@ -1,11 +1,15 @@
 """The server gives the JavaScript client to everybody, and it runs in Node and in browsers."""
 
+import contextlib
+import functools
+import http.server
 import importlib.util
 import io
 import json
 import re
 import subprocess
 import tarfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -106,18 +110,29 @@ def test_the_archive_is_a_package_of_npm_and_is_the_same_each_time(serving, stor
     assert found == {f"package/{path.name}": path.read_bytes() for path in SOURCE.iterdir()}
 
 
+@contextlib.contextmanager
+def site_of(folder):
+    """Serve the files of a folder as a web site, and give its address."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as site:
+        threading.Thread(target=site.serve_forever, daemon=True).start()
+        yield f"http://localhost:{site.server_port}"
+        site.shutdown()
+
+
 @pytest.mark.slow
 @pytest.mark.xdist_group("browser")
 def test_the_page_of_the_readme_decides_and_rewards_in_a_browser(serve, browser, tmp_path):
     (page,) = re.findall(r"```html\n(.*?)```", README, re.DOTALL)
-    server = serve(tmp_path / "shop.db")
-    server.post("/bandits", json=json.loads(DECLARED), timeout=90).raise_for_status()
-    text, site = page.replace("http://127.0.0.1:8000", server.address), "http://localhost:3000/"
-    shown = browser.new_page()
-    shown.route(site, lambda route: route.fulfill(body=text, content_type="text/html"))
-    shown.goto(site)
-    # Before the decision is there, a visitor has nothing to buy.
-    expect(shown.locator("#headline")).to_have_text(re.compile(r"A good lamp\.|THE lamp!"))
-    shown.click("text=Buy")
-    expect(shown.locator("#buy")).to_have_text("Sold (accepted)")
-    shown.close()
+    with site_of(tmp_path) as site:
+        server = serve(tmp_path / "shop.db")
+        (tmp_path / "lamps.html").write_text(page.replace("http://127.0.0.1:8000", server.address))
+        answer = server.post("/bandits", json=json.loads(DECLARED), timeout=90)
+        answer.raise_for_status()
+        shown = browser.new_page()
+        shown.goto(f"{site}/lamps.html")
+        # Before the decision is there, a visitor has nothing to buy.
+        expect(shown.locator("#headline")).to_have_text(re.compile(r"A good lamp\.|THE lamp!"))
+        shown.click("text=Buy")
+        expect(shown.locator("#buy")).to_have_text("Sold (accepted)")
+        shown.close()
