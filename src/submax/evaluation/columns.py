@@ -148,8 +148,7 @@ ADVICE = {
 }
 """What to do about a reason; ``{0}`` is the column."""
 HINTS = {
-    r"[-+]?\d+,\d+": "Are there decimal commas in {0!r}? Write points, or separate "
-    "the values by semicolons.",
+    r"[-+]?\d+,\d+": "Are there decimal commas in {0!r}? Give --decimal ',' (decimal=',').",
     r"[-+]?[\d.,]+\s*%": "Is {0!r} in percent? Divide it by 100, and write numbers alone.",
     r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*": "Is {0!r} a date? A date is no number to learn "
     "from: name it as the time, --column time={0}, or leave it out.",

@@ -21,6 +21,7 @@ from submax.core.summary import Summary, counted, listed, number
 from submax.evaluation.disk import TemporaryFolder, new_column, pieces, release, taken
 from submax.evaluation.propensities import with_estimated_propensities
 from submax.evaluation.reading import eligible_mask, read_log
+from submax.evaluation.sources import TextFormat
 from submax.evaluation.sums import mean
 from submax.schema.actions import ChoiceIndices
 from submax.schema.context import Category
@@ -336,6 +337,8 @@ class Log:
         action_features: object = None,
         schema: Schema | None = None,
         skip_bad_rows: bool = False,
+        separator: str | None = None,
+        decimal: str | None = None,
     ) -> Self:
         """Read a log from a file, a folder of files, a data frame, or a table of columns.
 
@@ -345,8 +348,9 @@ class Log:
         Files are Parquet, CSV or JSON lines (one object in each line; ``{"context": {"age": 40}}``
         has the column ``context_age``); gzip may have compressed the last two. The values of a CSV
         file are separated by commas, semicolons (then numbers may have decimal commas), tabs or
-        bars. A folder, or a pattern such as ``logs/2026-*.parquet``, is read as one log, in the
-        order of the paths.
+        bars, which is recognized; otherwise give the ``separator``, and ``decimal``, "." or ",". A
+        folder, or a pattern such as ``logs/2026-*.parquet``, is read as one log, in the order of
+        the paths.
 
         ``columns`` maps roles to names of columns; a role that is not given is filled by the column
         with its usual name. Several rewards are a list of columns, or a table from names to
@@ -371,7 +375,8 @@ class Log:
         """
         declared = {"schema": schema, "actions": actions, "context": context, "rewards": rewards}
         declared["action_features"] = action_features
-        return cls(**read_log(source, columns or {}, declared, skip_bad_rows))
+        text = TextFormat(separator, decimal)
+        return cls(**read_log(source, columns or {}, declared, skip_bad_rows, text))
 
     def __repr__(self) -> str:
         reward, known = self.reward, self.propensity[~np.isnan(self.propensity)]

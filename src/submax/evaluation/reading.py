@@ -27,7 +27,7 @@ from submax.evaluation.columns import (
     rank,
 )
 from submax.evaluation.disk import TemporaryFolder, in_pieces, new_column, release, taken
-from submax.evaluation.sources import open_source, quoted
+from submax.evaluation.sources import TextFormat, open_source, quoted
 from submax.schema.actions import ARMS, MOST_CHOICES, ActionSpec, ChoiceIndices, described, of_slot
 from submax.schema.context import LARGEST, Category, ContextSchema, Field, Number
 from submax.schema.rewards import rewards_of, scale_of
@@ -372,12 +372,13 @@ def read_log(
     columns: Mapping[str, Any],
     declared: Mapping[str, Any],
     skip_bad_rows: bool,
+    text: TextFormat,
 ) -> dict[str, Any]:
     """Return the values of the fields of a ``Log``.
 
     ``declared`` may have a whole schema, actions, context, rewards and action_features.
     """
-    opened = open_source(source)
+    opened = open_source(source, text)
     declared = {name: one for name, one in declared.items() if one is not None}
     roles = find_columns(opened.columns, columns)
     schema = declared.get("schema", opened.schema)

@@ -13,7 +13,7 @@ from submax.core.errors import InputError
 from submax.evaluation.columns import CONTEXT, CheckedColumns, columns_of_role
 from submax.evaluation.policies import action_names
 from submax.evaluation.reading import ContextColumns, eligible_names
-from submax.evaluation.sources import open_source
+from submax.evaluation.sources import RECOGNIZED, TextFormat, open_source
 from submax.schema.trained_policy import TrainedPolicy
 
 ROLES = ("context", "id", "user", "eligible")
@@ -24,6 +24,7 @@ def scores(
     learned: TrainedPolicy,
     source: Any,
     columns: Mapping[str, Any] | None = None,
+    text: TextFormat = RECOGNIZED,
 ) -> Iterator[Any]:
     """Yield a batch of pyarrow for each batch of rows: id, user, action, ``prob_A`` of each action.
 
@@ -33,7 +34,7 @@ def scores(
     given = dict(columns or {})
     for role in given:
         one_of("column role", role, ROLES)
-    opened = open_source(source)
+    opened = open_source(source, text)
     names, fields = action_names(learned.schema, "scoring"), learned.schema.context.names
     prefixed = {name: f"{CONTEXT}{name}" for name in fields if f"{CONTEXT}{name}" in opened.columns}
     context = columns_of_role(
@@ -82,10 +83,11 @@ def write_scores(
     learned: TrainedPolicy,
     source: Any,
     columns: Mapping[str, Any] | None = None,
+    text: TextFormat = RECOGNIZED,
 ) -> int:
     """Write the scores as CSV, and return the number of rows."""
     rows, writer = 0, None
-    for batch in scores(learned, source, columns):
+    for batch in scores(learned, source, columns, text):
         writer = writer or csv.CSVWriter(file, batch.schema)
         writer.write(batch)
         rows += batch.num_rows

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from submax.core.checks import one_of
 from submax.core.decoding import known_type
 from submax.core.errors import InputError, one_line
 from submax.schema.schema import METADATA, Schema
@@ -47,6 +48,30 @@ DAMAGED = {
     "quote, or remove it",
 }
 """Rows that are refused by DuckDB and cannot be left out, since they may hide all rows below."""
+
+
+class TextFormat(NamedTuple):
+    """The sign between the values of a CSV file, and before the digits of a fraction.
+
+    None is recognized: a decimal comma is expected only in files separated by semicolons.
+    """
+
+    separator: str | None = None
+    decimal: str | None = None
+
+    def check(self) -> None:
+        """Refuse signs that cannot be told apart."""
+        sign = self.separator
+        if sign is not None and (len(sign) != 1 or sign in '"\n\r' or sign.isalnum()):
+            raise InputError(
+                f"the separator is {sign!r}: give a single character, such as ';' or a tab",
+                parameter="separator",
+            )
+        if self.decimal is not None:
+            one_of("decimal", self.decimal, [".", ","])
+
+
+RECOGNIZED = TextFormat()
 
 
 class Part(NamedTuple):
@@ -144,7 +169,7 @@ class Source:
         return f"row {number} of {file}" if len(self._parts) > 1 else f"row {number}"
 
 
-def open_source(source: Any) -> Source:
+def open_source(source: Any, text: TextFormat = RECOGNIZED) -> Source:
     """Open a file, a folder or pattern of files, a data frame, or a table of columns.
 
     Files are Parquet, CSV or JSON lines; gzip may have compressed the last two. All files of a
@@ -153,7 +178,8 @@ def open_source(source: Any) -> Source:
     connection = duckdb.connect()
     connection.execute("set timezone = 'UTC'")
     if isinstance(source, (str, Path)):
-        parts = [_opened(path, connection) for path in files_of(source)]
+        text.check()
+        parts = [_opened(path, text, connection) for path in files_of(source)]
         name = parts[0].name if len(parts) == 1 else f"{source} ({len(parts)} files)"
         return Source(name, connection, parts)
     table, untyped = arrow_table(source)
@@ -191,7 +217,7 @@ def files_of(source: str | Path) -> Sequence[Path]:
     return files
 
 
-def _opened(path: Path, connection: Any) -> Part:
+def _opened(path: Path, text: TextFormat, connection: Any) -> Part:
     """Open a file of any format, which is recognized by its first bytes."""
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}: check the path")
@@ -212,7 +238,7 @@ def _opened(path: Path, connection: Any) -> Part:
             )
         if start.lstrip().startswith(b"{"):
             return _from_json(path, compressed, connection)
-        return _from_csv(path, compressed, start)
+        return _from_csv(path, compressed, start, text)
     except READ_ERRORS as error:
         raise unreadable(str(path), error) from error
 
@@ -285,7 +311,7 @@ def _from_json(path: Path, compressed: bool, connection: Any) -> Part:
     return Part(str(path), [*cells], f"(select {named} from {lines})", None, [*cells])
 
 
-def _from_csv(path: Path, compressed: bool, start: bytes) -> Part:
+def _from_csv(path: Path, compressed: bool, start: bytes, text: TextFormat) -> Part:
     """Open a CSV file with a header. Rows are counted from 1 after it; empty lines are no rows.
 
     All columns are read as text, so a check can name what is no number.
@@ -303,7 +329,8 @@ def _from_csv(path: Path, compressed: bool, start: bytes) -> Part:
         )
     lines = head.splitlines(keepends=True)
     skip = next((place for place, line in enumerate(lines) if line.strip()), 0)
-    headers = {sign: next(csv.reader(lines[skip:], delimiter=sign)) for sign in SEPARATORS}
+    signs = SEPARATORS if text.separator is None else (text.separator,)
+    headers = {sign: next(csv.reader(lines[skip:], delimiter=sign)) for sign in signs}
     separator, columns = max(headers.items(), key=lambda one: len(one[1]))
     kinds = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(columns)))
     table = (
@@ -312,7 +339,7 @@ def _from_csv(path: Path, compressed: bool, start: bytes) -> Part:
         f"compression='{'gzip' if compressed else 'none'}', ignore_errors=true, "
         "store_rejects=true)"
     )
-    if separator == ";":
+    if (text.decimal or ("," if separator == ";" else ".")) == ",":
         pointed = f"regexp_replace(columns(*), {quoted(DECIMAL_COMMA)}, '\\1.\\2')"
         table = f"(select {pointed} from {table})"
     return Part(str(path), columns, table, None, columns, skip + 1)

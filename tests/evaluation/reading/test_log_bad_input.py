@@ -244,8 +244,18 @@ def test_separators_are_recognized_and_semicolons_go_with_decimal_commas(sign, t
     assert log.schema.context.fields[0].values == ("1,2,3", "x")
 
 
+def test_separators_and_decimal_signs_can_be_given(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text('action,reward,propensity,"a;b;c;d;e"\nA,1,"0,5",x\nB,0,"0,5",x\n')
+    log = Log.read(path, separator=",", decimal=",")
+    assert log.propensity.tolist() == [0.5, 0.5]
+    for wrong in ({"separator": "ab"}, {"decimal": ";"}):
+        with raises_code("invalid-input", next(iter(wrong))):
+            Log.read(path, **wrong)
+
+
 @pytest.mark.parametrize(
-    ("value", "hint"), [('"0,5"', "semicolons"), ("50 %", "100"), ("2026-01-02", "time=propensity")]
+    ("value", "hint"), [('"0,5"', "--decimal"), ("50 %", "100"), ("2026-01-02", "time=propensity")]
 )
 def test_what_is_not_a_number_is_recognized(value, hint, tmp_path):
     path = tmp_path / "log.csv"

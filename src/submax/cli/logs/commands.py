@@ -26,18 +26,29 @@ POLICY = (
 """Help of the options that take a policy."""
 
 
-COLUMN = option(
-    "--column", "columns", multiple=True, metavar="ROLE=NAME",
-    help="The column of a role: action, reward, propensity, context, eligible, id, time, "
-    "status, cluster (such as a user, whose rows depend on each other), count (of the "
-    "decisions that a row stands for), successes (how many of these had the reward 1, in "
-    "place of reward), weight (of a row in a sample of a log), session (whose rows follow "
-    "each other) or covariate (measured before the decision). Several columns (also of "
-    "rewards) are separated by commas, context=age,country, or given by a pattern, "
-    "'context=affinity_*'. Columns with the name of their role are found. Can be repeated.",
+TEXT_OPTIONS = (
+    option(
+        "--column", "columns", multiple=True, metavar="ROLE=NAME",
+        help="The column of a role: action, reward, propensity, context, eligible, id, time, "
+        "status, cluster (such as a user, whose rows depend on each other), count (of the "
+        "decisions that a row stands for), successes (how many of these had the reward 1, in "
+        "place of reward), weight (of a row in a sample of a log), session (whose rows follow "
+        "each other) or covariate (measured before the decision). Several columns (also of "
+        "rewards) are separated by commas, context=age,country, or given by a pattern, "
+        "'context=affinity_*'. Columns with the name of their role are found. Can be repeated.",
+    ),
+    option(
+        "--separator", metavar="SIGN",
+        help="The separator of a CSV file, '\\t' for a tab, if it is not recognized.",
+    ),
+    option(
+        "--decimal", metavar="SIGN",
+        help="The decimal sign of a CSV file, . or a comma, if it is not recognized.",
+    ),
 )  # fmt: skip
+"""The options that say what the columns of a file mean, and how its numbers are written."""
 LOG_OPTIONS = (
-    COLUMN,
+    *TEXT_OPTIONS,
     option(
         "--declare", type=PATH, metavar="FILE.toml",
         help="A file that declares which values are allowed: actions, action_features, context "
@@ -243,7 +254,7 @@ SCORE_OPTIONS = (
 
 @main.command()
 @LOG
-@with_options(*SCORE_OPTIONS, COLUMN)
+@with_options(*SCORE_OPTIONS, *TEXT_OPTIONS)
 def score(log: Path | str, **options: Any) -> None:
     """Write what a learned policy would do in each row of a file.
 

@@ -23,6 +23,7 @@ from submax.evaluation.log import By, Log
 from submax.evaluation.policies import ALWAYS, COLUMNS, SUFFIX, already_learned, made_of
 from submax.evaluation.report import check_report, text_of
 from submax.evaluation.scoring import write_scores
+from submax.evaluation.sources import TextFormat
 from submax.schema.trained_policy import TrainedPolicy
 from submax.simulation.results import ESTIMATES, write_csv
 
@@ -32,7 +33,7 @@ SILENT_SECONDS = 2.0
 """Work that takes longer says what it does."""
 LISTS = ("context", "probability")
 """Roles whose column is always a list, so a pattern can be given."""
-READING = ("columns", "declare", "skip_bad_rows")
+READING = ("columns", "declare", "skip_bad_rows", "separator", "decimal")
 """Options that say how a log is read."""
 DECLARED_KEYS = ("actions", "action_features", "context", "rewards")
 """Keys that a declaration may have: the arguments of ``Log.read`` with these names."""
@@ -149,15 +150,21 @@ def check_folder(folder: Path) -> None:
 # Reading ------------------------------------------------------------------------------------------
 
 
+def sign_of(separator: str | None) -> str | None:
+    """Return a separator, which may be given as ``\\t`` for a tab."""
+    return separator and separator.replace("\\t", "\t")
+
+
 def read_log(
     path: Path | str,
     columns: Sequence[str],
     declare: Path | None,
+    separator: str | None,
     bandit: str | None,
     **options: Any,
 ) -> Log:
     """Return the log, opened with the roles of its columns and what a file declares."""
-    options["columns"] = columns_of(columns)
+    options |= {"columns": columns_of(columns), "separator": sign_of(separator)}
     if declare is not None:
         try:
             table = tomllib.loads(declare.read_text(encoding="utf-8"))
@@ -385,13 +392,16 @@ def run_score(
     out: Path,
     trust: bool,
     columns: Sequence[str],
+    separator: str | None,
+    decimal: str | None,
 ) -> None:
     """Write what a learned policy would do in each row of a file."""
     check_folder(out.parent)
     learned = TrainedPolicy.read(str(policy), trust=trust)
     out.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(out) as file:
-        rows = write_scores(file, learned, path, columns_of(columns))
+        text = TextFormat(sign_of(separator), decimal)
+        rows = write_scores(file, learned, path, columns_of(columns), text)
     click.echo(f"{rows} rows scored by {policy}: {out}")
 
 
