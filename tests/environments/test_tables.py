@@ -30,11 +30,6 @@ def test_rewards_are_those_of_the_table_under_every_delay(delay):
     np.testing.assert_allclose(trace.accumulated_regret, regret)
 
 
-def test_the_best_fixed_arm_is_that_of_the_sums():
-    assert Adversarial.of(TABLE).best_fixed_arm(4) == (0, 2.25)
-    assert Adversarial.of(TABLE).best_fixed_arm(3) == (1, 1.75)
-
-
 def test_a_file_has_a_row_for_each_decision(tmp_path):
     file = tmp_path / "rewards.csv"
     file.write_text("left,right\n1,0\n0,1\n", encoding="utf-8")

@@ -32,7 +32,6 @@ class ExponentialWeightsState(NamedTuple):
     observed: Floats
 
     def restricted(self, choices: Choices) -> Self:
-        """Return the sums of the joint actions of these choices alone."""
         return kept_columns(self, choices, "estimate")
 
 
@@ -107,12 +106,12 @@ class Adversarial(DrawnFromMean[Position]):
 
     ``file`` is a CSV or Parquet file with a row for each decision and a column for each arm. All
     replicas meet the same rewards, and there can be no more decisions than rows. Regret is
-    measured against the best arm of every single decision; ``best_fixed_arm`` says how much the
-    best single arm earns, with which theory compares.
+    measured against the best arm of every single decision. Theory compares with the best single
+    arm, which earns the highest sum of a column of ``rewards``.
 
     >>> environment = Adversarial.of([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-    >>> environment.best_fixed_arm(3)
-    (1, 2.0)
+    >>> environment.rewards.sum(axis=0).tolist()
+    [1.0, 2.0]
 
     Reference: Auer et al. (2002), The nonstochastic multiarmed bandit problem.
     """
@@ -145,11 +144,6 @@ class Adversarial(DrawnFromMean[Position]):
         if not columns or not len(columns[0]):
             raise InputError(f"{self.file!r} has no rewards: give it a row for each decision")
         return np.stack(columns, axis=1)
-
-    def best_fixed_arm(self, decisions: int) -> tuple[int, float]:
-        """Return the arm with the highest sum of the first rewards, and this sum."""
-        sums = self.rewards[:decisions].sum(axis=0)
-        return int(sums.argmax()), float(sums.max())
 
     @property
     def problem(self) -> Problem:

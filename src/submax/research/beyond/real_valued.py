@@ -232,13 +232,6 @@ class Cells:
         """The logarithm of the volume of a cell; 0 if the space has no real-valued parts."""
         return self.space.log_measure - math.log(self.listed.size)
 
-    def problem(self, problem: Problem) -> Problem:
-        """The same problem with the cells as actions."""
-        features = problem.action_features
-        if features:
-            features = (*features, *[()] * self.space.reals)
-        return replace(problem, space=self.listed, action_features=features)
-
     def of(self, action: Actions) -> Integers:
         """The cell of each action: ``[..., S] -> [..., S]``.
 
@@ -289,7 +282,11 @@ class Gridded(WrapperPolicy):
     points: Count = 10
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GriddedState:
-        inner = Cells(problem.space, self.points).problem(problem)
+        space, features = problem.space, problem.action_features
+        if features:
+            features = (*features, *[()] * space.reals)
+        cells = Cells(space, self.points).listed
+        inner = replace(problem, space=cells, action_features=features)
         return GriddedState(problem, self.policy.init(inner, replicas, rng))
 
     def act(self, state: GriddedState, context: Floats, rng: np.random.Generator) -> ChosenActions:
@@ -353,7 +350,6 @@ class FourierStatistics(NamedTuple):
 
     @classmethod
     def empty(cls, replicas: int, features: int) -> Self:
-        """The sums before any observation."""
         return cls(np.zeros((replicas, features + 2, features + 2)), np.zeros(replicas))
 
     def add(self, features: Floats, reward: Floats, weight: Floats) -> Self:

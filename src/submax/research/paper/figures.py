@@ -128,7 +128,6 @@ class PaperCurve(NamedTuple):
 
     @property
     def last(self) -> float:
-        """The last mean."""
         return float(self.curve.mean[-1])
 
 

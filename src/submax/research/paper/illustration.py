@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Floats
 from submax.core.errors import InputError
 from submax.core.numerics import standard_error
 from submax.core.problem import Feedback
@@ -48,12 +48,6 @@ class PolicyPanel(NamedTuple):
         expected: Floats = np.sum(self.probabilities * self.values, axis=-1)
         return expected
 
-    @property
-    def zeroed_actions(self) -> Integers:
-        """The number of actions with probability 0 in each environment."""
-        zeroed: Integers = np.sum(self.probabilities < SMALLEST_PROBABILITY, axis=-1)
-        return zeroed
-
 
 def illustrate(specification: Specification, directory: Path) -> None:
     """Write the panels of the first environment, and expected rewards in all environments."""
@@ -62,7 +56,8 @@ def illustrate(specification: Specification, directory: Path) -> None:
         earned, count = panel.expected_reward, len(panel.values)
         columns = {"probability": panel.probabilities[0], "value": panel.values[0]}
         first.append({"policy": name, "action": np.arange(panel.values.shape[1]), **columns})
-        numbers = {"expected_reward": earned, "zeroed_actions": panel.zeroed_actions}
+        zeroed = np.sum(panel.probabilities < SMALLEST_PROBABILITY, axis=-1)
+        numbers = {"expected_reward": earned, "zeroed_actions": zeroed}
         finals.append({"policy": name, "environment": np.arange(count), **numbers})
         mean, error = float(earned.mean()), standard_error(earned)
         rows.append({"policy": name, "expected_reward": mean, "standard_error": error})

@@ -27,7 +27,6 @@ class FittedThompsonState(NamedTuple):
     b: Floats
 
     def restricted(self, choices: Choices) -> Self:
-        """Return the posterior of the joint actions of these choices alone."""
         return kept_columns(self, choices, "a", "b")._replace(arms=self.arms.restricted(choices))
 
 

@@ -38,11 +38,9 @@ class BayesReparameterizedState(NamedTuple):
 
     @property
     def problem(self) -> Problem:
-        """The problem that the networks are trained for."""
         return self.rewards.problem
 
     def restricted(self, choices: Choices) -> Self:
-        """Return the state with these choices alone."""
         return self._replace(rewards=self.rewards.restricted(choices), eligible=choices)
 
 

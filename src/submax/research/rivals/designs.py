@@ -68,11 +68,9 @@ class PolicyDesign(Design[Network]):
     def exported(
         self, model: Network, levels: NDArray[np.float32], latent: ArrayLike
     ) -> SlotNetwork:
-        """Return the network in numpy; ``levels [R, 1, 0]`` and ``latent`` are empty."""
         return slot_network(model, levels, latent)
 
     def losses(self, model: Network, batch: Example, key: jax.Array) -> jax.Array:
-        """Return the loss of each row, with a uniform action of its own."""
         shape = (batch.reward.shape[0], len(self.sizes))
         uniform = jax.random.uniform(jax.random.split(key)[1], shape)
         actions = jnp.floor(uniform * jnp.asarray(self.sizes, jnp.float32))

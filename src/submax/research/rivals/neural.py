@@ -216,7 +216,6 @@ class GradientFeaturePolicy(ScoringPolicy):
         return precision.restricted(state.problem.space.kept_choices(choices))
 
     def scores(self, state: ValueBelief, context: Floats) -> tuple[Floats, Floats]:
-        """Return the logit and its standard deviation for every joint action, ``[R, n, M]``."""
         state.problem.check_context(context)
         network, choices = state.network, state.choices()
 
@@ -345,7 +344,6 @@ class ResidualPolicy(ScoringPolicy):
         return Residuals(*(one[:, kept] for one in state.extra))
 
     def scores(self, state: ValueBelief, context: Floats) -> tuple[Floats, Floats]:
-        """Return v(a, c), ``[R, n, M]``, and its standard error τ_a / √n_a, ``[R, 1, M]``."""
         squares, counts = state.extra
         error = np.sqrt(squares / np.maximum(counts, 1.0) ** 2)
         return state.values(context), error[:, None]
@@ -441,7 +439,6 @@ class VarianceNetworkUCB(UpperBound):
         return variance.restricted(choices)
 
     def scores(self, state: ValueBelief, context: Floats) -> tuple[Floats, Floats]:
-        """Return v(a, c) and s(a, c) of every joint action, both ``[R, n, M]``."""
         return state.values(context), np.sqrt(state.extra.values(context))
 
 

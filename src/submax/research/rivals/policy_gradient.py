@@ -50,7 +50,6 @@ class PolicyNetwork(NamedTuple):
     critic: ValueBelief | None = None
 
     def restricted(self, choices: Choices) -> Self:
-        """Return the policy among these choices alone, for deciding."""
         kept = self.problem.space.kept_choices(choices)
         return self._replace(
             problem=self.problem.restricted(choices), network=self.network.restricted(kept)
@@ -102,11 +101,9 @@ class GradientPolicy(Policy[PolicyNetwork]):
 
     @property
     def largest_weight(self) -> float:
-        """The largest importance weight."""
         return 1.0
 
     def design(self, problem: Problem) -> "PolicyDesign":
-        """Return the network design to train."""
         from submax.research.rivals.designs import PolicyDesign
 
         return PolicyDesign(

@@ -159,7 +159,6 @@ class ValueBelief(NamedTuple):
         return cls(problem, Buffer.empty(problem, replicas), None, network)
 
     def restricted(self, choices: Choices) -> Self:
-        """Return the belief about these choices alone, for deciding."""
         kept = self.problem.space.kept_choices(choices)
         return self._replace(
             problem=self.problem.restricted(choices), network=self.network.restricted(kept)
@@ -274,7 +273,6 @@ class ValueNetworkPolicy(Policy[ValueBelief]):
         return belief._replace(extra=self.next_extra(state, belief, feedback, rng))
 
     def restricted(self, state: ValueBelief, choices: Choices) -> ValueBelief:
-        """Return the belief about these choices alone."""
         return state.restricted(choices)._replace(extra=self.restricted_extra(state, choices))
 
     def first_extra(self, belief: ValueBelief, rng: np.random.Generator) -> Any:
