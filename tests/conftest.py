@@ -1,12 +1,9 @@
 """What every test runs with; it is read before the workers of pytest-xdist are started."""
 
-import contextlib
-import functools
 import hashlib
 import os
 import platform
 import sys
-from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -101,7 +98,6 @@ def pytest_configure(config) -> None:
     config.addinivalue_line("markers", "soak: takes minutes; only make soak runs it")
     config.addinivalue_line("markers", "needs: parts of tests/support/requirements.py")
     config.pluginmanager.register(ModulesWithExamples())
-    config.pluginmanager.register(SharedBrowser(), "shared browser")
     config.addinivalue_line("markers", "long_training: its programs are compiled with care")
     # A kept program may be read while another process writes it: then it is compiled again.
     for what in ("reading", "writing"):
@@ -155,7 +151,6 @@ def pytest_runtest_setup(item) -> None:
     needed = {name for mark in item.iter_markers("needs") for name in mark.args}
     missing = requirements.missing(sorted(needed))
     if missing:
-        item.user_properties.append(("missing", missing))
         pytest.skip(requirements.reason(missing))
 
 
@@ -178,117 +173,3 @@ def _strict(report):
         _, _, reason = report.longrepr
         report.outcome, report.longrepr = "failed", MISSING + reason
     return report
-
-
-def pytest_terminal_summary(terminalreporter) -> None:
-    """Say in one line what was skipped because it is not installed."""
-    counts = Counter(
-        name
-        for report in terminalreporter.stats.get("skipped", [])
-        for key, names in getattr(report, "user_properties", [])
-        if key == "missing"
-        for name in names
-    )
-    if counts:
-        parts = (
-            f"{name} {count} ({requirements.REQUIREMENTS[name].install})"
-            for name, count in counts.most_common()
-        )
-        terminalreporter.write_line(f"skipped: {', '.join(parts)}")
-
-
-class SharedBrowser:
-    """Debian's browser, for tests of several modules; Playwright's own would be downloaded.
-
-    To start it takes two seconds. It is closed before a test that does not use it, because no other
-    test of the process can run an event loop while Playwright runs.
-    """
-
-    def __init__(self) -> None:
-        self._open = contextlib.ExitStack()
-        self._browser = None
-
-    def opened(self):
-        if self._browser is None:
-            from playwright.sync_api import sync_playwright
-
-            with contextlib.ExitStack() as opening:
-                playwright = opening.enter_context(sync_playwright())
-                launched = playwright.chromium.launch(
-                    executable_path=requirements.found("browser"), args=["--no-sandbox"]
-                )
-                self._browser = opening.enter_context(launched)
-                # A browser that does not start must not leave Playwright's event loop running.
-                self._open = opening.pop_all()
-        return self._browser
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_teardown(self, item, nextitem):
-        try:
-            return (yield)
-        finally:
-            if nextitem is None or "browser" not in nextitem.fixturenames:
-                self._browser = None
-                self._open.close()
-
-
-WINDOW = {"width": 1200, "height": 900}
-"""The size of a window of the browser, in pixels."""
-
-
-@pytest.fixture(scope="module")
-def browser(request):
-    return request.config.pluginmanager.get_plugin("shared browser").opened()
-
-
-@pytest.fixture(scope="module")
-def tab(browser):
-    """Opens pages as tabs of one window for each address, since a new window costs a second.
-
-    Tabs share cookies, but no storage of the session.
-    """
-    windows = {}
-
-    def tab(address: str):
-        if address not in windows:
-            windows[address] = browser.new_context(base_url=address, viewport=WINDOW)
-            # A window is closed with its last tab.
-            windows[address].new_page()
-        return windows[address].new_page()
-
-    yield tab
-    for window in windows.values():
-        window.close()
-
-
-@pytest.fixture(scope="module")
-def kept_tab(tab):
-    """Opens one tab for each address, since a new tab has a process of its own to start."""
-    return functools.cache(tab)
-
-
-@pytest.fixture
-def quiet_tab(kept_tab):
-    """Opens a tab that fails the test if anything is foreign or said in the console.
-
-    Tests of a module that open the same address have the same tab, one after the other.
-    """
-    said, watched = [], []
-
-    def quiet_tab(address: str):
-        page = kept_tab(address)
-        page.set_viewport_size(WINDOW)
-        watchers = {
-            "console": lambda message: said.append(message.text),
-            "pageerror": lambda error: said.append(str(error)),
-            "request": lambda one: one.url.startswith(address) or said.append(one.url),
-        }
-        for kind, watcher in watchers.items():
-            page.on(kind, watcher)
-            watched.append((page, kind, watcher))
-        return page
-
-    yield quiet_tab
-    for page, kind, watcher in watched:
-        page.remove_listener(kind, watcher)
-    assert said == []

@@ -1,7 +1,6 @@
 """Classification as a bandit: means are shares of labels, and rows come from files or arrays."""
 
 import sys
-from itertools import permutations
 
 import numpy as np
 import pyarrow as pa
@@ -21,53 +20,26 @@ from submax.testing import check_environment
 
 FEATURES = [[1.0, 5.0], [2.0, 5.0], [1.0, 5.0], [4.0, 5.0], [1.0, 5.0]]
 LABELS = ["b", "a", "b", "c", "a"]
-SHARES = np.array([[1 / 3, 2 / 3, 0], [1, 0, 0], [1 / 3, 2 / 3, 0], [0, 0, 1], [1 / 3, 2 / 3, 0]])
-
-
-def every_pair(environment, draws=1):
-    """Each row of the table with each arm, for as many replicas as there are draws."""
-    features, arms = environment.rows.features, environment.problem.space.size
-    context = np.repeat(features, arms, axis=0)
-    action = np.tile(np.arange(arms), len(features))[:, None]
-    return np.tile(context, (draws, 1, 1)), np.tile(action, (draws, 1, 1))
 
 
 @pytest.mark.parametrize("standardize", [True, False])
-@pytest.mark.parametrize("replacement", [True, False])
 @pytest.mark.parametrize("pays", [(0.0, 1.0), (0.01, 0.1), (0.3, 0.3), (0, 1)])
-def test_means_lie_between_the_two_chances_by_the_share_of_the_label(
-    standardize, replacement, pays
-):
-    low, high = pays
-    environment = Classification.of(FEATURES, LABELS, standardize, replacement, pays)
+def test_means_lie_between_the_two_chances_by_the_share_of_the_label(standardize, pays, seed):
+    rng, (low, high) = np.random.default_rng(seed), pays
+    features, labels = rng.integers(3, size=(60, 2)) - 1.0, rng.choice(["a", "b", "c"], size=60)
+    same = (features[:, None] == features).all(axis=2)
+    share = np.stack([same @ (labels == arm) / same.sum(axis=1) for arm in "abc"], axis=1)
+    environment = Classification.of(features, labels, standardize, pays=pays)
     assert environment.problem == Problem(Arms(3), 2)
     assert environment.classes.tolist() == ["a", "b", "c"]
-    world = environment.reset(1, np.random.default_rng(0))
-    mean = environment.mean_reward(world, *every_pair(environment)).reshape(5, 3)
-    assert np.allclose(mean, low + (high - low) * SHARES)
-    assert np.all(mean[SHARES == 0] == low)
-    assert np.all(mean[SHARES == 1] == high)
-    best = environment.best_reward(world, environment.rows.features[None])
+    context = np.repeat(environment.rows.features, 3, axis=0)[None]
+    mean = environment.mean_reward(1, context, np.tile(np.arange(3), 60)[None, :, None])[0]
+    mean = mean.reshape(60, 3)
+    np.testing.assert_allclose(mean, low + (high - low) * share)
+    assert np.all(mean[share == 0] == low)
+    assert np.all(mean[share == 1] == high)
+    best = environment.best_reward(1, environment.rows.features[None])
     assert np.array_equal(best[0], mean.max(axis=1))
-
-
-def test_means_are_those_of_a_loop_over_rows(seed):
-    rng = np.random.default_rng(seed)
-    features = rng.integers(3, size=(60, 2)) - 1.0
-    labels = rng.integers(3, size=60)
-    environment = Classification.of(features, labels, standardize=False)
-    context, action = every_pair(environment)
-    mean = environment.mean_reward(1, context, action)[0]
-    for row, arm, found in zip(context[0], action[0, :, 0], mean, strict=True):
-        same = [label for one, label in zip(features, labels, strict=True) if all(one == row)]
-        assert found == pytest.approx(sum(label == arm for label in same) / len(same))
-
-
-def test_contexts_are_rows_drawn_uniformly_for_each_replica(seed):
-    environment = Classification.of(np.arange(5.0)[:, None], [0, 1, 0, 1, 0], standardize=False)
-    context = environment.contexts(2, 5000, np.random.default_rng(seed))
-    counts = np.stack([np.bincount(one[:, 0].astype(int), minlength=5) for one in context])
-    assert np.all(np.abs(counts - 1000) < 6 * np.sqrt(5000 * 0.2 * 0.8))
 
 
 @pytest.mark.parametrize("name", ["table.csv", "table.parquet", "TABLE.CSV"])
@@ -295,27 +267,6 @@ def test_every_replica_meets_each_row_once(met, delay, seed):
     rows = np.concatenate(met, axis=1)
     assert np.array_equal(np.sort(rows, axis=1), np.tile(np.arange(60), (5, 1)))
     assert len({tuple(one) for one in rows.tolist()}) == 5
-
-
-def test_every_order_is_as_likely_as_any_other(seed):
-    replicas = 12_000
-    world = numbered(3, replacement=False).reset(replicas, np.random.default_rng(seed))
-    error = np.sqrt(replicas * (1 / 6) * (5 / 6))
-    for order in permutations(range(3)):
-        count = np.sum(np.all(world.order == order, axis=1))
-        assert abs(count - replicas / 6) < 5 * error
-
-
-def test_contexts_are_those_that_come_next_until_the_world_advances(seed):
-    environment, rng = numbered(10, replacement=False), np.random.default_rng(seed)
-    world = environment.reset(2, rng)
-    first = environment.contexts(world, 4, rng)
-    assert np.array_equal(first, environment.contexts(world, 4, rng))
-    later = environment.advance(environment.advance(world, 1, rng), 3, rng)
-    rest = environment.contexts(later, 6, rng)
-    whole = environment.contexts(world, 10, rng)
-    assert np.array_equal(np.concatenate([first, rest], axis=1), whole)
-    assert environment.contexts(environment.advance(later, 6, rng), 0, rng).shape == (2, 0, 1)
 
 
 def test_more_decisions_than_rows_are_refused_before_any_is_taken(met):

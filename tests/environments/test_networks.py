@@ -81,14 +81,6 @@ def test_weights_are_glorot_uniform(seed):
         assert abs(np.mean(part)) < 6 * limit / np.sqrt(3 * part.size)
 
 
-def test_contexts_are_uniform_on_the_unit_sphere(seed):
-    _, direction, _ = met(Contextual(2, 5), 20, 500, seed)
-    assert np.allclose(np.linalg.norm(direction, axis=-1), 1.0, rtol=0, atol=1e-12)
-    # Uniform: each coordinate has mean 0 and variance 1 / 5.
-    assert np.abs(direction.mean(axis=(0, 1))).max() < 6 * np.sqrt(1 / 5 / 10_000)
-    assert np.abs((direction**2).mean(axis=(0, 1)) - 1 / 5).max() < 6 * np.sqrt(0.08 / 10_000)
-
-
 SIZES = [
     *(((3,), 4), ((300,), 4), ((5, 7, 11), 16), ((40, 2, 9), 32), ((2,) * 10, 3)),
     *(((1, 17, 1, 16, 1), 32), ((33, 32), 1), ((257, 3), 64), ((2, 4, 8, 16, 32), 32)),

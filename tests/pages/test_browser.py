@@ -1,11 +1,13 @@
 """The pages in a real browser: nothing foreign, no message in the console, usable by everybody."""
 
+import functools
 import time
 
 import numpy as np
 import pytest
+import requirements
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, expect, sync_playwright
 from waiting import wait_until
 
 import submax
@@ -43,9 +45,38 @@ def address(tmp_path_factory, start_server):
     return start_server(file).address
 
 
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's browser; Playwright's own would be downloaded."""
+    with sync_playwright() as playwright:
+        program = requirements.found("browser")
+        yield playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+
+
+@pytest.fixture(scope="module")
+def tab(browser):
+    """Opens pages as tabs of one window for each address, since a new window costs a second."""
+
+    @functools.cache
+    def window(address: str):
+        opened = browser.new_context(base_url=address, viewport={"width": 1200, "height": 900})
+        # A window is closed with its last tab.
+        opened.new_page()
+        return opened
+
+    return lambda address: window(address).new_page()
+
+
 @pytest.fixture
-def page(quiet_tab, address):
-    return quiet_tab(address)
+def page(tab, address):
+    """A page that loads nothing foreign and says nothing in the console."""
+    page, said = tab(address), []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda one: one.url.startswith(address) or said.append(one.url))
+    yield page
+    page.close()
+    assert said == []
 
 
 @pytest.mark.parametrize("path", PATHS)

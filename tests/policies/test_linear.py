@@ -60,24 +60,6 @@ def test_the_regressions_are_those_of_their_rows(seed):
             np.testing.assert_allclose(roots[action].T @ roots[action], covariance, atol=1e-9)
 
 
-def mean_reward_at_the_end(policy, seed):
-    """Of 20 batches in which the sign of the context says the arm."""
-    problem, rng = Problem(Arms(3), context_width=2), np.random.default_rng(seed)
-    state = policy.init(problem, 4, rng)
-    for _ in range(20):
-        context = rng.choice([-1.0, 1.0], size=(4, 50, 2))
-        decision = policy.act(state, context, rng)
-        reward = (decision.action[..., 0] == (context[..., 0] > 0)).astype(np.float64)
-        feedback = observed(decision.action, reward, context, decision.log_prob)
-        state = policy.update(state, feedback, rng)
-    return reward.mean()
-
-
-@pytest.mark.parametrize("policy", [LinearThompson(), LinUCB()], ids=["thompson", "ucb"])
-def test_it_learns_which_arm_suits_which_context(policy, seed):
-    assert mean_reward_at_the_end(policy, seed) > 0.9
-
-
 PROBLEM = Problem(Arms(3), context_width=2)
 
 

@@ -14,6 +14,8 @@ from submax.policies import (
     BayesReparameterized,
     ClimbingEpsilonGreedy,
     DropoutThompson,
+    LinearThompson,
+    LinUCB,
     NeuralEpsilonGreedy,
     NeuralThompson,
     NeuralUCB,
@@ -22,6 +24,7 @@ from submax.policies import (
     SampleAverageUCB,
     VarianceNetworkUCB,
 )
+from submax.policies.regressions import LinearPolicy
 from submax.research.rivals.climbing import climbed_actions
 from submax.research.rivals.neural import largest_normal
 from submax.research.rivals.value_networks import ValueBelief, ValueNetwork
@@ -301,7 +304,7 @@ def test_the_highest_bound_with_a_predicted_variance_is_taken(width, noisy, prob
         assert bounds[int(found[place].argmax())] == pytest.approx(max(bounds), abs=1e-5)
 
 
-# Policies that train networks: uniform before the first feedback, and better afterwards
+# Policies by context: uniform before the first feedback, and better afterwards
 
 
 LEARNING = [
@@ -310,15 +313,18 @@ LEARNING = [
     BayesReparameterized(strategy=SubMax()),
     DropoutThompson(dropout=0.3, masks=40),
     NeuralEpsilonGreedy(epsilon=0.0, dropout=0.0),
+    LinearThompson(),
+    LinUCB(),
 ]
 
 
 @pytest.mark.parametrize("policy", LEARNING, ids=lambda one: type(one).__name__)
 def test_it_learns_which_arm_suits_which_context(policy, learned, training, problem, seed):
-    small = {"hidden": 8, "training": training}
-    if isinstance(policy, BayesReparameterized):
-        small["estimator"] = replace(policy.estimator, **small)
-    policy = replace(policy, **small)
+    if not isinstance(policy, LinearPolicy):
+        small = {"hidden": 8, "training": training}
+        if isinstance(policy, BayesReparameterized):
+            small["estimator"] = replace(policy.estimator, **small)
+        policy = replace(policy, **small)
     fresh, rng = policy.init(problem, 4, np.random.default_rng(seed)), np.random.default_rng(seed)
     context = rng.choice([-1.0, 1.0], size=(4, 500, 2))
     assert np.allclose(policy.probabilities(fresh, context), 1 / 3)

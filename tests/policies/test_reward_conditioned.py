@@ -251,6 +251,16 @@ def test_evidence_is_what_was_counted_of_the_slot(smoothing, seed):
         )
 
 
+def test_an_action_is_expected_to_earn_its_mean_reward(seed):
+    rng, problem = np.random.default_rng(seed), Problem(Arms(4), scale=Discrete((0.0, 1.0, 4.0)))
+    arm = np.arange(400)[None] % 3
+    reward = rng.choice([0.0, 1.0, 4.0], size=arm.shape)
+    policy = RewardConditioned(Counting(smoothing=0.0))
+    state = taught(policy, problem, observed(arm, reward, log_prob=-1.0))
+    found = policy.expected_rewards(state, np.zeros((1, 1, 0)))[0, 0]
+    assert found[:3] == pytest.approx([reward[arm == one].mean() for one in range(3)])
+
+
 # Unlisted
 
 SCALES = [Continuous(), Counts(), Discrete((0.0, 1.0, 2.0))]

@@ -104,10 +104,13 @@ def test_environments_of_several_kinds_share_a_file():
     labels = {"environment": "bernoulli", "arms": 3, "alpha": 1, "beta": 1, "delay": 0}
     assert every[0].labels == labels
     several = text.replace("[environment]", "[[environment]]") + "\n"
-    several += "[[environment]]\nkind = 'gaussian'\nmeans = [0.1, 0.2]\n"
     several = several.replace('["bernoulli", "sparse-bernoulli"]', '"bernoulli"')
-    chosen = cells(parse(several, "own"), ["kind=gaussian"])
-    assert [cell.labels["means"] for cell in chosen] == ["0.1x0.2"] * 4
+    # A list of means is one environment, and a list of such lists has several.
+    for means in ("[0.1, 0.2]", "[[0.3, 0.4], [0.5, 0.6, 0.7]]"):
+        several += f"[[environment]]\nkind = 'gaussian'\nmeans = {means}\n"
+    chosen = cells(parse(several, "own"), ["kind=gaussian", "policy=random", "steps=0"])
+    labels = [(cell.labels["means"], cell.labels["arms"]) for cell in chosen]
+    assert labels == [("0.1x0.2", 2), ("0.3x0.4", 2), ("0.5x0.6x0.7", 3)]
 
 
 def test_delays_of_the_same_length_are_told_apart():

@@ -169,15 +169,6 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
             if self._uses_context[number]
         )
 
-    def expected_rewards(self, state: PredictiveMixtureState, context: Floats) -> Floats:
-        state.problem.check_context(context)
-        found = np.zeros((*context.shape[:2], state.problem.space.size))
-        for policy, member, share in zip(self.policies, state.members, state.shares.T, strict=True):
-            if share.any():
-                expected = _expected(policy, member, context)
-                found += np.where(share > 0, share, 0.0)[:, None, None] * expected
-        return found
-
     def update(
         self, state: PredictiveMixtureState, feedback: Feedback, rng: np.random.Generator
     ) -> PredictiveMixtureState:
@@ -408,9 +399,6 @@ class Adaptive(WrapperPolicy):
             and not problem.action_features
         )
         return mixture if mixed else self.policy
-
-    def expected_rewards(self, state: Any, context: Floats) -> Floats | None:
-        return self.wrapped(state.problem).expected_rewards(state, context)
 
     @cached_property
     def _policies(self) -> tuple[Policy[Any], ...]:

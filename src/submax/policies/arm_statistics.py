@@ -83,10 +83,6 @@ class ArmStatistics(NamedTuple):
         """Average reward of every action, ``[R, A]``; 0 for an action that was never pulled."""
         return self.rewards / np.where(self.pulls > 0, self.pulls, 1.0)
 
-    def known_means(self) -> Floats:
-        """Average reward of every action, ``[R, A]``; NaN for an action that was never pulled."""
-        return np.where(self.pulls > 0, self.means(), np.nan)
-
     def successes(self, caller: str) -> Floats:
         """Number of successes, ``[R, A]``: each reward, scaled to 0 … 1, is a part of one."""
         lowest, highest = self.problem.scale.known_bounds(caller)

@@ -79,9 +79,6 @@ class EpsilonGreedy(ArmPolicy, TabularPolicy[ArmStatistics]):
         mixed: Floats = self.epsilon / means.shape[-1] + (1 - self.epsilon) * highest(means)
         return mixed[:, None, :]
 
-    def expected_rewards(self, state: ArmStatistics, context: Floats) -> Floats:
-        return state.known_means()[:, None, :]
-
 
 @dataclass(frozen=True)
 class PosteriorGreedy(ArmPolicy, TabularPolicy[ArmStatistics]):

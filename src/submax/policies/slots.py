@@ -13,7 +13,7 @@ from submax.core.numerics import draw, draw_grouped, log_prob_of
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import serializable
-from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Arms, Choices, Space
+from submax.core.spaces import Arms, Choices, Space
 from submax.estimators.counting import Counting
 from submax.models.networks.choices import first_choices, joint_probabilities
 from submax.models.regression.bayesian import known
@@ -197,13 +197,12 @@ class PerSlot(Policy[PerSlotState]):
     def probabilities(self, state: PerSlotState, context: Floats) -> Floats:
         state.problem.check_context(context)
         state.problem.space.check_listable("per-slot")
-        product = np.ones((*context.shape[:2], 1))
-        for inner in state.slots:
-            of_slot = self.policy.probabilities(inner, context)
-            size = product.shape[-1] * of_slot.shape[-1]
-            product = product[..., :, None] * of_slot[..., None, :]
-            product = product.reshape(*context.shape[:2], size)
-        return product
+        sizes = state.problem.space.choices
+        slots = [
+            np.broadcast_to(self.policy.probabilities(inner, context), (*context.shape[:2], size))
+            for inner, size in zip(state.slots, sizes, strict=True)
+        ]
+        return joint_probabilities(np.concatenate(slots, axis=-1)[..., None, :], sizes)
 
     def restricted(self, state: PerSlotState, choices: Choices) -> PerSlotState | None:
         slots = [
@@ -343,21 +342,6 @@ class PosteriorSlots(Policy[SlotsState]):
             context,
             action,
         )
-
-    def expected_rewards(self, state: SlotsState, context: Floats) -> Floats | None:
-        """Return the posterior mean of every joint action; None if these are too many to list."""
-        space = state.problem.space
-        if space.size > MAX_ENUMERATED_ACTIONS:
-            return None
-        listing = space.listing()
-        result = np.full((*context.shape[:2], space.size), np.nan)
-        for replica, belief in enumerate(state.beliefs):
-            if belief.slot_map is None or belief.coefficients is None:
-                continue
-            for row, values in enumerate(context[replica]):
-                features = belief.slot_map.rows(np.tile(values, (space.size, 1)), listing)
-                result[replica, row] = belief.centre + features @ belief.coefficients
-        return result
 
     def update(self, state: SlotsState, feedback: Feedback, rng: np.random.Generator) -> SlotsState:
         feedback.check(state.problem)

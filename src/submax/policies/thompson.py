@@ -305,12 +305,6 @@ class Thompson(ArmPolicy, TabularPolicy[ArmStatistics]):
     def probabilities(self, state: ArmStatistics, context: Floats) -> Floats:
         return largest_beta(*self._posterior(state))[:, None, :]
 
-    def expected_rewards(self, state: ArmStatistics, context: Floats) -> Floats:
-        a, b = self._posterior(state)
-        lowest, highest = state.problem.scale.known_bounds("Thompson sampling")
-        means: Floats = lowest + (highest - lowest) * a / (a + b)
-        return means[:, None, :]
-
     def _posterior(self, state: ArmStatistics) -> tuple[Floats, Floats]:
         successes = state.successes("Thompson sampling")
         return self.alpha + successes, self.beta + state.pulls - successes

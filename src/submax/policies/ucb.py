@@ -129,9 +129,6 @@ class IndexPolicy(TabularPolicy[IndexState]):
             return np.eye(state.problem.space.size)[self._spread(state, context.shape[1])]
         return highest(self.index(self._counts(state.arms, state.pending, 1)))[:, None]
 
-    def expected_rewards(self, state: IndexState, context: Floats) -> Floats:
-        return state.arms.known_means()[:, None, :]
-
     def record(
         self, state: IndexState, action: Actions | None = None, *, upcoming: int | None = None
     ) -> IndexState:

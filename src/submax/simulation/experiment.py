@@ -21,6 +21,7 @@ from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.core.registry import Registry, converted
 from submax.environments import ENVIRONMENTS
+from submax.environments.tables import ENDINGS
 from submax.policies.specification import PolicySpecification
 from submax.simulation import DELAYS
 from submax.simulation.delays import Delay
@@ -44,8 +45,6 @@ EXAMPLES = {
     "policies": 'such as policies = ["random", "rcp-submax"]',
 }
 """How the required keys are written."""
-DATA_ENDINGS = (".csv", ".parquet")
-"""The endings of data files that a specification can name."""
 Labels: TypeAlias = dict[str, Any]
 """The columns of a result that describe its configuration, by name."""
 PolicyData: TypeAlias = str | dict[str, Any]
@@ -197,8 +196,8 @@ def own_file(kind: object) -> Path | None:
     if not isinstance(kind, str):
         return None
     # Texts such as sklearn:digits, a data set of a package, have none of the endings of a file.
-    place = Path(kind if kind.endswith(DATA_ENDINGS) else kind.rpartition(":")[0])
-    return place if place.suffix in (".py", *DATA_ENDINGS) and place.is_file() else None
+    place = Path(kind if kind.endswith(ENDINGS) else kind.rpartition(":")[0])
+    return place if place.suffix in (".py", *ENDINGS) and place.is_file() else None
 
 
 def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -227,7 +226,7 @@ def _with_paths(value: Any, folder: Path) -> Any:
     """The value with paths of the user's own files resolved relative to ``folder``."""
 
     def resolved(text: Any) -> Any:
-        is_path = isinstance(text, str) and (".py:" in text or text.endswith(DATA_ENDINGS))
+        is_path = isinstance(text, str) and (".py:" in text or text.endswith(ENDINGS))
         return str((folder / text).resolve()) if is_path else text
 
     return _changed(value, resolved)

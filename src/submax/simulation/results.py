@@ -49,7 +49,7 @@ class ResultTable(dict[str, NDArray[Any]]):
 
     @classmethod
     def read(cls, folder: Path, name: str) -> Self:
-        path = table_file(folder, name)
+        path = folder / f"{name}.parquet"
         if not path.exists():
             raise InputError(
                 f"{folder} has no {path.name}: repeat the command of the run to write it"
@@ -86,11 +86,6 @@ class ResultTable(dict[str, NDArray[Any]]):
         return type(self)({name: column[rows] for name, column in self.items()})
 
 
-def table_file(folder: Path, name: str) -> Path:
-    """The file of the table ``name`` of a result folder."""
-    return folder / f"{name}.parquet"
-
-
 def _array(column: Any) -> NDArray[Any]:
     """The values of a column; texts, and missing values as None, are objects."""
     if column.null_count or str(column.type) == "string":
@@ -112,7 +107,7 @@ def write_table(folder: Path, name: str, parts: Sequence[Part]) -> None:
             key: many[key] if key in many else pa.repeat(value, size) for key, value in part.items()
         }
         tables.append(pa.table(columns))
-    content, path = io.BytesIO(), table_file(folder, name)
+    content, path = io.BytesIO(), folder / f"{name}.parquet"
     joined = pa.concat_tables(tables, promote_options="permissive")
     pq.write_table(joined, content, compression="zstd")
     # Figures that are older than the tables are drawn again.

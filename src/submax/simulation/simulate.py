@@ -70,8 +70,8 @@ class RandomlyPending:
 
 
 RECORDED_TOGETHER = 64
-"""Decisions are checked and recorded in blocks of at least this many: to do so for each single one
-would take longer than a fast policy takes to decide."""
+"""Decisions are recorded in blocks of at least this many: to record each single one would take
+longer than a fast policy takes to decide."""
 
 Progress: TypeAlias = Callable[[int], None]
 """Called with a number of decisions, over all replicas."""
@@ -101,34 +101,21 @@ class Recording:
         self._recorded = self._decisions = 0
         self._sums: tuple[Floats, Floats] = (np.zeros((replicas, 1)), np.zeros((replicas, 1)))
         self._blocks: list[tuple[Actions, Floats, Floats]] = []
-        self._latest = actions[:, :0]
 
     def check(self, action: Actions, decisions: int) -> None:
-        """Refuse actions of a wrong shape and, if they are several, those outside the space."""
-        fits = action.shape == (self._replicas, decisions, self._slots)
-        inside = action.dtype == self._dtype and (decisions == 1 or self._space.contains(action))
-        if not fits or not inside:
-            self._refuse(action, decisions)
-        self._latest = action
+        """Refuse actions outside the space, which would read the arms of another replica."""
+        shape = (self._replicas, decisions, self._slots)
+        right_type = action.shape == shape and action.dtype == self._dtype
+        if not (right_type and self._space.contains(action)):
+            raise InputError(
+                f"the actions of {self._policy} must be {self._dtype.__name__} numbers of shape "
+                f"{shape} in {self._space}, not {action.dtype} numbers of shape {action.shape} "
+                f"from {action.min(initial=0)} to {action.max(initial=0)}: correct its act method",
+                parameter="policy",
+            )
 
     def add(self, action: Actions, reward: Floats, regret: Floats) -> None:
-        """Record a block of decisions, a short one together with later ones."""
-        self._blocks.append((action, reward, regret))
-        self._decisions += action.shape[1]
-        if self._decisions >= RECORDED_TOGETHER:
-            self.complete()
-
-    def complete(self) -> None:
-        """Check and record the decisions that are not recorded yet, and report the progress."""
-        if not self._blocks:
-            return
-        blocks, self._blocks = self._blocks, []
-        action, reward, regret = (
-            parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-            for parts in zip(*blocks, strict=True)
-        )
-        if not self._space.contains(action):
-            self._refuse(action, 1)
+        """Check rewards, and record a block of decisions, a short one together with later ones."""
         fits = self._scale.contains(reward)
         if not fits.all():
             raise InputError(
@@ -136,6 +123,20 @@ class Recording:
                 f"{self._scale} does not contain: correct the scale in its problem, or the rewards",
                 parameter="environment",
             )
+        self._blocks.append((action, reward, regret))
+        self._decisions += action.shape[1]
+        if self._decisions >= RECORDED_TOGETHER:
+            self.complete()
+
+    def complete(self) -> None:
+        """Record the decisions that are not recorded yet, and report the progress."""
+        if not self._blocks:
+            return
+        blocks, self._blocks = self._blocks, []
+        action, reward, regret = (
+            parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+            for parts in zip(*blocks, strict=True)
+        )
         self._keep(action, reward, regret)
         if self._progress is not None:
             self._progress(self._decisions * self._replicas)
@@ -157,12 +158,6 @@ class Recording:
             before[:] = up_to[:, -1:]
         self._recorded += count
 
-    def explain_error(self) -> None:
-        """Raise an InputError if an action or a reward that was not checked yet does not fit."""
-        if not self._space.contains(self._latest):
-            self._refuse(self._latest, self._latest.shape[1])
-        self.complete()
-
     def trace(self) -> Trace:
         """Return the trace of all decisions; refuse expected rewards that are not finite."""
         self.complete()
@@ -173,16 +168,6 @@ class Recording:
                 parameter="environment",
             )
         return self._trace
-
-    def _refuse(self, action: Actions, decisions: int) -> None:
-        """Refuse actions outside the space, which would read the arms of another replica."""
-        shape = (self._replicas, decisions, self._slots)
-        raise InputError(
-            f"the actions of {self._policy} must be {self._dtype.__name__} numbers of shape "
-            f"{shape} in {self._space}, not {action.dtype} numbers of shape {action.shape} from "
-            f"{action.min(initial=0)} to {action.max(initial=0)}: correct its act method",
-            parameter="policy",
-        )
 
 
 def kept_steps(observations: int, points: int | None) -> Integers:
@@ -218,14 +203,13 @@ class SimulatedWorld:
         self._drifts = environment.drifts
         self._has_contexts = environment.problem.context_width > 0
         self._own_regret = type(environment).regret is not Environment.regret
-        self._empty: dict[int, Floats] = {}
         self._best: Floats | None = None
 
     def contexts(self, count: int) -> Floats:
         """Return the contexts of the next ``count`` decisions, ``[R, count, D]``."""
-        if not self._has_contexts:
-            return self._no_contexts(count)
         environment = self.environment
+        if not self._has_contexts:
+            return np.zeros((self.replicas, count, 0))
         if count == 1 or not self._drifts:
             return environment.contexts(self._world, count, self._contexts)
         # The contexts are needed before the actions. So the world is moved on twice: here with a
@@ -259,14 +243,8 @@ class SimulatedWorld:
         if self._has_contexts or self._drifts:
             return self.environment.best_reward(self._world, context)
         if self._best is None:
-            self._best = self.environment.best_reward(self._world, self._no_contexts(1)).copy()
+            self._best = self.environment.best_reward(self._world, context[:, :1]).copy()
         return self._best
-
-    def _no_contexts(self, count: int) -> Floats:
-        """Contexts without numbers, ``[R, count, 0]``, which are made once."""
-        if count not in self._empty:
-            self._empty[count] = np.zeros((self.replicas, count, 0))
-        return self._empty[count]
 
 
 class Timed(WrapperPolicy):
@@ -354,13 +332,8 @@ def simulate(
     )
     steps = kept_steps(observations, points)
     recording = Recording(environment, policy, replicas, steps, progress)
-    try:
-        schedule = delay.schedule(observations)
-        _take_decisions(policy, world, recording, schedule, pending, policy_rng)
-    except Exception:
-        # The check explains the error if an action or reward not checked yet caused it.
-        recording.explain_error()
-        raise
+    schedule = delay.schedule(observations)
+    _take_decisions(policy, world, recording, schedule, pending, policy_rng)
     return recording.trace()
 
 
@@ -374,7 +347,6 @@ def _take_decisions(
 ) -> None:
     """Take the decisions of every step of the schedule together, then learn what comes back."""
     state = policy.init(world.environment.problem, world.replicas, rng)
-    weights: dict[int, Floats] = {}
     first = 0
     for step in schedule:
         context = world.contexts(step.decide)
@@ -384,11 +356,9 @@ def _take_decisions(
         state = policy.record(state, action)
         reward, regret = world.step(context, action)
         recording.add(action, reward, regret)
-        if step.decide not in weights:
-            weights[step.decide] = np.ones(reward.shape)
-        # The recording checks single decisions together.
+        # The recording has checked single decisions.
         kind = CheckedFeedback if step.decide == 1 else Feedback
-        pending.put(kind(context, action, reward, log_prob, weights[step.decide]))
+        pending.put(kind(context, action, reward, log_prob, np.ones(reward.shape)))
         back = pending.take(step.receive)
         if back is not None:
             state = policy.update(state, back, rng)

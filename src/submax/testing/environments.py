@@ -6,10 +6,8 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats
 from submax.core.environment import Environment
-from submax.core.problem import Feedback
 from submax.core.spaces import Space
 from submax.simulation.delays import Delay
-from submax.simulation.simulate import Pending
 from submax.testing.assertions import Rules
 
 REPLICAS = 4
@@ -202,15 +200,3 @@ def _check_schedule(rules: Rules, observations: int) -> None:
         "the schedule must be the same twice": steps == [*rules.subject.schedule(observations)],
     }.items():
         rules.require(kept, rule)
-    pending, taken, back = Pending(), 0, []
-    for step in steps:
-        # The reward of a decision is its number.
-        reward = np.arange(taken, taken + step.decide, dtype=np.float64)[None]
-        nothing, action = np.zeros((*reward.shape, 0)), np.zeros((*reward.shape, 1), np.int64)
-        pending.put(Feedback(nothing, action, reward, None, np.ones(reward.shape)))
-        taken += step.decide
-        if step.receive:
-            feedback = pending.take(step.receive)
-            assert feedback is not None
-            back.extend(feedback.reward[0].tolist())
-    rules.require(back == list(range(len(back))), "rewards must come back first in, first out")
