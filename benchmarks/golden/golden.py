@@ -128,7 +128,7 @@ COUNTING = (
 )
 """The policies of the Bernoulli experiments in the paper."""
 ENVIRONMENTS: dict[str, dict[str, Any]] = {
-    **{kind: {"arms": 4} for kind in ("bernoulli", "sparse-bernoulli", "gaussian")},
+    **{kind: {"arms": 4} for kind in ("bernoulli", "gaussian")},
     **{kind: {"arms": 4} for kind in ("poisson", "ratings", "drifting-bernoulli", "dueling")},
     "logistic-contextual": {},
     **{kind: {} for kind in ("contextual", "drifting-contextual", "cascade")},

@@ -52,7 +52,6 @@ from submax.environments.arms import Bernoulli as Bernoulli
 from submax.environments.arms import Gaussian as Gaussian
 from submax.environments.arms import Poisson as Poisson
 from submax.environments.arms import Ratings as Ratings
-from submax.environments.arms import SparseBernoulli as SparseBernoulli
 from submax.environments.changing import DriftingBernoulli as DriftingBernoulli
 from submax.environments.contextual import Combinatorial as Combinatorial
 from submax.environments.contextual import Contextual as Contextual

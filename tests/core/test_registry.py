@@ -78,7 +78,7 @@ def test_every_class_is_found_by_its_name():
 def test_a_value_without_default_must_be_given():
     assert ENVIRONMENTS.build({"kind": "bernoulli", "arms": 4}, {}) == Bernoulli(4)
     with raises_code("invalid-input", "arms"):
-        ENVIRONMENTS.build({"kind": "sparse-bernoulli", "high": 0.5}, {})
+        ENVIRONMENTS.build({"kind": "poisson", "shape": 0.5}, {})
 
 
 def test_a_class_of_the_users_own_file_is_built_and_keeps_the_contract(my_file, seed):

@@ -6,7 +6,6 @@ import pytest
 from refusals import raises_code
 
 from submax import Bernoulli, Combinatorial, Contextual, Gaussian, Ratings
-from submax.environments.arms import SparseBernoulli
 from submax.research import Cascade, Dueling, Pricing, SmoothReward
 
 ORDERED = ((0.5, 0.6, 0.9), (0.4, 0.5, 0.7), (0.1, 0.3, 0.5))
@@ -20,8 +19,6 @@ CYCLE = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))
         (Bernoulli, {"arms": 3, "means": (0.1, 0.2)}, "arms"),
         (Bernoulli, {"means": (1.2,)}, None),
         (Gaussian, {"means": ()}, "means"),
-        (SparseBernoulli, {"arms": 3, "good": 4}, "good"),
-        (SparseBernoulli, {"arms": 3, "low": 0.6}, "low"),
         (Ratings, {"arms": 3, "values": [1.0, 2.0]}, "values"),
         (Ratings, {"arms": 3, "values": (1.0, math.nan)}, None),
         (Ratings, {"arms": 3, "values": (2.0, 1.0)}, None),

@@ -7,6 +7,7 @@ from observations import observed, taught
 from submax import Arms, Problem, Training
 
 REPLICAS, ROWS = 4, 400
+WHOLE = (1.0,) * REPLICAS
 
 
 @pytest.fixture(scope="session")
@@ -37,14 +38,17 @@ def learned(problem, seed):
 
 
 @pytest.fixture(scope="session")
-def value():
-    """The logit of a network, one action at a time, from its arrays; masks ``[H]`` if given."""
+def logits():
+    """The logits of a network from its arrays, ``[R, n, D] -> [R, n, K]``; masks ``[R, H]``."""
 
-    def forward(network, replica, context, arm, first_mask=1.0, second_mask=1.0):
-        one = [array[replica] for array in network]
-        choice, given, first_bias, second_weight, second_bias, head, head_bias = one
-        first = np.maximum(choice[arm] + context @ given + first_bias, 0) * first_mask
-        second = np.maximum(first @ second_weight + second_bias, 0) * second_mask
-        return second @ head + head_bias
+    def forward(network, context, first_mask=WHOLE, second_mask=WHOLE):
+        found = []
+        for replica, rows in enumerate(context):
+            one = [array[replica] for array in network]
+            choice, given, first_bias, second_weight, second_bias, head, head_bias = one
+            first = np.maximum(choice + (rows @ given)[:, None] + first_bias, 0)
+            second = (first * first_mask[replica]) @ second_weight + second_bias
+            found.append((np.maximum(second, 0) * second_mask[replica]) @ head + head_bias)
+        return np.array(found)
 
     return forward

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 from observations import observed, taught
+from scipy.special import expit
 
 from submax import Problem, Slots, Training
 from submax.estimators import Counting
@@ -35,15 +36,12 @@ from submax.testing.problems import some_contexts, some_feedback
 pytestmark = pytest.mark.xdist_group("ValueBelief")
 
 
-def test_the_highest_value_has_all_but_epsilon(learned, training, problem, value, seed):
+def test_the_highest_value_has_all_but_epsilon(learned, training, problem, logits, seed):
     policy = NeuralEpsilonGreedy(0.3, hidden=8, dropout=0.0, training=training)
     state, context = learned(policy), some_contexts(problem, 4, 6, seed)
-    found = policy.probabilities(state, context)
-    for replica, row in np.ndindex(4, 6):
-        values = [value(state.network, replica, context[replica, row], arm) for arm in range(3)]
-        expected = np.full(3, 0.1)
-        expected[np.argmax(values)] += 0.7
-        assert np.allclose(found[replica, row], expected)
+    best = logits(state.network, context).argmax(axis=-1)
+    expected = 0.1 + 0.7 * (best[..., None] == np.arange(3))
+    np.testing.assert_allclose(policy.probabilities(state, context), expected)
 
 
 def test_the_probability_is_that_of_drawn_values(learned, training, problem, seed):
@@ -58,7 +56,7 @@ def test_the_probability_is_that_of_drawn_values(learned, training, problem, see
         assert fit > SMALLEST_P_VALUE
 
 
-def logit(arrays, context, arm):
+def logit_of(arrays, context, arm):
     choice, given, first_bias, second_weight, second_bias, head, head_bias = arrays
     first = jax.nn.relu(choice[arm] + context @ given + first_bias)
     return jax.nn.relu(first @ second_weight + second_bias) @ head + head_bias
@@ -67,11 +65,11 @@ def logit(arrays, context, arm):
 @jax.jit
 def squares(networks, contexts, arms):
     """Squared gradients, all of them written out: ``[R, n, ...]`` for each array of the network."""
-    rows = jax.vmap(jax.grad(logit), in_axes=(None, 0, 0))
+    rows = jax.vmap(jax.grad(logit_of), in_axes=(None, 0, 0))
     return [one**2 for one in jax.vmap(rows)(networks, contexts, arms)]
 
 
-def test_scores_are_those_of_gradients_written_out(learned, training, problem, value, seed):
+def test_scores_are_those_of_gradients_written_out(learned, training, problem, logits, seed):
     policy = NeuralUCB(ridge=0.7, hidden=8, training=training)
     fresh = policy.init(problem, 4, np.random.default_rng(seed))
     found, deviation = policy.scores(fresh, some_contexts(problem, 4, 5, seed))
@@ -94,30 +92,24 @@ def test_scores_are_those_of_gradients_written_out(learned, training, problem, v
             for one, precision in zip(new, diagonal, strict=True)
         )
         assert np.allclose(deviation[..., arm], np.sqrt(variance), rtol=1e-3)
-        for replica in range(4):
-            values = [value(network, replica, row, arm) for row in context[replica, :5]]
-            assert np.allclose(found[replica, :5, arm], values, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(found, logits(network, context), rtol=1e-3, atol=1e-4)
 
 
-def test_the_probability_is_the_share_of_masks(learned, training, problem, value, seed):
+def test_the_probability_is_the_share_of_masks(learned, training, problem, logits, seed):
     policy = DropoutThompson(0.3, masks=40, hidden=8, training=training)
     state, context = learned(policy), some_contexts(problem, 4, 3, seed)
     # 4 × 40 × 8 units, each kept with chance 0.7.
     first, second = state.extra
     assert abs(np.mean(first > 0) - 0.7) < 6 * np.sqrt(0.21 / first.size)
-    found = policy.probabilities(state, context)
-    for replica, row in np.ndindex(4, 3):
-        expected = np.zeros(3)
-        for mask in range(40):
-            masks = first[replica, mask], second[replica, mask]
-            asked = state.network, replica, context[replica, row]
-            values = np.array([value(*asked, arm, *masks) for arm in range(3)])
-            best = np.isclose(values, values.max(), rtol=1e-6, atol=1e-6)
-            expected += best / best.sum() / 40
-        assert np.allclose(found[replica, row], expected)
+    expected = np.zeros((4, 3, 3))
+    for masks in zip(*np.swapaxes([first, second], 1, 2), strict=True):
+        values = logits(state.network, context, *masks)
+        best = np.isclose(values, values.max(axis=-1, keepdims=True), rtol=1e-6, atol=1e-6)
+        expected += best / best.sum(axis=-1, keepdims=True) / 40
+    np.testing.assert_allclose(policy.probabilities(state, context), expected, atol=1e-8)
 
 
-def test_conditioned_probabilities_follow_by_bayes_rule(learned, training, problem, value, seed):
+def test_conditioned_probabilities_follow_by_bayes_rule(learned, training, problem, logits, seed):
     """Recompute p(r | a, c) p(a | c), normalized over actions, one action at a time."""
     policy = BayesReparameterized(estimator=Counting(), hidden=8, training=training)
     state = learned(policy)
@@ -128,15 +120,11 @@ def test_conditioned_probabilities_follow_by_bayes_rule(learned, training, probl
     times = np.stack([(action == arm).sum(axis=1) for arm in range(3)], axis=1)
     logged = policy.estimator.smoothing + times
     np.testing.assert_allclose(counted[:, 0], logged / logged.sum(axis=1, keepdims=True))
-    for replica, row in np.ndindex(4, 5):
-        logits = [
-            value(state.rewards.network, replica, context[replica, row], arm) for arm in range(3)
-        ]
-        paid = 1 / (1 + np.exp(-np.array(logits, dtype=float)))
-        joint = np.stack([1 - paid, paid]) * counted[replica, row]
-        expected = joint / joint.sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(table.probabilities[replica, row], expected, rtol=1e-4)
-        np.testing.assert_allclose(table.prior[replica, row], joint.sum(axis=1), rtol=1e-4)
+    paid = expit(logits(state.rewards.network, context))
+    joint = np.stack([1 - paid, paid], axis=2) * counted[:, :, None]
+    expected = joint / joint.sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(table.probabilities, expected, rtol=1e-4)
+    np.testing.assert_allclose(table.prior, joint.sum(axis=-1), rtol=1e-4)
     among = policy.table(policy.restricted(state, ((0, 2),)), context).probabilities
     kept = table.probabilities[..., [0, 2]]
     np.testing.assert_allclose(among, kept / kept.sum(axis=-1, keepdims=True), rtol=1e-6)
@@ -221,15 +209,14 @@ def state(before, problem, training, seed):
     )
 
 
-def test_squares_are_those_of_the_network_before_the_update(before, state, problem, value, seed):
+def test_squares_are_those_of_the_network_before_the_update(before, state, problem, logits, seed):
     """Recompute S_a and n_a row by row, with the network from before the rows were learned."""
     feedback = some_feedback(problem, 4, 9, seed)
     squares, counts = before.extra.squares.copy(), before.extra.counts.copy()
+    predicted = expit(logits(before.network, feedback.context))
     for replica, row in np.ndindex(4, 4):
         arm = feedback.action[replica, row, 0]
-        context = feedback.context[replica, row]
-        predicted = 1 / (1 + np.exp(-value(before.network, replica, context, arm)))
-        squares[replica, arm] += (feedback.reward[replica, row] - predicted) ** 2
+        squares[replica, arm] += (feedback.reward[replica, row] - predicted[replica, row, arm]) ** 2
         counts[replica, arm] += 1
     np.testing.assert_allclose(state.extra.counts[2], counts[2])
     np.testing.assert_allclose(state.extra.squares[2], squares[2], rtol=1e-5)
@@ -237,20 +224,14 @@ def test_squares_are_those_of_the_network_before_the_update(before, state, probl
 
 
 @pytest.mark.parametrize("width", [0.0, 1.0, 50.0])
-def test_the_highest_bound_of_sample_averages_is_taken(width, state, problem, value, seed):
+def test_the_highest_bound_of_sample_averages_is_taken(width, state, problem, logits, seed):
     context = some_contexts(problem, 4, 20, seed)
     found = SampleAverageUCB(width=width, hidden=8).probabilities(state, context)
-    for replica, row in np.ndindex(4, 20):
-        bounds = []
-        for arm in range(3):
-            logit = value(state.network, replica, context[replica, row], arm)
-            count = state.extra.counts[replica, arm]
-            variance = state.extra.squares[replica, arm] / count
-            total = state.extra.counts[replica].sum()
-            bounds.append(
-                1 / (1 + np.exp(-logit)) + width * np.sqrt(variance * np.log(total) / count)
-            )
-        assert found[replica, row, np.argmax(bounds)] == pytest.approx(1.0)
+    squares, count = state.extra.squares, state.extra.counts
+    variance, total = squares / count, count.sum(axis=1, keepdims=True)
+    reach = width * np.sqrt(variance * np.log(total) / count)
+    best = (expit(logits(state.network, context)) + reach[:, None]).argmax(axis=-1)
+    np.testing.assert_allclose(np.take_along_axis(found, best[..., None], axis=-1), 1.0)
 
 
 def test_sampling_is_the_chance_that_a_normal_draw_is_the_largest(state, problem, seed):
@@ -286,22 +267,15 @@ def test_the_second_network_predicts_the_variance(noisy):
 
 
 @pytest.mark.parametrize("width", [0.0, 0.3, 20.0])
-def test_the_highest_bound_with_a_predicted_variance_is_taken(width, noisy, problem, value, seed):
+def test_the_highest_bound_with_a_predicted_variance_is_taken(width, noisy, problem, logits, seed):
     context = some_contexts(problem, 4, 20, seed)
     found = VarianceNetworkUCB(width=width, hidden=8).probabilities(noisy, context)
-
-    def predicted(belief, replica, row, arm):
-        logit = value(belief.network, replica, context[replica, row], arm)
-        return 1 / (1 + np.exp(-float(logit)))
-
-    for replica, row in np.ndindex(4, 20):
-        place = (replica, row)
-        bounds = [
-            predicted(noisy, *place, arm) + width * np.sqrt(predicted(noisy.extra, *place, arm))
-            for arm in range(3)
-        ]
-        # Bounds that differ by rounding may be ordered either way.
-        assert bounds[int(found[place].argmax())] == pytest.approx(max(bounds), abs=1e-5)
+    networks = noisy.network, noisy.extra.network
+    mean, variance = (expit(logits(one, context).astype(float)) for one in networks)
+    bounds, taken = mean + width * np.sqrt(variance), found.argmax(axis=-1)
+    # Bounds that differ by rounding may be ordered either way.
+    reached = np.take_along_axis(bounds, taken[..., None], axis=-1)[..., 0]
+    np.testing.assert_allclose(reached, bounds.max(axis=-1), rtol=0, atol=1e-5)
 
 
 # Policies by context: uniform before the first feedback, and better afterwards

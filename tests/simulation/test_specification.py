@@ -98,13 +98,13 @@ def test_nothing_is_built_that_is_not_selected():
 
 
 def test_environments_of_several_kinds_share_a_file():
-    text = OWN.replace('kind = "bernoulli"', 'kind = ["bernoulli", "sparse-bernoulli"]')
+    text = OWN.replace('kind = "bernoulli"', 'kind = ["bernoulli", "poisson"]')
     every = cells(parse(text.replace("beta = [1, 9.5]", ""), "own"))
     assert len(every) == 2 * 2 * 2 * 2
     labels = {"environment": "bernoulli", "arms": 3, "alpha": 1, "beta": 1, "delay": 0}
     assert every[0].labels == labels
     several = text.replace("[environment]", "[[environment]]") + "\n"
-    several = several.replace('["bernoulli", "sparse-bernoulli"]', '"bernoulli"')
+    several = several.replace('["bernoulli", "poisson"]', '"bernoulli"')
     # A list of means is one environment, and a list of such lists has several.
     for means in ("[0.1, 0.2]", "[[0.3, 0.4], [0.5, 0.6, 0.7]]"):
         several += f"[[environment]]\nkind = 'gaussian'\nmeans = {means}\n"

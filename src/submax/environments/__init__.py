@@ -23,7 +23,6 @@ ENVIRONMENTS: Registry[Environment[Any]] = Registry(
         "drifting-bernoulli": "submax.environments.changing:DriftingBernoulli",
         "drifting-contextual": "submax.environments.contextual:DriftingContextual",
         "dueling": "submax.research.beyond.duels:Dueling",
-        "sparse-bernoulli": "submax.environments.arms:SparseBernoulli",
         "gaussian": "submax.environments.arms:Gaussian",
         "logistic-contextual": "submax.environments.contextual:LogisticContextual",
         "poisson": "submax.environments.arms:Poisson",

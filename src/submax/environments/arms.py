@@ -3,17 +3,15 @@
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Self
 
 import numpy as np
 
-from submax.core.arrays import Actions, Floats, Integers
+from submax.core.arrays import Actions, Floats
 from submax.core.checks import (
     Count,
     NonNegative,
     Positive,
-    Probability,
     finite,
     probability,
     whole_number,
@@ -84,18 +82,10 @@ class ArmEnvironment(WithOutcome[World]):
 
     def mean_reward(self, world: World, context: Floats, action: Actions) -> Floats:
         means = self.arm_means(world)
-        return means.ravel().take(_first_places(*means.shape) + action[..., 0])
+        return means[np.arange(len(means))[:, None], action[..., 0]]
 
     def best_reward(self, world: World, context: Floats) -> Floats:
         return np.broadcast_to(self.arm_means(world).max(axis=-1)[:, None], context.shape[:2])
-
-
-@lru_cache(16)
-def _first_places(replicas: int, arms: int) -> Integers:
-    """Return where the arms of each replica begin in the flattened table of means, ``[R, 1]``."""
-    first = np.arange(replicas, dtype=np.int64)[:, None] * arms
-    first.setflags(write=False)
-    return first
 
 
 class BinaryArmEnvironment(Successes[World], ArmEnvironment[World]):
@@ -166,35 +156,6 @@ class Bernoulli(BinaryArmEnvironment[Floats], GivenMeans[Floats]):
         if self.means is not None:
             return np.tile(self.means, (replicas, 1))
         return rng.beta(self.alpha, self.beta, size=(replicas, self.arms))
-
-
-@dataclass(frozen=True)
-class SparseBernoulli(BinaryArmEnvironment[Floats]):
-    """K arms with rewards 0 and 1: ``good`` of them succeed with probability ``high``.
-
-    The other arms succeed with probability ``low``. K is ``arms``; which arms are good is drawn at
-    random. No Beta distribution is close to this prior, so it tests policies that assume one.
-    The world is the table of success probabilities, ``[R, K]``.
-    """
-
-    arms: Count
-    good: int = 1
-    high: Probability = 0.3
-    low: Probability = 0.05
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole_number("good", self.good, at_least=1, at_most=self.arms)
-        if self.low > self.high:
-            raise InputError(
-                f"low must be at most high, not {self.low} and {self.high}: swap them",
-                parameter="low",
-            )
-
-    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
-        probability = np.full((replicas, self.arms), self.low)
-        probability[:, : self.good] = self.high
-        return rng.permuted(probability, axis=1)
 
 
 @dataclass(frozen=True)

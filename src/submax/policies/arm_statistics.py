@@ -1,6 +1,6 @@
 """What the classic policies count, and work in parts of bounded size."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
@@ -108,23 +108,6 @@ class ArmPolicy(Policy[ArmStatistics]):
         self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
     ) -> ArmStatistics:
         return state.add(feedback)
-
-
-def in_parts(
-    deciders: Sequence[Callable[[Floats], Floats] | None], context: Floats, size: int, rows: int
-) -> Floats:
-    """Return the probability of ``size`` actions in ``context [R, n, D]``: ``[R, n, size]``.
-
-    Each replica has a decider, ``[m, D] -> [m, size]``, which gets at most so many rows at a time;
-    None, before anything was learned, is uniform.
-    """
-    result = np.full((*context.shape[:2], size), 1 / size)
-    for replica, decide in enumerate(deciders):
-        if decide is not None:
-            for begin in range(0, context.shape[1], max(1, rows)):
-                part = slice(begin, begin + max(1, rows))
-                result[replica, part] = decide(context[replica, part])
-    return result
 
 
 def by_rows(function: Callable[..., Any], rows: int, *values: Any) -> Any:

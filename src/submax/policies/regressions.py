@@ -4,7 +4,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -21,7 +20,6 @@ from submax.models.memory import Memory
 from submax.models.regression.bayesian import described_actions, known
 from submax.models.regression.context_belief import BeliefSettings, ContextBelief, RegressionRows
 from submax.models.regression.logistic import DRAWS, LogisticRegressions
-from submax.policies.arm_statistics import in_parts
 from submax.strategies.iterated import mean_submax_of
 
 NUMBERS_AT_ONCE = 2**21
@@ -100,12 +98,13 @@ class RegressionPolicy(TabularPolicy[RegressionBeliefs]):
             context = context[:, :1]
         if context.shape[:2] == (1, 1):
             return self.alone(state, context[0, 0])[None, None]
-        deciders = [
-            None if belief.draws is None else partial(self.decide, state, replica)
-            for replica, belief in enumerate(state.beliefs)
-        ]
-        rows = NUMBERS_AT_ONCE // self.numbers(problem)
-        return in_parts(deciders, context, problem.space.size, rows)
+        result = np.full((*context.shape[:2], problem.space.size), 1 / problem.space.size)
+        rows = max(1, NUMBERS_AT_ONCE // self.numbers(problem))
+        for replica, belief in enumerate(state.beliefs):
+            for begin in range(0, 0 if belief.draws is None else context.shape[1], rows):
+                part = slice(begin, begin + rows)
+                result[replica, part] = self.decide(state, replica, context[replica, part])
+        return result
 
     def alone(self, state: RegressionBeliefs, context: Floats) -> Floats:
         """Return the probabilities in one context of a single replica, checked: ``[D] -> [K]``."""
