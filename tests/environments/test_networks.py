@@ -43,17 +43,10 @@ def one_mean(environment, world, replica, context, action):
 
 def listed_best(environment, world, context):
     """The highest mean reward, all joint actions listed."""
-    replicas, rows, _ = context.shape
-    actions = environment.problem.space.listing()
-    listed = [
-        environment.mean_reward(
-            world,
-            np.repeat(context[:, row : row + 1], len(actions), axis=1),
-            np.tile(actions, (replicas, 1, 1)),
-        ).max(axis=1)
-        for row in range(rows)
-    ]
-    return np.stack(listed, axis=1)
+    (replicas, rows, _), actions = context.shape, environment.problem.space.listing()
+    every = np.tile(actions, (replicas, rows, 1))
+    means = environment.mean_reward(world, np.repeat(context, len(actions), axis=1), every)
+    return means.reshape(replicas, rows, -1).max(axis=-1)
 
 
 @pytest.mark.parametrize("sizes", [(4,), (1,), (2, 3), (3, 1, 2)])

@@ -96,23 +96,33 @@ def test_an_action_is_told_in_the_words_of_the_table(seed):
 
 
 @pytest.mark.parametrize(
-    ("text", "parameter"),
+    ("kind", "text", "parameter"),
     [
-        ("x,y,v\n1,a,3\n1,b,4\n2,b,5\n", None),
-        ("x,v\n1,3\n2,4\n1,5\n2,6\n1,7\n", None),
-        ("x,v\n1,3\n2,inf\n", "v"),
-        ("x,v\n1,3\n,4\n", "x"),
-        ("x,v\n1,3\n2,3\n", "v"),
-        ("x,x,v\n1,1,3\n2,2,4\n", "x"),
-        ("v\n1\n2\n", None),
-        ("x,v\n", None),
+        (Designs, "x,y,v\n1,a,3\n1,b,4\n2,b,5\n", None),
+        (Designs, "x,v\n1,3\n2,4\n1,5\n2,6\n1,7\n", None),
+        (Designs, "x,v\n1,3\n2,inf\n", "v"),
+        (Designs, "x,v\n1,3\n,4\n", "x"),
+        (Designs, "x,v\n1,3\n2,3\n", "v"),
+        (Designs, "x,x,v\n1,1,3\n2,2,4\n", "x"),
+        (Designs, "v\n1\n2\n", None),
+        (Designs, "x,v\n", None),
+        (Classification, "x,lable\n1,a\n2,b\n", None),
+        (Classification, "x,label,label\n1,a,b\n2,b,a\n", "label"),
+        (Classification, "x,label\n1,a\ntwo,b\n", "x"),
+        (Classification, "x,label\n1,a\n2,b\n,b\n", "x"),
+        (Classification, "x,label\n1,a\ninf,b\n", "x"),
+        (Classification, "x,label\n1,3\n2,\n", "labels"),
+        (Classification, "x,label\n1,a\n2,a\n", "labels"),
+        (Classification, "label\na\nb\n", "features"),
+        (Classification, "x,label\n1,a\n2\n", "file"),
+        (Classification, "", "file"),
     ],
 )
-def test_a_bad_table_is_refused(tmp_path, text, parameter):
-    path = tmp_path / "designs.csv"
+def test_a_bad_table_is_refused(tmp_path, kind, text, parameter):
+    path = tmp_path / "table.csv"
     path.write_text(text)
     with raises_code("invalid-input", parameter):
-        _ = Designs(str(path)).problem
+        _ = kind(str(path)).problem
 
 
 @pytest.mark.parametrize(

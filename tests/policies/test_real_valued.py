@@ -3,14 +3,12 @@ import math
 import numpy as np
 import pytest
 from observations import observed, taught
-from scipy import stats
 
-from submax import Arms, Box, Continuous, Problem, Slots
+from submax import Box, Continuous, Problem
 from submax.estimators import Counting
 from submax.policies import EpsilonGreedy, FourierThompson, Gridded, RewardConditioned
-from submax.research.beyond.real_valued import Cells, FourierStatistics
+from submax.research.beyond.real_valued import FourierStatistics
 from submax.strategies import Optimized
-from submax.testing.assertions import SMALLEST_P_VALUE
 from submax.testing.problems import some_contexts, some_feedback
 
 CLEAR = 6.5
@@ -161,26 +159,3 @@ def test_propensities_reach_the_other_policy_as_those_of_cells(seed):
             count = [1 + np.sum(seen == one) for one in range(points)]
             expected = np.dot(count, worth) / np.sum(count)
             assert state.inner.values[replica, level] == pytest.approx(expected)
-
-
-WIDE = Box((0.1, -5.0), (0.7, 30.0))
-SPACES = [Box((0.0,), (1.0,)), WIDE, Box((-0.3,), (0.9,), (3, 2)), Arms(4), Slots((2, 3))]
-
-
-@pytest.mark.parametrize("space", SPACES, ids=repr)
-@pytest.mark.parametrize("points", [1, 3, 10])
-def test_cells_divide_the_space(space, points, seed):
-    cells = Cells(space, points)
-    every = np.repeat(cells.listed.listing()[:, None], 200, axis=1)
-    action = cells.within(every, np.random.default_rng(seed))
-    assert space.contains(action)
-    assert np.array_equal(cells.of(action), every)
-    assert cells.log_volume + np.log(cells.listed.size) == pytest.approx(space.log_measure)
-
-
-def test_points_within_a_cell_are_uniform(seed):
-    drawn = Cells(WIDE, 5).within(np.tile([2, 4], (4000, 1)), np.random.default_rng(seed))
-    for dimension, (low, width) in enumerate([(0.1 + 2 * 0.12, 0.12), (-5.0 + 4 * 7, 7.0)]):
-        fit = stats.kstest(drawn[:, dimension], stats.uniform(low, width).cdf)
-        assert fit.pvalue > SMALLEST_P_VALUE
-    assert stats.pearsonr(*drawn.T).pvalue > SMALLEST_P_VALUE
