@@ -14,7 +14,7 @@ pytestmark = pytest.mark.needs("postgresql")
 
 @pytest.fixture
 def servers(serve, postgres_address):
-    return [serve(postgres_address, fresh=True) for _ in range(2)]
+    return [serve(postgres_address) for _ in range(2)]
 
 
 def test_two_servers_share_bandits_decisions_versions_and_changes(servers):

@@ -1,10 +1,12 @@
 """The command ``serve`` in a process of its own, and fixtures that start it."""
 
+import os
+import subprocess
+import sys
 from threading import Thread
 
 import httpx
 import pytest
-from forked_command import start_command
 from waiting import wait_until
 
 READY_SECONDS = 120.0
@@ -12,11 +14,15 @@ READY_SECONDS = 120.0
 
 
 class Server:
-    """The command ``serve`` in a process of its own, see ``start_command``."""
+    """The command ``serve`` in a process of its own, with further variables in its environment."""
 
-    def __init__(self, file, port: int = 0, *options: str, **how):
+    def __init__(self, file, port: int = 0, *options: str, **variables: str):
         self.file = file
-        self.process = start_command("serve", file, "--port", port, *options, **how)
+        command = [sys.executable, "-m", "submax", "serve", str(file), "--port", str(port)]
+        environment = {**os.environ, **variables}
+        self.process = subprocess.Popen(
+            [*command, *map(str, options)], stderr=subprocess.PIPE, text=True, env=environment
+        )
         self.first_line = self.process.stderr.readline()
         self.address = self.first_line.rpartition(" ")[2].strip()
         self._said: list[str] = []
@@ -92,8 +98,8 @@ def serve():
 def _serving():
     started = []
 
-    def serve(file, port: int = 0, *options: str, is_awaited: bool = True, **how) -> Server:
-        started.append(Server(file, port, *options, **how))
+    def serve(file, port: int = 0, *options: str, is_awaited: bool = True, **variables) -> Server:
+        started.append(Server(file, port, *options, **variables))
         if is_awaited:
             started[-1].wait_ready()
         return started[-1]

@@ -101,8 +101,7 @@ class GivenMeans(ArmEnvironment[World]):
 
     means: tuple[float, ...] | None
 
-    def check_mean(self, name: str, mean: object) -> None:
-        probability(name, mean)
+    check_mean = staticmethod(probability)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -174,8 +173,7 @@ class Gaussian(WithNoise[Floats], GivenMeans[Floats]):
     noise: NonNegative = 1.0
     means: tuple[float, ...] | None = None
 
-    def check_mean(self, name: str, mean: object) -> None:
-        finite(name, mean)
+    check_mean = staticmethod(finite)
 
     @classmethod
     def of(cls, means: Iterable[float], noise: float = 1.0) -> Self:

@@ -175,12 +175,8 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
         feedback.check(state.problem)
         there = feedback.weight > 0
         # Absent rows may hold anything; zeros are valid.
-        feedback = Feedback(
-            np.where(there[..., None], feedback.context, 0.0),
-            np.where(there[..., None], feedback.action, 0),
-            np.where(there, feedback.reward, 0.0),
-            None if feedback.log_prob is None else np.where(there, feedback.log_prob, 0.0),
-            np.where(there, feedback.weight, 0.0),
+        feedback = feedback._replace(slot_reward=None).mapped(
+            lambda part: np.where(there if part.ndim == 2 else there[..., None], part, 0)
         )
         if state.pending is not None:
             feedback = Feedback.joined([state.pending, feedback])
