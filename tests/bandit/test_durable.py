@@ -216,18 +216,18 @@ def test_the_sums_of_pages_do_not_depend_on_when_they_are_made(opened, clock):
     assert sum(one.decisions for one in reader.by_version().values()) < 180
 
 
-def test_segments_cross_two_fields(opened, clock):
-    bandit = opened(context={"country": ["de", "fr"], "age": float}, policy={"kind": "linucb"})
+def test_segments_cross_two_fields_whatever_their_names(opened, clock):
+    country, age = 'a "quoted" name', "back\\slash"
+    bandit = opened(context={country: ["de", "fr"], age: float}, policy={"kind": "linucb"})
     for number in range(60):
-        country = ("de", "fr")[number % 2]
-        made = bandit.decide(
-            {"country": country, "age": number}, eligible=["A" if country == "de" else "B"]
-        )
-        bandit.reward(made.id, float(country == "de"))
+        place = number % 2
+        made = bandit.decide({country: ("de", "fr")[place], age: number}, eligible=["AB"[place]])
+        bandit.reward(made.id, 1.0 - place)
     clock.now += WAIT
-    (first, second) = bandit.read.segments("country")
+    assert bandit.refit().rows == 60
+    (first, second) = bandit.read.segments(country)
     assert {first.values: first.mean, second.values: second.mean} == {("de",): 1.0, ("fr",): 0.0}
-    crossed = bandit.read.segments("country", "age")
+    crossed = bandit.read.segments(country, age)
     assert sum(one.decisions for one in crossed) == 60
     assert len(crossed) == 10
     with raises_code("not-found"):

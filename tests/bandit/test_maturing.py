@@ -1,10 +1,9 @@
-"""The bandit in memory learns exactly what a short loop over the same calls says."""
-
-import math
+"""The bandit in memory learns exactly what the rule for single acts says."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from maturing_rule import PARTS, by_the_rule
 
 import submax
 from submax.core.errors import ConflictError, NotFoundError
@@ -12,11 +11,10 @@ from submax.policies.epsilon_greedy import Random
 from submax.testing import ManualClock
 
 LIMIT = 50.0
-NAMES = {"click": 1.0, "order": 20.0}
 IDENTIFIERS = st.sampled_from([f"d{number}" for number in range(4)])
 ACTS = st.one_of(
     st.tuples(st.just("decide"), IDENTIFIERS, st.booleans(), st.none()),
-    st.tuples(st.just("reward"), IDENTIFIERS, st.sampled_from([*NAMES]), st.integers(0, 1)),
+    st.tuples(st.just("reward"), IDENTIFIERS, st.sampled_from([*PARTS]), st.integers(0, 1)),
     st.tuples(st.just("activate"), IDENTIFIERS, st.none(), st.none()),
 )
 STEPS = st.sampled_from([0.0, 1.0, 20.0, LIMIT, -30.0])
@@ -26,10 +24,9 @@ KINDS = {
     "at the reward": {},
     "a limit": {"no_reward_after": LIMIT},
     "no default": {"no_reward_after": LIMIT, "default_reward": None},
-    "parts": {"rewards": NAMES, "no_reward_after": LIMIT},
-    "parts and a wait": {"rewards": NAMES, "reward_wait": LIMIT, "combine": "last"},
+    "parts": {"rewards": PARTS, "no_reward_after": LIMIT},
+    "parts and a wait": {"rewards": PARTS, "reward_wait": LIMIT, "combine": "last"},
 }
-JOIN = {"sum": lambda one, two: one + two, "first": lambda one, _: one, "last": lambda _, two: two}
 
 
 class Recording(Random):
@@ -43,81 +40,44 @@ class Recording(Random):
         return super().update(state, feedback, rng)
 
 
-class Loop:
-    """Everything that came, in the order in which it came; rows are computed anew by the rule."""
-
-    def __init__(self, kind):
-        self.wait, self.at_reward = LIMIT if len(kind) else math.inf, "reward_wait" not in kind
-        self.join = JOIN[kind.get("combine", "first" if self.at_reward else "last")]
-        self.parts, self.default = kind.get("rewards") == NAMES, kind.get("default_reward", 0.0)
-        self.made, self.given, self.rows, self.now = {}, {}, [], 0.0
-
-    def tick(self, step):
-        self.now += max(step, 0.0)
-        for one, (at, _) in self.made.items():
-            if self.now - at >= self.wait and one not in [row[0] for row in self.rows]:
-                self.close(one)
-
-    def close(self, one):
-        came = [(key, value) for (owner, key), value in self.given.items() if owner == one]
-        reward = None
-        for key, value in came:
-            value = NAMES[key] * value if self.parts else value
-            join = (lambda x, y: x + y) if self.parts else self.join
-            reward = value if reward is None else join(reward, value)
-        reward = self.default if reward is None and self.made[one][1] else reward
-        self.rows.append((one, reward if self.made[one][1] else None))
-
-    def close_if_complete(self, one):
-        came = sum(owner == one for owner, _ in self.given)
-        complete = came == len(NAMES) or (came and not self.parts)
-        is_open = one in self.made and self.made[one][1] and one not in self.closed
-        if self.at_reward and complete and is_open:
-            self.close(one)
-
-    @property
-    def closed(self):
-        return [one for one, _ in self.rows]
-
-    def act(self, verb, one, word, value):
-        if verb == "decide" and one not in self.made:
-            self.made[one] = [self.now, word]
-        elif verb == "reward" and one in self.made and (one, word) not in self.given:
-            self.given[one, word] = float(value)
-            if one in self.closed:
-                return
-        elif verb == "activate" and one in self.made and one not in self.closed:
-            self.made[one][1] = True
-        self.close_if_complete(one)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=60)
 @given(st.lists(st.tuples(STEPS, ACTS), max_size=25))
-def test_what_is_learned_is_what_the_loop_says(kind, history):
-    clock, loop, policy, decided = ManualClock(), Loop(KINDS[kind]), Recording(), {}
+def test_what_is_learned_is_what_the_rule_says(kind, history):
+    clock, policy, acts, now, decided, given_before = ManualClock(), Recording(), [], 0.0, {}, {}
     bandit = submax.Bandit(["A", "B"], policy=policy, seed=0, clock=clock, **KINDS[kind])
+    has_parts = bandit.settings.reward_parts is not None
     for step, (verb, one, word, value) in history:
         clock.now += step
-        loop.tick(step)
-        before = loop.given.get((one, word))
+        # Time does not go back in a bandit.
+        now += max(step, 0.0)
+        details = None
         try:
             if verb == "decide":
-                decided.setdefault(one, bandit.decide(id=one, activate=word))
+                made = bandit.decide(id=one, activate=word)
+                if decided.setdefault(one, made) is not made:
+                    continue
+                activated = 0.0 if word else None
+                details = {"activated": activated, "assignment": None, "paused": False}
             elif verb == "activate":
                 bandit.activate(one)
-            elif loop.parts:
-                bandit.reward(one, value, name=word)
             else:
-                bandit.reward(one, value, key=word)
+                bandit.reward(one, value, **{"name" if has_parts else "key": word})
+                given_before.setdefault((one, word), value)
+                details = word, float(value), {word: float(value)} if has_parts else None
         except ConflictError:
-            assert before not in (None, float(value))
+            assert given_before[one, word] != value
         except NotFoundError:
-            assert one not in loop.made
-        loop.act(verb, one, word, value)
+            assert one not in decided
+        else:
+            acts.append((verb, one, now, details))
     clock.now += 1.0
-    loop.tick(1.0)
     bandit.refit()
-    rows = [(decided[one].action, reward) for one, reward in loop.rows if reward is not None]
+    found = by_the_rule(bandit.settings, acts, now + 1.0)
+    matured = sorted(
+        (one for one in found if one[3] != "pending"), key=lambda one: (one[0], one[5])
+    )
+    rows = [(decided[one].action, reward) for _, _, one, status, reward, _ in matured
+            if status == "learned"]  # fmt: skip
     assert [(bandit.menu.action(action), reward) for action, reward in policy.rows] == rows
-    assert bandit.counts().get("matured", 0) == len(loop.rows)
+    assert bandit.counts().get("matured", 0) == len(matured)

@@ -587,17 +587,6 @@ class BanditReader:
         comparisons = self._tail().state.comparisons
         return lift_reports(self.settings, comparisons, self.declared.groups_since)
 
-    def delay_histogram(self) -> list[tuple[float, float, int]]:
-        """How many rewards took how long: the shortest and longest delay of a bin, and a count."""
-        return [
-            (
-                0.0 if place == 0 else 2.0 ** (place - 1),
-                math.inf if place == BINS - 1 else 2.0**place,
-                round(one.decisions),
-            )
-            for (place,), one in self.sums("delay", ["bucket"]).items()
-        ]
-
     def delays(self) -> list[ArmDelay]:
         """How long the rewards of each arm take, the slowest first; of plain arms only."""
         tables = defaultdict[str, Floats](lambda: np.zeros((BINS, 2)))

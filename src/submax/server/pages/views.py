@@ -503,11 +503,6 @@ def health(bandit: DurableBandit) -> Shown:
         alerts=alerts(bandit, [])[: 100 - len(conditions)],
         counts={name: count for name, count in counts.items() if count},
         pending=counts["decisions"] - counts["matured"],
-        # Shortest and longest delay of a bin, with a count.
-        histogram=[
-            (low, high if math.isfinite(high) else None, count)
-            for low, high, count in reader.delay_histogram()
-        ],
         delays=reader.delays()[:MOST_OPTIONS],
         wait=wait if math.isfinite(wait) else None,
         smallest=reader.smallest_propensity(),
