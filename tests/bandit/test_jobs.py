@@ -16,10 +16,6 @@ from submax.policies import make_policy
 LONG = 600.0
 
 
-def wait_for_end(process):
-    os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
-
-
 @pytest.fixture(scope="module")
 def runner():
     runner = JobRunner()
@@ -55,7 +51,7 @@ def test_a_dead_process_fails_its_job_and_no_other(runner):
     first = runner.run(os.getpid)
     # One that dies between two jobs is not noticed.
     os.kill(first, signal.SIGKILL)
-    wait_for_end(first)
+    os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
     assert runner.run(os.getpid) != first
 
 

@@ -17,7 +17,6 @@ from submax.schema.actions import Change
 
 DECLARED = {"actions": ["A", "B"], "context": {"x": float, "y": ["u", "v"]}, "reward_wait": 0}
 ANEW, NEW = "fitted anew to all rows", "new rewards"
-BOTH = ["sqlite", pytest.param("postgres", marks=pytest.mark.needs("postgresql"))]
 
 
 @pytest.fixture(scope="module")

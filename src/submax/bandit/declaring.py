@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -326,7 +327,11 @@ def _change(
         columns, then = changes_of(here)
         if not columns and not then:
             return here
-        if store.change(here.n, here.revision, then, **columns):
+        sets = "".join(f"{column} = :{column}, " for column in columns)
+        sql = f"update bandit set {sets}revision = revision + 1 where n = :n and revision = :was"
+        values = {**columns, "n": here.n, "was": here.revision}
+        with suppress(ConflictError):
+            store.execute([Statement(sql, values, required=True), *then])
             return read_bandit(store, name)
     raise ConflictError(
         f"the bandit {name!r} was changed concurrently {ATTEMPTS} times: check it, "

@@ -121,7 +121,7 @@ SET_IDENTITY = """select setval(
 
 
 class PostgresDatabase:
-    """The connections to a PostgreSQL database.
+    """The connections to a PostgreSQL database; the methods are those of ``SQLiteDatabase``.
 
     A transaction that writes is sent as one pipeline from BEGIN to COMMIT, so no process holds a
     lock while it computes or waits. Times are those of the database's clock, unless there is
@@ -151,7 +151,6 @@ class PostgresDatabase:
     # Writing
 
     def transact(self, groups: Mapping[int, Given]) -> dict[tuple[int, str], list[Any]]:
-        """Write to each bandit in a durable transaction; the outcomes by bandit and kind."""
         found: dict[tuple[int, str], list[Any]] = {}
         for bandit, given in groups.items():
             try:
@@ -185,12 +184,10 @@ class PostgresDatabase:
             return {kind: outcome() for kind, outcome in outcomes.items()}
 
     def statement(self, step: Step, bandit: int, **values: Any) -> Statement:
-        """The statement of a step for a bandit."""
         now = None if self._clock is None else self._clock()
         return Statement(sql_of(step, DIALECT), {"bandit": bandit, "now": now, **values})
 
     def execute(self, statements: Sequence[Statement]) -> list[tuple[int, list[Any]]]:
-        """Run statements in one durable transaction: how many rows each changed, and returned."""
         with self._writer() as session:
             try:
                 with session.pipeline():
@@ -213,8 +210,6 @@ class PostgresDatabase:
 
     @contextmanager
     def snapshot(self, *, lenient: bool = False) -> Iterator[Query]:
-        """Yield a function that reads the rows of queries, all as of the same moment."""
-
         def query(sql: str, values: Mapping[str, Any]) -> Iterator[list[Any]]:
             # A cursor of the server: not all rows are held in memory at the same time.
             with session.cursor(uuid4().hex, binary=True) as cursor:
@@ -235,7 +230,6 @@ class PostgresDatabase:
         return iter(())
 
     def load(self, tables: Iterable[tuple[str, str, Iterable[list[Any]]]]) -> None:
-        """Write rows, given by table, columns and lists of rows, in one transaction."""
         # A session of its own: this takes longer than a transaction that others wait for may.
         with (
             closing(self._connected(SESSION)) as session,

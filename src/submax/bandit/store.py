@@ -26,7 +26,7 @@ from submax.bandit.tables import (
     write_setting,
 )
 from submax.bandit.writing import AFTER_TICK, LOCK, NOW
-from submax.core.errors import ConflictError, InputError, StoreError
+from submax.core.errors import InputError, StoreError
 from submax.core.optional import SPANS, require_extra
 
 if TYPE_CHECKING:
@@ -230,19 +230,6 @@ class Store:
         row, a ``ConflictError`` is raised.
         """
         return result_of(self._put(0, EXECUTE, [Statement(*each) for each in statements]))
-
-    def change(self, bandit: int, revision: int, then: Statements = (), **columns: Any) -> bool:
-        """Change columns of a bandit, if it still has this revision, and run further statements.
-
-        The revision rises by 1. Return False if it was another one; then nothing is changed.
-        """
-        sets = "".join(f"{name} = :{name}, " for name in columns)
-        sql = f"update bandit set {sets}revision = revision + 1 where n = :n and revision = :was"
-        try:
-            self.execute([Statement(sql, {**columns, "n": bandit, "was": revision}, True), *then])
-        except ConflictError:
-            return False
-        return True
 
     def select(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         self._commits.check_process()
