@@ -6,7 +6,6 @@ from refusals import raises_code
 from stored import new_store
 
 from submax.bandit.durable import open_bandit
-from submax.bandit.export import export
 from submax.core.rewards import Continuous
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
@@ -108,7 +107,7 @@ def test_without_a_context_they_are_ignored(clock, policy):
 
 def test_an_export_a_learned_policy_and_its_bandit_know_the_features(opened, clock, tmp_path):
     bandit = fed(opened(**DECLARED, action_features=FEATURES), clock)
-    export(bandit.store, "default", tmp_path / "log.parquet")
+    bandit.export(tmp_path / "log.parquet")
     log = Log.read(tmp_path / "log.parquet")
     assert log.schema.menu.features == FEATURES
     learn(log, POLICY).write(tmp_path / "policy.safetensors")

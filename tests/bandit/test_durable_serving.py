@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from refusals import raises_code
-from stored import drawn_from, new_store
+from stored import named, new_store, probabilities
 
 import submax
 from submax.bandit.durable import open_bandit
@@ -50,11 +50,6 @@ def learned(bandit, clock, decisions=20):
     return bandit
 
 
-def table(bandit, decision):
-    """The probabilities a decision was drawn from, by action, as stored: six digits of each."""
-    return drawn_from(bandit, decision.id)
-
-
 def shares(names, weights):
     return {name: weight / sum(weights) for name, weight in zip(names, weights, strict=True)}
 
@@ -76,16 +71,14 @@ def test_a_propensity_is_that_of_the_policy_over_all_that_is_eligible(
     actions, every = (PAGE, JOINT) if isinstance(eligible, dict) else (ARMS, ARMS)
     bandit = learned(opened(actions), clock) if fitted else opened(actions)
     expected = shares(left, [WEIGHTS[every.index(name)] for name in left])
+    assert probabilities(bandit, eligible=eligible) == pytest.approx(expected, rel=1e-5)
     decision = bandit.decide(eligible=eligible)
-    assert table(bandit, decision) == pytest.approx(expected, rel=1e-5)
-    action = decision.action if actions is ARMS else tuple(decision.action.values())
-    assert decision.propensity == pytest.approx(expected[action], rel=1e-14)
+    assert decision.propensity == pytest.approx(expected[named(decision.action)], rel=1e-14)
 
 
 def test_an_action_without_mass_alone_is_drawn_uniformly_with_its_like(opened):
     bandit = opened(policy={**WEIGHTED, "weights": [1, 0, 0, 0]})
-    decision = bandit.decide(eligible=["B", "C"])
-    assert table(bandit, decision) == {"B": 0.5, "C": 0.5}
+    assert probabilities(bandit, eligible=["B", "C"]) == {"B": 0.5, "C": 0.5}
 
 
 def test_new_choices_have_the_share_of_a_uniform_policy(opened, clock):
@@ -94,16 +87,16 @@ def test_new_choices_have_the_share_of_a_uniform_policy(opened, clock):
     bandit.add("F", ramp=0)
     old = shares(ARMS, WEIGHTS[:4])
     expected = {name: share * 4 / 6 for name, share in old.items()} | {"E": 1 / 6, "F": 1 / 6}
-    assert table(bandit, bandit.decide()) == pytest.approx(expected, rel=1e-5)
-    some = table(bandit, bandit.decide(eligible=["A", "B", "F"]))
+    assert probabilities(bandit) == pytest.approx(expected, rel=1e-5)
+    some = probabilities(bandit, eligible=["A", "B", "F"])
     assert some == pytest.approx({"A": 2 / 9, "B": 4 / 9, "F": 1 / 3}, rel=1e-5)
-    assert table(bandit, bandit.decide(eligible=["E", "F"])) == {"E": 0.5, "F": 0.5}
+    assert probabilities(bandit, eligible=["E", "F"]) == {"E": 0.5, "F": 0.5}
 
 
 def test_new_choices_of_a_slot_make_new_joint_actions(opened, clock):
     bandit = learned(opened(PAGE), clock)
     bandit.add("tall", slot="layout", ramp=0)
-    found = table(bandit, bandit.decide())
+    found = probabilities(bandit)
     assert len(found) == 9
     for names, share in found.items():
         old = dict(zip(JOINT, WEIGHTS, strict=True)).get(names)
@@ -116,14 +109,14 @@ def test_new_choices_of_a_slot_make_new_joint_actions(opened, clock):
 @pytest.mark.parametrize("fitted", [False, True])
 def test_a_choice_that_is_not_active_has_nothing_until_it_is_resumed(opened, clock, verb, fitted):
     bandit = learned(opened(), clock) if fitted else opened()
-    before = table(bandit, bandit.decide())
+    before = probabilities(bandit)
     getattr(bandit, verb)("D")
-    found = table(bandit, bandit.decide())
+    found = probabilities(bandit)
     assert found == pytest.approx(shares("ABC", WEIGHTS[:3]), rel=1e-5)
     assert "D" not in {bandit.decide().action for _ in range(100)}
     if verb == "pause":
         bandit.resume("D")
-        assert table(bandit, bandit.decide()) == before
+        assert probabilities(bandit) == before
 
 
 @pytest.mark.parametrize(

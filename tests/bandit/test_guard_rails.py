@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from refusals import raises_code
-from stored import drawn_from, new_store
+from stored import new_store, probabilities
 
 import submax
 from submax.bandit.declaring import bandit_names
@@ -43,16 +43,6 @@ def opened(clock, seed):
 def records(bandit):
     rows = bandit.store.select(f"select {DECISION_COLUMNS} from decision order by n")
     return [decision_row(row) for row in rows]
-
-
-def probabilities(bandit, **request):
-    """Those that a decision is drawn from, by action, as stored: six digits of each."""
-    decision = bandit.decide(**request)
-    found = drawn_from(bandit)
-    assert sum(found.values()) == pytest.approx(1.0, rel=1e-5)
-    name = decision.action if isinstance(decision.action, str) else tuple(decision.action.values())
-    assert decision.propensity == pytest.approx(found[name], rel=1e-5)
-    return found
 
 
 def test_the_minimum_is_kept_for_all_that_are_eligible_and_limits_how_many_are_added(opened):

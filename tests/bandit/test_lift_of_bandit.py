@@ -7,7 +7,6 @@ from refusals import raises_code
 from stored import new_store
 
 import submax
-from submax.bandit.export import export
 from submax.bandit.lift import LiftTally
 
 HOLDOUT = {"holdout": 0.3, "baseline": "A"}
@@ -31,11 +30,6 @@ def run(bandit, clock, rng, decisions=600, units=None, rewards=CHANCES):
     clock.now += 11
 
 
-def exported(bandit, path):
-    export(bandit.store, "shop", path)
-    return pq.read_table(path).to_pydict()
-
-
 @pytest.mark.parametrize("units", [None, 300])
 def test_the_store_keeps_the_tally_of_the_log(units, seed, tmp_path, clock):
     bandit = opened(new_store(clock), clock, guard_rails={**HOLDOUT, **CONTROL}, seed=seed)
@@ -45,7 +39,8 @@ def test_the_store_keeps_the_tally_of_the_log(units, seed, tmp_path, clock):
     holdout, control = bandit.lift()
     assert bandit.reward(late.id, 1.0).status == "late"
     assert opened(bandit.store, clock).lift() == [holdout, control]
-    log = exported(bandit, tmp_path / "log.parquet")
+    bandit.export(tmp_path / "log.parquet")
+    log = pq.read_table(tmp_path / "log.parquet").to_pydict()
     reward, group = np.array(log["reward"]), np.array(log["group"])
     assert set(group) == {"bandit", "holdout", "control"}
     expected = LiftTally(0.3).add(reward, group == "holdout", log["unit"])

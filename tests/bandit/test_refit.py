@@ -137,20 +137,6 @@ def test_a_store_that_was_put_back_is_read_anew(tmp_path, jobs):
         assert [rows for *_, rows in versions(store)] == [100]
 
 
-def test_the_background_fits_when_it_is_time_and_does_not_wait(store, jobs):
-    here = declared(store, refit_rows=20)
-    refitter = Refitter(store, here, jobs)
-    lived(store, 0, 19)
-    assert not refitter.step(here)
-    assert refitter._job is None
-    lived(store, 19, 20)
-    assert not refitter.step(here)
-    refitter._job.result()
-    assert refitter.step(here)
-    assert find_bandit(store, "b").published == 1
-    assert not refitter.step(here)
-
-
 def test_a_dead_or_frozen_process_fails_one_fit(store, jobs, monkeypatch):
     declared(store)
     lived(store, 0, 30)

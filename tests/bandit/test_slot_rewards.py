@@ -8,7 +8,6 @@ from stored import exported, new_store
 
 import submax
 from submax.bandit.durable import open_bandit
-from submax.bandit.export import export
 from submax.core.problem import Feedback
 from submax.policies.slots import PerSlot
 
@@ -72,7 +71,7 @@ def test_versions_are_fitted_to_the_rewards_of_slots_and_an_export_has_them(cloc
     clock.now += 61
     assert bandit.refit().learned
     assert {bandit.decide().action["title"] for _ in range(20)} == {"c"}
-    export(bandit.store, "page", tmp_path / "log.parquet")
+    bandit.export(tmp_path / "log.parquet")
     for row in pq.read_table(tmp_path / "log.parquet").to_pylist()[:60]:
         rewards = [float(row[f"action_{slot}"] == best[slot]) for slot in SLOTS]
         assert [row["reward_title"] or 0.0, row["reward_image"]] == rewards

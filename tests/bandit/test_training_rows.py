@@ -97,12 +97,12 @@ class Life:
                 id=name,
                 key=row.key,
             )
-            at = found[0][0] if found else self.last_at()
+            at = found[0][0] if found else self.store.now(self.bandit)
             self.acts.append(("reward", name, at, (row.key, value, parts)))
 
     def activate(self, name, choice):
         result_of(self.store.activate(self.bandit, [name], self.declared.longest_wait))
-        self.acts.append(("activate", name, self.last_at(), None))
+        self.acts.append(("activate", name, self.store.now(self.bandit), None))
 
     def read(self, name, choice):
         after, until = self.read_to, self.store.tick(self.bandit)
@@ -113,10 +113,6 @@ class Life:
         assert self.rows.count(after, until, 1000) == new.count(STATUSES.index("learned"))
         self.columns += self.rows.learned(after, until)
         self.read_to = until
-
-    def last_at(self):
-        """The time of the last act, which is now or, if the clock was set back, later."""
-        return self.store.now(self.bandit)
 
 
 @pytest.fixture(scope="module", params=BOTH)

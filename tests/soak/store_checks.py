@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from click.testing import CliRunner
-from journal import ACKNOWLEDGED, KEYS, NEVER
 from msgspec import structs
+from simulated_year import ACKNOWLEDGED, KEYS, NEVER
 
 from submax.bandit.durable import DAMAGED, open_bandit
 from submax.bandit.row_texts import read_key

@@ -3,6 +3,8 @@
 import itertools
 import time
 
+import pytest
+
 from submax.bandit.declaring import read_bandit
 from submax.bandit.export import DecisionTables
 from submax.bandit.row_texts import read_choices
@@ -18,19 +20,23 @@ def new_store(clock=time.time):
     return OPENED[-1]
 
 
-def drawn_from(bandit, identifier=None):
-    """Return the probabilities that a decision was drawn from, by action; the last one's."""
-    which = "order by n desc limit 1" if identifier is None else "and id = :id"
-    ((eligible, probabilities),) = bandit.store.select(
-        "select eligible, probabilities from decision "
-        f"where bandit = (select n from bandit where name = :name) {which}",
-        name=bandit.name,
-        **({} if identifier is None else {"id": identifier}),
+def probabilities(bandit, **request):
+    """Decide, and return what it was drawn from by action, as stored: six digits of each."""
+    decision = bandit.decide(**request)
+    ((eligible, numbers),) = bandit.store.select(
+        "select eligible, probabilities from decision where id = :id", id=decision.id
     )
-    indices, numbers = read_choices(bandit.menu, eligible, probabilities)
+    indices, numbers = read_choices(bandit.menu, eligible, numbers)
     names = [bandit.menu.action(list(row)) for row in itertools.product(*indices)]
-    names = [name if isinstance(name, str) else tuple(name.values()) for name in names]
-    return dict(zip(names, numbers, strict=True))
+    found = dict(zip(map(named, names), numbers, strict=True))
+    assert sum(found.values()) == pytest.approx(1.0, rel=1e-5)
+    assert decision.propensity == pytest.approx(found[named(decision.action)], rel=1e-5)
+    return found
+
+
+def named(action):
+    """An action as the key of a dictionary."""
+    return action if isinstance(action, str) else tuple(action.values())
 
 
 def exported(bandit):
