@@ -32,8 +32,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring import append_rows, read_rows
+from submax.environments import ENVIRONMENTS
 from submax.simulation.delays import BatchedRewards
-from submax.simulation.experiment import make_environment, policy_of
+from submax.simulation.experiment import policy_of
 from submax.simulation.results import record_run
 from submax.simulation.runner import available_cores, local_executor
 from submax.simulation.simulate import simulate
@@ -189,7 +190,7 @@ def ends(
     """Run a policy in all environments; return its mean final regrets and rewards."""
     traces = [
         simulate(
-            make_environment(environment),
+            ENVIRONMENTS.build(environment, {}),
             policy_of(table),
             replicas=replicas,
             observations=OBSERVATIONS,

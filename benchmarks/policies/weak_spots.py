@@ -22,6 +22,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring import append_rows, read_rows
+from submax import environments
 from submax.core.arrays import Actions, Floats
 from submax.core.environment import Environment
 from submax.core.errors import ContextIgnoredWarning, InputError
@@ -33,7 +34,6 @@ from submax.environments.contextual import LogisticContextual
 from submax.environments.tables import Classification
 from submax.policies import make_policy
 from submax.simulation.delays import BatchedRewards
-from submax.simulation.experiment import make_environment
 from submax.simulation.results import record_run
 from submax.simulation.runner import available_cores, local_executor
 from submax.simulation.simulate import simulate
@@ -195,7 +195,7 @@ def play(cell: Cell) -> dict[str, list[float]]:
         warnings.simplefilter("ignore", ContextIgnoredWarning)
         begin = time.process_time()
         trace = simulate(
-            own(**parameters) if own else make_environment(spot["environment"]),
+            own(**parameters) if own else environments.ENVIRONMENTS.build(spot["environment"], {}),
             timed or policy,
             observations=decisions,
             replicas=group,

@@ -1,6 +1,7 @@
 import pytest
 from refusals import raises_code
 
+from submax.environments import ENVIRONMENTS
 from submax.estimators.network import CVAE
 from submax.models.training_settings import Training
 from submax.policies.reward_conditioned import RewardConditioned
@@ -8,7 +9,6 @@ from submax.simulation.experiment import (
     cells,
     load_file,
     load_named,
-    make_environment,
     parse,
     policy_name,
     policy_of,
@@ -134,7 +134,7 @@ def test_own_classes_are_found_beside_the_file(tmp_path):
     text = OWN.replace('kind = "bernoulli"', 'kind = "half.py:Half"')
     (tmp_path / "own.toml").write_text(text)
     specification = load_file(tmp_path / "own.toml")
-    environment = make_environment(cells(specification)[0].environment)
+    environment = ENVIRONMENTS.build(cells(specification)[0].environment, {})
     assert type(environment).__name__ == "Half"
 
 

@@ -236,7 +236,12 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
         rows = state.rows + np.count_nonzero(weight, axis=1)
         faded = _faded(state.rows, weight)
         total = state.weight * faded + weight.sum(axis=1)
-        behind = _behind(loss, total, binary)
+        # By how much the log score of each policy is below the best one.
+        score = loss if binary else total[:, None] / 2 * np.log(np.maximum(loss, 1e-300))
+        behind = score - score.min(axis=1, keepdims=True)
+        shares = np.exp(-behind)
+        shares /= shares.sum(axis=1, keepdims=True)
+        shares = np.where(shares < LEAST_WEIGHT, 0.0, shares)
         members, backlogs = list(state.members), list(state.backlogs)
         for number, policy in enumerate(self.policies):
             backlog = Feedback.joined(
@@ -256,7 +261,7 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
                 rows=rows,
                 weight=total,
                 reward=state.reward * faded + (weight * reward).sum(axis=1),
-                shares=_shares(behind),
+                shares=shares / shares.sum(axis=1, keepdims=True),
             )
         )
 
@@ -339,20 +344,6 @@ def _loss(predicted: Floats, reward: Floats, binary: bool) -> Floats:
         return (reward - predicted) ** 2
     chance = np.clip(predicted, SUREST, 1 - SUREST)
     return -np.log(np.where(reward > 0, chance, 1 - chance))
-
-
-def _behind(loss: Floats, weight: Floats, binary: bool) -> Floats:
-    """Return by how much each policy's log score is below the best one, ``[R, m]``."""
-    if not binary:
-        loss = weight[:, None] / 2 * np.log(np.maximum(loss, 1e-300))
-    return loss - loss.min(axis=1, keepdims=True)
-
-
-def _shares(behind: Floats) -> Floats:
-    shares = np.exp(-behind)
-    shares /= shares.sum(axis=1, keepdims=True)
-    shares = np.where(shares < LEAST_WEIGHT, 0.0, shares)
-    return shares / shares.sum(axis=1, keepdims=True)
 
 
 MOST_MIXED_NUMBERS = 12

@@ -104,8 +104,6 @@ def _fitted(unfitted: Any, context: Floats, reward: Floats, weight: Floats, seed
 
 
 BOOSTED = "sklearn.ensemble.HistGradientBoostingRegressor"
-REGRESSOR, CLASSIFIER = "Regressor", "Classifier"
-"""Endings of the names of a regressor and of the classifier that is used for binary rewards."""
 
 
 @serializable("regression-state")
@@ -150,8 +148,8 @@ class GreedyRegression(ComparedByKey, TabularPolicy[RegressionState]):
 
     def _made(self, name: str, binary: bool) -> Any:
         kind = class_by_name(name, "regressor", "predict")
-        if binary and name.endswith(REGRESSOR):
-            twin = name.removesuffix(REGRESSOR) + CLASSIFIER
+        if binary and name.endswith("Regressor"):
+            twin = name.removesuffix("Regressor") + "Classifier"
             kind = getattr(sys.modules[kind.__module__], twin.rpartition(".")[2], kind)
         return made(kind, name, self.parameters)
 

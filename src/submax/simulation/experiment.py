@@ -24,7 +24,6 @@ from submax.environments import ENVIRONMENTS
 from submax.environments.tables import ENDINGS
 from submax.policies.specification import PolicySpecification
 from submax.simulation import DELAYS
-from submax.simulation.delays import Delay
 
 EXPERIMENTS = resources.files("submax.simulation") / "experiments"
 """The folder of the experiments that come with submax, with one folder for each group."""
@@ -254,7 +253,7 @@ class Configuration(NamedTuple):
     def text(self, key: str) -> str | None:
         """The value of a key as a text; None if the configuration does not have the key."""
         if key == "delay":
-            return str(make_delay(self.delay).length)
+            return str(DELAYS.build(self.delay, {}).length)
         table = self.environment if key in self.environment else self.delay
         return _normal(str(_plain(table[key]))) if key in table else None
 
@@ -341,7 +340,7 @@ def cells(
     chosen, policies = _selected(specification, every, only, more)
     labels_of, found = _labelling(every), list[Cell]()
     for environment, delay in chosen:
-        made = make_environment(environment)
+        made = ENVIRONMENTS.build(environment, {})
         labels = labels_of(made, environment, delay)
         found += [
             Cell(
@@ -429,16 +428,6 @@ def named_policies(specification: Specification) -> dict[str, PolicyData]:
     return found
 
 
-def make_environment(table: Mapping[str, Any]) -> Environment[Any]:
-    """An environment from its table."""
-    return ENVIRONMENTS.build(table, {})
-
-
-def make_delay(table: Mapping[str, Any]) -> Delay:
-    """A delay from its table."""
-    return DELAYS.build(table, {})
-
-
 def policy_of(specification: str | Mapping[str, Any]) -> Policy[Any]:
     """A policy from the name of a preset or from a table, whose ``name`` is not a parameter."""
     return PolicySpecification.of(specification).build()
@@ -462,7 +451,7 @@ def _labelling(every: Sequence[Configuration]) -> Callable[..., Labels]:
     """
     delays = {digest_of(one.delay): one.delay for one in every}.values()
     delay_keys: list[str] = []
-    if len({make_delay(one).length for one in delays}) < len(delays):
+    if len({DELAYS.build(one, {}).length for one in delays}) < len(delays):
         keys = dict.fromkeys(key for one in delays for key in one)
         delay_keys = [key for key in keys if len({str(one.get(key)) for one in delays}) > 1]
     kinds = {one.environment.get("kind") for one in every}
@@ -486,7 +475,7 @@ def _labelling(every: Sequence[Configuration]) -> Callable[..., Labels]:
         # A field that is None, such as given means, is not used, and needs no column.
         used = {key: _plain(value) for key, value in fields.items() if value is not None}
         more = {f"delay_{key}": _plain(delay.get(key)) for key in delay_keys}
-        return {**kind, **used, "delay": make_delay(delay).length, **more}
+        return {**kind, **used, "delay": DELAYS.build(delay, {}).length, **more}
 
     return labels
 

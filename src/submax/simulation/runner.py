@@ -21,6 +21,8 @@ from submax.core.errors import (
 )
 from submax.core.optional import require_extra
 from submax.core.processes import SINGLE_THREAD, end_with_parent
+from submax.environments import ENVIRONMENTS
+from submax.simulation import DELAYS
 from submax.simulation.delays import BatchedRewards
 from submax.simulation.experiment import (
     Cell,
@@ -30,8 +32,6 @@ from submax.simulation.experiment import (
     digest_of,
     load_file,
     load_named,
-    make_delay,
-    make_environment,
     policy_of,
     portable,
 )
@@ -152,7 +152,7 @@ def dry_run(cells: Iterable[Cell]) -> list[str]:
     ignoring: dict[str, None] = {}
     # Making an environment can mean reading a file, so it is made once for all its policies.
     for table, group in itertools.groupby(cells, key=lambda cell: cell.environment):
-        environment = make_environment(table)
+        environment = ENVIRONMENTS.build(table, {})
         observations = at_most(4, environment)
         for cell in {digest_of(cell.policy): cell for cell in group}.values():
             policy = policy_of(cell.policy)
@@ -186,11 +186,11 @@ def run_cell(cell: Cell) -> dict[str, dict[str, Any]]:
     policy = Timed(policy_of(cell.policy))
     with counted_fallbacks() as fallbacks, ignored_contexts_allowed():
         trace = simulate(
-            make_environment(cell.environment),
+            ENVIRONMENTS.build(cell.environment, {}),
             policy,
             observations=cell.observations,
             replicas=cell.replicas,
-            delay=make_delay(cell.delay),
+            delay=DELAYS.build(cell.delay, {}),
             seed=seed_of(cell),
             points=cell.points,
         )

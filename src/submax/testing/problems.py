@@ -168,16 +168,6 @@ def repeated(feedback: Feedback, replicas: int) -> Feedback:
     return feedback.mapped(lambda part: part[:1].repeat(replicas, axis=0))
 
 
-def first_replica_changed(problem: Problem, feedback: Feedback) -> Iterator[Feedback]:
-    """Let replica 0 alone find nothing good, then each of the first actions in turn."""
-    index = problem.space.index(feedback.action[0])
-    low, high = low_and_high(problem.scale)
-    for favourite in range(-1, min(problem.space.size, 3)):
-        reward = feedback.reward.copy()
-        reward[0] = np.where(index == favourite, high, low)
-        yield feedback._replace(reward=reward)
-
-
 def check_separation(
     rules: Rules,
     problem: Problem,
@@ -205,5 +195,11 @@ def check_separation(
     ):
         rules.close(found, wanted, rule, **tolerance)
     if len(expected) > 1 and not problem.space.reals:
-        for changed in first_replica_changed(problem, feedback):
-            rules.close(learned(changed)[1:], expected[1:], apart, rtol=1e-12, atol=1e-12)
+        # Replica 0 alone finds nothing good, then each of the first actions in turn.
+        index = problem.space.index(feedback.action[0])
+        low, high = low_and_high(problem.scale)
+        for favourite in range(-1, min(problem.space.size, 3)):
+            reward = feedback.reward.copy()
+            reward[0] = np.where(index == favourite, high, low)
+            changed = learned(feedback._replace(reward=reward))
+            rules.close(changed[1:], expected[1:], apart, rtol=1e-12, atol=1e-12)

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
+from submax.environments import ENVIRONMENTS
 from submax.simulation.experiment import (
     cells,
     configurations,
     experiment_groups,
     load_named,
-    make_environment,
     policy_name,
     policy_of,
 )
@@ -56,7 +56,7 @@ def test_every_experiment_can_be_built_and_its_policies_fit_their_environments(n
     assert "$" not in str(specification.policies)
     assert specification.title
     environment, _ = configurations(specification)[0]
-    problem = make_environment(environment).problem
+    problem = ENVIRONMENTS.build(environment, {}).problem
     for row in [*specification.policies, *specification.more_policies]:
         policy_of(row).init(problem, 1, np.random.default_rng(0))
 

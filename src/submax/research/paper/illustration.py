@@ -9,11 +9,11 @@ from submax.core.arrays import Floats
 from submax.core.errors import InputError
 from submax.core.numerics import standard_error
 from submax.core.problem import Feedback
+from submax.environments import ENVIRONMENTS
 from submax.policies.epsilon_greedy import Random
 from submax.simulation.experiment import (
     Specification,
     configurations,
-    make_environment,
     named_policies,
     policy_of,
 )
@@ -75,7 +75,7 @@ def compute(specification: Specification) -> dict[str, PolicyPanel]:
             f"an illustration needs one configuration, and the lists in [environment] and [delay] "
             f"make {len(tables)}: give each key a single value"
         )
-    environment = make_environment(tables[0][0])
+    environment = ENVIRONMENTS.build(tables[0][0], {})
     policies = {name: policy_of(policy) for name, policy in named_policies(specification).items()}
     parts: dict[str, list[PolicyPanel]] = {name: [] for name in policies}
     starts = range(0, specification.replicas, ENVIRONMENTS_AT_ONCE)

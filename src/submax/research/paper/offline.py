@@ -9,12 +9,13 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.environment import Environment
+from submax.environments import ENVIRONMENTS
 from submax.environments.tables import Classification
 from submax.evaluation.comparison import compare
 from submax.evaluation.log import Log
 from submax.evaluation.policies import learn_one
 from submax.schema.trained_policy import TrainedPolicy
-from submax.simulation.experiment import Cell, make_environment
+from submax.simulation.experiment import Cell
 from submax.simulation.results import ESTIMATES, SUMMARY, write_csv
 from submax.simulation.runner import seed_of
 
@@ -38,7 +39,7 @@ def write_offline(directory: Path, finished: Sequence[tuple[Cell, list[Row]]]) -
 
 def estimate_cell(cell: Cell) -> list[Row]:
     """Learn one policy from a new log for each replica, and return all off-policy estimates."""
-    environment = make_environment(cell.environment)
+    environment = ENVIRONMENTS.build(cell.environment, {})
     return [row for replica in range(cell.replicas) for row in _replica(cell, environment, replica)]
 
 
