@@ -39,16 +39,16 @@ from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.problems import some_feedback
 
 
-def slow_epsilon_greedy(batches, replica, arms, epsilon):
-    pulls, rewards = [0.0] * arms, [0.0] * arms
+def slow_epsilon_greedy(batches, replica, epsilon):
+    earned = {arm: [] for arm in range(6)}
     for feedback in batches:
-        for row, (first, second) in enumerate(feedback.action[replica]):
-            weight = feedback.weight[replica, row]
-            pulls[3 * first + second] += weight
-            rewards[3 * first + second] += weight * feedback.reward[replica, row]
-    means = [r / n if n else 0.0 for r, n in zip(rewards, pulls, strict=True)]
-    best = [arm for arm in range(arms) if means[arm] == max(means)]
-    return [epsilon / arms + (arm in best) * (1 - epsilon) / len(best) for arm in range(arms)]
+        weights = feedback.weight[replica].astype(int).tolist()
+        rows = zip(feedback.action[replica], feedback.reward[replica], weights, strict=True)
+        for (first, second), reward, weight in rows:
+            earned[3 * first + second] += [reward] * weight
+    means = [np.mean(one) if one else 0.0 for one in earned.values()]
+    best = np.isclose(means, max(means), rtol=1e-12)
+    return epsilon / 6 + (1 - epsilon) * best / best.sum()
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5, 1.0])
@@ -60,7 +60,7 @@ def test_epsilon_greedy_is_its_definition(epsilon, rows, seed):
     second = second._replace(weight=rng.choice([0.0, 1.0, 2.0], size=(20, rows)))
     state = policy.update(taught(policy, problem, first), second, rng)
     batches = (first, second)
-    expected = [slow_epsilon_greedy(batches, replica, 6, epsilon) for replica in range(20)]
+    expected = [slow_epsilon_greedy(batches, replica, epsilon) for replica in range(20)]
     assert np.allclose(listed(policy, state, 20), expected)
 
 

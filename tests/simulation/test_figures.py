@@ -92,7 +92,7 @@ def test_ribbons_are_intervals_of_the_mean_or_ranges_of_replicas(traces, ribbon,
     assert (last.min(), last.max()) == pytest.approx((low, high))
 
 
-def test_a_folder_gives_the_same_numbers_as_its_file(directory):
+def test_a_folder_gives_the_same_numbers_as_its_file_or_says_what_it_has_not(directory):
     figure = curves(directory, configuration={"shift": 0})
     rows = pq.read_table(directory / "results.parquet").to_pylist()
     expected = [r["regret_mean"] for r in rows if r["shift"] == 0 and r["policy"] == "linucb"]
@@ -101,6 +101,10 @@ def test_a_folder_gives_the_same_numbers_as_its_file(directory):
         curves(directory)
     with raises_code("invalid-input", "policy"):
         curves(directory, policies=["ucb9"], configuration={"shift": 0})
+    with raises_code("invalid-input", "measure"):
+        curves(directory, measure="regrets")
+    with raises_code("invalid-input"):
+        curves({})
 
 
 def test_a_bar_goes_from_the_tenth_to_the_ninetieth_percentile_of_the_errors(tmp_path, drawn):
@@ -115,13 +119,6 @@ def test_a_bar_goes_from_the_tenth_to_the_ninetieth_percentile_of_the_errors(tmp
     low, middle, high = np.quantile(values - truth, [0.1, 0.5, 0.9])
     assert line.get_ydata() == pytest.approx([middle])
     assert ends.get_segments()[0][:, 1] == pytest.approx([low, high])
-
-
-def test_what_cannot_be_drawn_is_refused(traces):
-    with raises_code("invalid-input", "measure"):
-        curves(traces, measure="regrets")
-    with raises_code("invalid-input"):
-        curves({})
 
 
 def test_a_panel_for_each_configuration_and_all_side_by_side(directory):
