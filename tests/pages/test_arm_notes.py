@@ -7,26 +7,19 @@ from submax.server.pages.views import arms_page, health, overview
 LIMITED = {"reward_wait": 10, "default_reward": 0.0}
 
 
-@pytest.fixture
-def play_with_delays(opened, rng, clock):
+def play_with_delays(bandit, rng, clock, chance, delay):
     """Play with rewards that come after 1 s, and those of the last arm later."""
-
-    def play_with_delays(chance, delay, **options):
-        bandit = opened(policy="random", **options)
-        coming = []
-        for _ in range(100):
-            for one in bandit.decide_many([{}] * 9):
-                wait = delay if one.action == "C" else 1.0
-                if rng.random() < chance:
-                    coming.append((clock.now + wait * rng.uniform(0.5, 1.5), one.id))
-            clock.now += 2.0
-            due = [one for one in coming if one[0] <= clock.now]
-            coming = [one for one in coming if one[0] > clock.now]
-            if due:
-                bandit.reward_many([{"id": one, "value": 1.0} for _, one in due])
-        return bandit
-
-    return play_with_delays
+    coming = []
+    for _ in range(100):
+        for one in bandit.decide_many([{}] * 9):
+            wait = delay if one.action == "C" else 1.0
+            if rng.random() < chance:
+                coming.append((clock.now + wait * rng.uniform(0.5, 1.5), one.id))
+        clock.now += 2.0
+        due = [one for one in coming if one[0] <= clock.now]
+        coming = [one for one in coming if one[0] > clock.now]
+        if due:
+            bandit.reward_many([{"id": one, "value": 1.0} for _, one in due])
 
 
 def notes(bandit):
@@ -38,9 +31,10 @@ def notes(bandit):
     [(0.5, 60.0, LIMITED), (0.7, 10.0, LIMITED), (0.5, 100.0, {"reward_wait": 0})],
 )
 def test_an_arm_with_late_rewards_is_named_and_not_called_broken(
-    play_with_delays, chance, delay, options
+    opened, rng, clock, chance, delay, options
 ):
-    bandit = play_with_delays(chance, delay, **options)
+    bandit = opened(policy="random", **options)
+    play_with_delays(bandit, rng, clock, chance, delay)
     assert notes(bandit) == [("C", "late rewards")]
     assert any("'C'" in alert for alert in overview(bandit).alerts)
     slowest, *others = health(bandit).delays
@@ -52,7 +46,8 @@ def test_an_arm_with_late_rewards_is_named_and_not_called_broken(
 
 
 @pytest.mark.parametrize("options", [LIMITED, {"reward_wait": 0}])
-def test_arms_that_are_equally_quick_are_not_named(play_with_delays, options):
-    bandit = play_with_delays(0.5, 1.0, **options)
+def test_arms_that_are_equally_quick_are_not_named(opened, rng, clock, options):
+    bandit = opened(policy="random", **options)
+    play_with_delays(bandit, rng, clock, 0.5, 1.0)
     assert notes(bandit) == []
     assert len(health(bandit).delays) == 3

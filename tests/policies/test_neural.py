@@ -26,7 +26,7 @@ from submax.policies import (
     VarianceNetworkUCB,
 )
 from submax.policies.regressions import LinearPolicy
-from submax.research.rivals.climbing import climbed_actions
+from submax.research.rivals.climbing import Climbs
 from submax.research.rivals.neural import largest_normal
 from submax.research.rivals.value_networks import ValueBelief, ValueNetwork
 from submax.strategies import SubMax
@@ -162,11 +162,11 @@ def better_neighbours(belief, context, action, *masks):
 
 def test_no_change_of_one_slot_improves_the_end_of_a_climb(seed):
     belief, rng = random_belief(seed), np.random.default_rng(seed)
-    context = rng.normal(size=(REPLICAS, 30, 2))
-    starts = PROBLEM.space.uniform((REPLICAS, 3), rng)
+    policy, context = ClimbingEpsilonGreedy(sweeps=50), rng.normal(size=(REPLICAS, 30, 2))
+    belief = belief._replace(extra=Climbs(PROBLEM.space.uniform((REPLICAS, 3), rng)))
     masks = tuple((rng.random((2, REPLICAS, 30, HIDDEN)) < 0.8).astype(np.float32) / 0.8)
     for mask in ((), masks):
-        end = climbed_actions(belief, context, starts, 50, *mask)
+        end = policy.climbed(belief, context, *mask)
         assert better_neighbours(belief, context, end, *mask) == 0
 
 

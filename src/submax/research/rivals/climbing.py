@@ -359,30 +359,6 @@ CANDIDATE_ACTIVATIONS = 2**18
 cache of one core."""
 
 
-def climbed_actions(
-    belief: ValueBelief, context: Floats, starts: Integers, sweeps: int, *masks: Weights
-) -> Integers:
-    """Return the action of the highest value that a climb finds in each context: ``[R, n, S]``.
-
-    ``starts [R, T, S]`` are the actions at which T climbs begin in every context. ``masks`` are
-    dropout masks of the two layers, ``[R, n, H]``.
-    """
-    belief.problem.check_context(context)
-    network, sizes = belief.network, belief.problem.space.choices
-    replicas, climbs, slots = starts.shape
-    given = network.from_context(belief.inputs(context))
-    step = max(1, CANDIDATE_ACTIVATIONS // (climbs * max(sizes) * given.shape[-1]))
-    found = np.empty((replicas, context.shape[1], slots), dtype=np.int64)
-    for replica in range(replicas):
-        for begin in range(0, context.shape[1], step):
-            part = (replica, slice(begin, begin + step))
-            own = ValueNetwork(*(array[replica] for array in network))
-            hills = NetworkHills(own, sizes, given[part], *(mask[part] for mask in masks))
-            begins = np.broadcast_to(starts[replica], (len(given[part]), climbs, slots))
-            found[part] = climbed(hills.scores, hills.heights, begins, sweeps)
-    return found
-
-
 class NetworkHills:
     """Logits of a network of one replica in n contexts, whose part of layer 1 is ``given``."""
 
@@ -468,8 +444,24 @@ class ClimbingPolicy(ValueNetworkPolicy):
         return climbs._replace(starts=climbs.starts % sizes)
 
     def climbed(self, state: ValueBelief, context: Floats, *masks: Weights) -> Integers:
-        """Return the best action that climbing finds, ``[R, n, S]``."""
-        return climbed_actions(state, context, state.extra.starts, self.sweeps, *masks)
+        """Return the best action that climbing finds in each context: ``[R, n, S]``.
+
+        ``masks`` are dropout masks of the two layers, ``[R, n, H]``.
+        """
+        state.problem.check_context(context)
+        network, sizes, starts = state.network, state.problem.space.choices, state.extra.starts
+        replicas, climbs, slots = starts.shape
+        given = network.from_context(state.inputs(context))
+        step = max(1, CANDIDATE_ACTIVATIONS // (climbs * max(sizes) * given.shape[-1]))
+        found = np.empty((replicas, context.shape[1], slots), dtype=np.int64)
+        for replica in range(replicas):
+            own = ValueNetwork(*(array[replica] for array in network))
+            for begin in range(0, context.shape[1], step):
+                part = (replica, slice(begin, begin + step))
+                hills = NetworkHills(own, sizes, given[part], *(mask[part] for mask in masks))
+                begins = np.broadcast_to(starts[replica], (len(given[part]), climbs, slots))
+                found[part] = climbed(hills.scores, hills.heights, begins, self.sweeps)
+        return found
 
     def mixed(self, state: ValueBelief, share: Floats) -> Floats:
         """Return the log-probability; that of uniform choice in replicas without any rows."""
