@@ -99,36 +99,31 @@ def test_actions_are_described_by_a_declaration(folder, done):
     done("evaluate", "log.csv", "--policy", "policy.safetensors", "--estimator", "snips")
 
 
+def printed(said):
+    """The first two cells of the rows of the printed table of policies."""
+    table = [line.split("│") for line in said.splitlines() if line.startswith("│")]
+    return {row[1].strip(): row[2].strip() for row in table if row[1].strip()}
+
+
 def test_evaluate_prints_a_table_and_writes_all_numbers(folder, done):
-    said = done("evaluate", "log.csv", "--policy", "linucb", "--policy", "rcp-submax", "--all")
+    evaluate = ("evaluate", "log.csv", "--policy", "linucb", "--policy", "rcp-submax")
+    said = done(*evaluate, "--all")
     for word in ("logging policy", "linucb", "rcp-submax", *USUAL, "replay", "200 rows", "*"):
         assert word in said
     assert files(folder / "evaluation") == ["differences.csv", "estimates.csv"]
     rows = estimates(folder)
     assert list(rows[0]) == COLUMNS
-    assert [row["policy"] for row in rows] == [
-        "logging policy",
-        *["linucb"] * 8,
-        *["rcp-submax"] * 8,
-    ]
+    names = ["logging policy", *["linucb"] * 8, *["rcp-submax"] * 8]
+    assert [row["policy"] for row in rows] == names
     assert all(float(row["low"]) <= float(row["value"]) <= float(row["high"]) for row in rows)
-
-
-def test_evaluate_prints_one_recommended_estimate_of_each_policy(folder, done):
-    said = done("evaluate", "log.csv", "--policy", "linucb", "--policy", "rcp-submax")
-    table = [line.split("│") for line in said.splitlines() if line.startswith("│")]
-    printed = {row[1].strip(): row[2].strip() for row in table if row[1].strip()}
-    chosen = [row for row in estimates(folder) if row["recommended"] == "True"]
-    assert [row["policy"] for row in chosen] == ["logging policy", "linucb", "rcp-submax"]
-    assert printed == {row["policy"]: row["estimator"] for row in chosen[1:]}
-
-
-def test_only_the_best_policies_are_printed_if_asked_and_all_are_written(folder, done):
-    said = done("evaluate", "log.csv", "--policy", "always=*", "--top", 1)
-    table = [line.split("│")[1].strip() for line in said.splitlines() if line.startswith("│")]
-    chosen = [row for row in estimates(folder) if row["recommended"] == "True"]
-    assert len(chosen) > 2
-    assert table == [max(chosen[1:], key=lambda row: float(row["value"]))["policy"]]
+    # Without --all, one recommended estimate of each policy is printed, or of the best ones.
+    chosen = {row["policy"]: row for row in rows if row["recommended"] == "True"}
+    assert list(chosen) == list(dict.fromkeys(names))
+    del chosen["logging policy"]
+    assert printed(done(*evaluate)) == {name: row["estimator"] for name, row in chosen.items()}
+    best = max(chosen, key=lambda name: float(chosen[name]["value"]))
+    assert list(printed(done(*evaluate, "--top", 1))) == [best]
+    assert len(estimates(folder)) == len(rows)
 
 
 @pytest.mark.parametrize(("seconds", "printed"), [(0.0, True), (3600.0, False)])
@@ -143,11 +138,14 @@ def test_work_that_takes_some_seconds_says_what_it_does(
 def test_evaluate_reads_a_parquet_file_and_writes_a_report(folder, done):
     pq.write_table(pc.read_csv("log.csv"), "log.parquet")
     said = done(
-        "evaluate", "log.parquet", "--policy", "random", "--estimator", "ips",
+        "evaluate", "log.parquet", "--policy", "random", "--interval", "normal", "--level", 0.9,
+        "--estimator", '{"kind": "clipped", "threshold": 2}', "--out", "deep/there",
         "--column", "context=context_*", "--report", "report.html",
     )  # fmt: skip
     assert "evaluated on 200 rows" in said
+    assert "90 %" in said
     assert "random" in (folder / "report.html").read_text(encoding="utf-8")
+    assert "estimates.csv" in files(folder / "deep" / "there")
 
 
 def test_evaluate_takes_a_learned_file_and_reads_the_log_as_it_was_read(folder, done):
@@ -161,15 +159,6 @@ def test_evaluate_takes_a_learned_file_and_reads_the_log_as_it_was_read(folder, 
     # The rows from which it learned make it look too good.
     assert "too good" in done(*evaluate)
     assert "too good" not in other
-
-
-def test_evaluate_takes_intervals_levels_and_tables_of_estimators(folder, done):
-    said = done(
-        "evaluate", "log.csv", "--policy", "random", "--interval", "normal", "--level", 0.9,
-        "--estimator", '{"kind": "clipped", "threshold": 2}', "--out", "deep/there",
-    )  # fmt: skip
-    assert "90 %" in said
-    assert "estimates.csv" in files(folder / "deep" / "there")
 
 
 def test_several_rewards_are_evaluated_in_one_table(folder, done):

@@ -90,8 +90,10 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, 
                 f"(columns={{{role!r}: NAME}})",
                 parameter=role,
             )
-    slots = _after(PROPENSITY, columns).items()
-    found["slot_propensity"] = {slot: column for slot, column in slots if slot in found["action"]}
+    slots, known = found["action"], _after(PROPENSITY, columns)
+    # All slots need a propensity of their own.
+    complete = slots.keys() <= known.keys()
+    found["slot_propensity"] = {slot: known[slot] for slot in slots} if complete else {}
     return found
 
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Integers
 from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.rewards import Binary
@@ -40,22 +39,21 @@ MOST_ACTIONS_OF_TREES = 200
 """Up to this many joint actions, each has trees of its own: more would take long to fit."""
 
 
-def linear_rewards(log: Log, name: str = "logistic-greedy") -> dict[str, Any]:
-    """Return the policy that takes the highest reward of a regression for each action.
-
-    It is a logistic regression if rewards are 0 or 1, and a ridge regression if they are not.
-    """
-    if log.problem.scale == Binary():
-        kind: dict[str, Any] = {"regressor": "sklearn.linear_model.LogisticRegression"}
-        kind["parameters"] = {"max_iter": MOST_ITERATIONS}
-    else:
-        kind = {"regressor": "sklearn.linear_model.Ridge"}
-        name = name.replace("logistic", "ridge")
-    return {"name": name, "kind": "greedy-regression", **kind, "memory": {"reservoir": 200_000}}
-
-
-MOST_ITERATIONS = 1000
-"""Steps of a logistic regression; it converges in fewer."""
+LOGISTIC: dict[str, Any] = {
+    "name": "logistic-greedy",
+    "kind": "greedy-regression",
+    "regressor": "sklearn.linear_model.LogisticRegression",
+    # It converges in fewer steps.
+    "parameters": {"max_iter": 1000},
+    "memory": {"reservoir": 200_000},
+}
+RIDGE: dict[str, Any] = {
+    "name": "ridge-greedy",
+    "kind": "greedy-regression",
+    "regressor": "sklearn.linear_model.Ridge",
+    "memory": {"reservoir": 200_000},
+}
+"""The action for which its regression predicts the highest reward: of rewards 0 or 1, or others."""
 
 
 def standard_candidates(log: Log) -> tuple[Specification, ...]:
@@ -74,7 +72,7 @@ def standard_candidates(log: Log) -> tuple[Specification, ...]:
         found += [*NETWORK * network, *TREES * models]
     else:
         found.append("rcp-submax")
-    found += [MEANS, *[linear_rewards(log)] * models]
+    found += [MEANS, *[LOGISTIC if log.problem.scale == Binary() else RIDGE] * models]
     return tuple(one for one in found if _suits(one, log))
 
 
@@ -94,8 +92,8 @@ difference of two equal policies is not."""
 class Race(NamedTuple):
     """The ``folds`` of a log on which candidates were compared so far.
 
-    A fold has the terms of the candidates that were evaluated on its rows, by name, and the cluster
-    of each row if the log has clusters. Candidates that are clearly worse than the best one are
+    A fold has the terms of the candidates that were evaluated on its rows, by name, and which of
+    these rows are independent. Candidates that are clearly worse than the best one are
     left out of later folds. A value is V = Σ_f n_f V_f / Σ_f n_f over the folds f of a candidate,
     of n_f decisions each. A difference is that of the folds in which both took part,
     d = Σ_f n_f d_f / Σ_f n_f, with the standard error √(Σ_f n_f² e_f²) / Σ_f n_f, where d_f is
@@ -106,7 +104,7 @@ class Race(NamedTuple):
     cross-validation.
     """
 
-    folds: tuple[tuple[Mapping[str, Terms], Integers | None], ...] = ()
+    folds: tuple[tuple[Mapping[str, Terms], Units], ...] = ()
 
     def value(self, name: str) -> float:
         """Return the mean value of a candidate over the rows on which it was evaluated."""
@@ -120,10 +118,9 @@ class Race(NamedTuple):
     def lead(self, first: str, second: str) -> tuple[float, float]:
         """Return how much more the first candidate earns than the second one, and the error."""
         total = value = variance = 0.0
-        for terms, cluster in self.folds:
+        for terms, units in self.folds:
             if first in terms and second in terms:
                 mine, count = terms[first], terms[first].decisions
-                units = Units() if cluster is None else Units.of_rows(round(count), cluster)
                 found = TermSums.of(mine, terms[second], mine.value, units).difference()
                 total += count
                 value += count * found.value
@@ -286,7 +283,7 @@ def raced(
         for name, one in learned.items():
             about = rows.about(one)
             terms[name] = tuned(estimator, about)(about)
-        race = Race((*race.folds, (terms, rows.log.cluster)))
+        race = Race((*race.folds, (terms, rows.units)))
         first, contenders = first or learned, race.contenders()
         if len(contenders) == 1:
             break

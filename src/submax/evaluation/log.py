@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
@@ -20,7 +19,7 @@ from submax.core.problem import Problem
 from submax.core.summary import Summary, counted, listed, number
 from submax.evaluation.disk import TemporaryFolder, new_column, pieces, release, taken
 from submax.evaluation.propensities import with_estimated_propensities
-from submax.evaluation.reading import eligible_mask, read_log
+from submax.evaluation.reading import all_binary, eligible_mask, read_log
 from submax.evaluation.sources import TextFormat
 from submax.evaluation.sums import mean
 from submax.schema.actions import ChoiceIndices
@@ -97,17 +96,15 @@ def divided(log: "Log", shares: Sequence[float], by: By, seed: int) -> DividedLo
     total = log.decisions if by_count else len(log)
     ends = np.clip(np.round(np.cumsum(shares)[:-1] * total), 1, total - 1)
     if by_count:
-        left, parts = _counts(log), list[Floats]()
-        before = np.cumsum(left) - left
-        for begin, end in pairwise([0.0, *ends]):
-            if by == "time":
-                parts.append(np.clip(end - before, 0, _counts(log)) - sum(parts))
-            else:
-                many = left.astype(np.int64), int(end - begin)
-                drawn = rng.multivariate_hypergeometric(*many, method="marginals")
-                parts.append(drawn.astype(np.float64))
+        counts, edges = _counts(log), np.array([0, *ends, total])
+        if by == "time":
+            before = np.cumsum(counts) - counts
+            return divided_counts(log, np.diff(np.clip(edges[:, None] - before, 0, counts), axis=0))
+        left, parts = counts.astype(np.int64), list[Integers]()
+        for size in np.diff(edges[:-1]).astype(int):
+            parts.append(rng.multivariate_hypergeometric(left, size, method="marginals"))
             left = left - parts[-1]
-        return divided_counts(log, np.stack([*parts, left]))
+        return divided_counts(log, np.stack([*parts, left]).astype(np.float64))
     if unit is None and by == "time":
         # Without an array of the numbers of all rows, which takes more than the log on disk may.
         part = np.zeros(len(log), dtype=np.int8)
@@ -360,7 +357,8 @@ class Log:
 
         ``actions``, ``context`` and ``rewards`` declare what is allowed, as in ``submax.open``;
         ``schema`` declares all three at once and is that of another log or of a policy. What is
-        not declared is taken from the values that occur. ``action_features`` describe the actions.
+        not declared is taken from the values that occur. ``action_features`` describe the actions
+        that are declared; if none are, the actions are those with features.
 
         Rows with missing or impossible values raise an error that names them; with
         ``skip_bad_rows`` they are left out, and counted in the notes.
@@ -482,8 +480,7 @@ class Log:
         weights = {reward: 1.0} if isinstance(reward, str) else dict(reward)
         if not weights:
             raise InputError(
-                "the combination of rewards is empty: use at least one of "
-                f"{', '.join(self.outcome_names)}: give weights such as "
+                "the combination of rewards is empty: give weights, such as "
                 f"{{'{self.outcome_names[0]}': 1}}",
                 parameter="reward",
             )
@@ -493,17 +490,18 @@ class Log:
         places = [self.outcome_names.index(name) for name in weights]
         numbers = np.array(list(weights.values()), dtype=np.float64)
         values = new_column(self.folder, float, (len(self),))
-        binary = parts_binary = True
+        parts_binary = True
         for rows in pieces(len(self)):
             parts = self.outcomes[rows][:, places]
             values[rows] = parts @ numbers
             parts_binary = parts_binary and bool(np.isin(parts, (0, 1)).all())
-            binary = binary and bool(np.isin(values[rows], (0, 1)).all())
             release([self.outcomes, values])
-        kind: Any = "binary" if binary else "continuous"
-        if parts_binary and not binary:
+        kind: Any = "continuous"
+        if all_binary(values):
+            kind = "binary"
+        elif parts_binary:
             low, high = (float(end(numbers, 0).sum()) for end in (np.minimum, np.maximum))
-            kind = {"kind": "continuous", "low": low, "high": high}
+            kind = {"kind": kind, "low": low, "high": high}
         schema = msgspec.structs.replace(self.schema, rewards=rewards_of(kind))
         return replace(self, reward=values, schema=schema)
 

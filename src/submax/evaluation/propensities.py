@@ -1,8 +1,7 @@
 """Propensities that a log does not have, estimated by a model of how it chose its actions."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.optimize
@@ -32,87 +31,24 @@ MOST_STEPS = 200
 """Iterations of L-BFGS; a logistic regression converges in fewer."""
 
 
-class ChoiceModel(NamedTuple):
-    """p(a | x) = softmax(θ · (1, x))[a] over eligible choices, by penalized maximum likelihood.
-
-    x is the standardized context, and ``theta`` has the coefficients ``[1 + D, choices]``.
-    """
-
-    standardization: Standardization
-    theta: Floats
-
-    @classmethod
-    def fitted(
-        cls, log: "Log", chosen: NDArray[Any], eligible: Booleans, row: Integers
-    ) -> "ChoiceModel":
-        """Return the model of the choices ``chosen [N]`` of a log, fitted to some of its rows.
-
-        ``eligible [sets, choices]`` says which choices each of the log's eligible sets has.
-        """
-        found = cls(Standardization.of(log.parts, log.schema.context.numeric), np.empty(0))
-        features = found._features(log.schema.context.encode_rows(log.context[row]))
-        mask, chosen, rows = eligible[log.eligible_set[row]], chosen[row], np.arange(len(row))
-        shape = (features.shape[1], mask.shape[1])
-        taken = np.zeros(mask.shape)
-        taken[rows, chosen] = 1.0
-        weight = np.ones(len(row)) if log.count is None else log.count[row]
-        decisions = float(weight.sum())
-        penalty = np.full(shape, PENALTY)
-        penalty[0] = CONSTANT_PENALTY
-
-        def loss(flat: Floats) -> tuple[float, Floats]:
-            theta = flat.reshape(shape)
-            probabilities = _eligible_softmax(features @ theta, mask)
-            value = -weight @ np.log(probabilities[rows, chosen]) + 0.5 * (penalty * theta**2).sum()
-            excess = weight[:, None] * (probabilities - taken)
-            gradient = features.T @ excess + penalty * theta
-            return float(value) / decisions, gradient.ravel() / decisions
-
-        best = scipy.optimize.minimize(
-            loss,
-            np.zeros(shape[0] * shape[1]),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": MOST_STEPS},
-        )
-        return found._replace(theta=best.x.reshape(shape))
-
-    def of_rows(self, log: "Log", chosen: NDArray[Any], eligible: Booleans) -> Floats:
-        """Return the probability of the choice of each row of a log."""
-        found, first = np.empty(len(log)), 0
-        for part in log.parts:
-            rows = slice(first, first + len(part.reward))
-            score = self._features(part.context) @ self.theta
-            table = _eligible_softmax(score, eligible[log.eligible_set[rows]])
-            found[rows] = table[np.arange(len(table)), chosen[rows]]
-            first = rows.stop
-        return found
-
-    def _features(self, context: NDArray[np.float32]) -> Floats:
-        """Return 1 and the standardized context, ``[n, 1 + D]``."""
-        standardized = self.standardization.apply(context.astype(np.float64))
-        return np.concatenate([np.ones((len(standardized), 1)), standardized], axis=1)
-
-
-def _eligible_softmax(score: Floats, eligible: Booleans) -> Floats:
-    found: Floats = scipy.special.softmax(np.where(eligible, score, -np.inf), axis=1)
-    return found
-
-
 class PropensityModel:
     """Estimates the propensity of each slot's choice from the context.
 
-    Slots are treated as chosen independently. A model extrapolates, so an estimate can be much too
-    small, and one row with a huge weight then decides. So estimates of choice a are raised to the
-    floor min(1/√N, f_a / 20), where f_a is the share of rows that took a: truncation at √N keeps an
-    importance-weighted mean consistent (Ionides, 2008).
+    p(a | x) = softmax(θ · (1, x))[a] over the eligible choices of a slot, with θ ``[1 + D,
+    choices]`` by penalized maximum likelihood, and the standardized context x. Slots are treated as
+    chosen independently.
+
+    A model extrapolates, so an estimate can be much too small, and one row with a huge weight then
+    decides. So estimates of choice a are raised to the floor min(1/√N, f_a / 20), where f_a is the
+    share of rows that took a: truncation at √N keeps an importance-weighted mean consistent
+    (Ionides, 2008).
 
     The model is fitted to the rows of a log, to random ones (by ``seed``) if there are more than
     ``MOST_ROWS``; it then estimates the propensities of these and of other rows.
     """
 
     def __init__(self, log: "Log", seed: int) -> None:
-        menu = log.schema.menu
+        menu, context = log.schema.menu, log.schema.context
         if menu.ranges:
             raise InputError(
                 "this log has real-valued actions without propensities, which cannot be estimated: "
@@ -120,23 +56,71 @@ class PropensityModel:
             )
         sizes = [len(slot.choices) for slot in menu.slots]
         row = random_rows(len(log), min(MOST_ROWS, MOST_NUMBERS // max(sizes)), seed)
-        self._models, self._floors = list[ChoiceModel](), list[Floats]()
+        self._standardization = Standardization.of(log.parts, context.numeric)
+        features = self._features(context.encode_rows(log.context[row]))
+        weight = np.ones(len(row)) if log.count is None else log.count[row]
         decisions = total(log.reward, log.count)
-        for slot, (chosen, eligible) in enumerate(_slots(log)):
-            self._models.append(ChoiceModel.fitted(log, chosen, eligible, row))
-            frequency = np.bincount(chosen, log.count, minlength=sizes[slot]) / decisions
+        self._theta, self._floors = list[Floats](), list[Floats]()
+        for slot, size in enumerate(sizes):
+            chosen = log.action[:, slot].astype(np.int64)
+            eligible = log.eligible_choices(slot)[log.eligible_set[row]]
+            self._theta.append(_fitted(features, chosen[row], eligible, weight))
+            frequency = np.bincount(chosen, log.count, minlength=size) / decisions
             self._floors.append(np.minimum(1 / np.sqrt(decisions), FLOOR_SHARE * frequency))
 
     def estimates(self, log: "Log") -> tuple[Floats, Floats]:
         """Return the estimated propensity of each slot's choice, and its floor, ``[N, S]``."""
-        slots = list(_slots(log))
-        models = zip(self._models, slots, strict=True)
-        floors = zip(self._floors, slots, strict=True)
-        estimates = [model.of_rows(log, chosen, eligible) for model, (chosen, eligible) in models]
-        return (
-            np.stack(estimates, axis=1),
-            np.stack([floor[chosen] for floor, (chosen, _) in floors], axis=1),
-        )
+        shape = (len(log), len(self._theta))
+        found, floors, first = np.empty(shape), np.empty(shape), 0
+        eligible = [log.eligible_choices(slot) for slot in range(shape[1])]
+        for part in log.parts:
+            rows = slice(first, first + len(part.reward))
+            features, each = self._features(part.context), np.arange(len(part.reward))
+            for slot, theta in enumerate(self._theta):
+                chosen = log.action[rows, slot].astype(np.int64)
+                mask = eligible[slot][log.eligible_set[rows]]
+                found[rows, slot] = _eligible_softmax(features @ theta, mask)[each, chosen]
+                floors[rows, slot] = self._floors[slot][chosen]
+            first = rows.stop
+        return found, floors
+
+    def _features(self, context: NDArray[np.float32]) -> Floats:
+        """Return 1 and the standardized context, ``[n, 1 + D]``."""
+        standardized = self._standardization.apply(context.astype(np.float64))
+        return np.concatenate([np.ones((len(standardized), 1)), standardized], axis=1)
+
+
+def _fitted(features: Floats, chosen: Integers, eligible: Booleans, weight: Floats) -> Floats:
+    """Return θ of the choices of one slot, ``[1 + D, choices]``."""
+    shape, rows = (features.shape[1], eligible.shape[1]), np.arange(len(chosen))
+    decisions = float(weight.sum())
+    taken = np.zeros(eligible.shape)
+    taken[rows, chosen] = 1.0
+    penalty = np.full(shape, PENALTY)
+    penalty[0] = CONSTANT_PENALTY
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        theta = flat.reshape(shape)
+        probabilities = _eligible_softmax(features @ theta, eligible)
+        value = -weight @ np.log(probabilities[rows, chosen]) + 0.5 * (penalty * theta**2).sum()
+        excess = weight[:, None] * (probabilities - taken)
+        gradient = features.T @ excess + penalty * theta
+        return float(value) / decisions, gradient.ravel() / decisions
+
+    best = scipy.optimize.minimize(
+        loss,
+        np.zeros(shape[0] * shape[1]),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": MOST_STEPS},
+    )
+    theta: Floats = best.x.reshape(shape)
+    return theta
+
+
+def _eligible_softmax(score: Floats, eligible: Booleans) -> Floats:
+    found: Floats = scipy.special.softmax(np.where(eligible, score, -np.inf), axis=1)
+    return found
 
 
 def random_rows(rows: int, most: int, seed: int) -> Integers:
@@ -144,12 +128,6 @@ def random_rows(rows: int, most: int, seed: int) -> Integers:
     if rows <= most:
         return np.arange(rows)
     return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
-
-
-def _slots(log: "Log") -> Iterator[tuple[Integers, Booleans]]:
-    """Yield the choices of each slot, and which of them are in each eligible set."""
-    for slot in range(len(log.schema.menu.slots)):
-        yield log.action[:, slot].astype(np.int64), log.eligible_choices(slot)
 
 
 def with_estimated_propensities(
@@ -218,9 +196,9 @@ class SlotPropensities:
             gaps = bool(np.isnan(logged).any())
             self.estimated = gaps or bool(log.estimated.any())
             self._model = PropensityModel(log, seed) if gaps else None
-        elif not np.allclose(
-            log.propensity * _eligible_sizes(log).prod(axis=1), 1, rtol=0, atol=UNIFORM_TOLERANCE
-        ):
+            return
+        choices = log.eligible_sizes()[log.eligible_set].prod(axis=1)
+        if not np.allclose(log.propensity * choices, 1, rtol=0, atol=UNIFORM_TOLERANCE):
             self.estimated, self._model = True, PropensityModel(log, seed)
 
     def of(self, log: "Log") -> Floats | None:
@@ -229,14 +207,8 @@ class SlotPropensities:
             return None
         if self._model is None:
             logged = log.slot_propensity
-            return 1.0 / _eligible_sizes(log) if logged is None else logged
+            return 1.0 / log.eligible_sizes()[log.eligible_set] if logged is None else logged
         modelled: Floats = np.maximum(*self._model.estimates(log))
         if log.slot_propensity is None:
             return modelled
         return np.where(np.isnan(log.slot_propensity), modelled, log.slot_propensity)
-
-
-def _eligible_sizes(log: "Log") -> Floats:
-    """Return the number of eligible choices of each slot in each row, ``[N, S]``."""
-    sizes: Floats = log.eligible_sizes()[log.eligible_set]
-    return sizes

@@ -28,7 +28,7 @@ from submax.evaluation.columns import (
 )
 from submax.evaluation.disk import TemporaryFolder, in_pieces, new_column, release, taken
 from submax.evaluation.sources import TextFormat, open_source, quoted
-from submax.schema.actions import ARMS, MOST_CHOICES, ActionSpec, ChoiceIndices, described, of_slot
+from submax.schema.actions import ARMS, MOST_CHOICES, ActionSpec, ChoiceIndices, described
 from submax.schema.context import LARGEST, Category, ContextSchema, Field, Number
 from submax.schema.rewards import rewards_of, scale_of
 from submax.schema.schema import Schema
@@ -81,22 +81,21 @@ def _check_same(what: str, declared: Sequence[str], found: Mapping[str, str]) ->
         )
 
 
-# Features of actions ------------------------------------------------------------------------------
-
-
-def described_menu(menu: ActionSpec, features: Mapping[str, Any]) -> tuple[ActionSpec, list[str]]:
-    """Return the menu with features, and notes about features of choices the log does not have."""
-    slots_named = isinstance(features, Mapping) and not menu.plain
-    tables = dict(features) if slots_named else {ARMS: features}
-    unknown = []
-    for slot in menu.slots:
-        table = tables.get(slot.name)
-        if isinstance(table, Mapping):
-            unknown += [f"{name!s:.80}{of_slot(slot.name)}" for name in table.keys() - slot.names]
-            tables[slot.name] = {name: table[name] for name in table if name in slot.names}
-    slots = described(menu.slots, tables[ARMS] if menu.plain else tables)
-    note = f"action features of choices that the log does not have were ignored: {listed(unknown)}"
-    return msgspec.structs.replace(menu, slots=slots), [note] if unknown else []
+def described_menu(menu: ActionSpec | None, features: Any, slots: Sequence[str]) -> ActionSpec:
+    """Return the declared actions with their features; by default all actions with features."""
+    if menu is None:
+        tables = {ARMS: features} if slots == [ARMS] else features
+        if not isinstance(tables, Mapping) or not all(
+            isinstance(tables.get(slot), Mapping) for slot in slots
+        ):
+            raise InputError(
+                "action_features must be a table of the features of each action, and with slots "
+                "one such table for each slot: correct it, or declare the actions",
+                parameter="action_features",
+            )
+        names = {slot: [*tables[slot]] for slot in slots}
+        menu = ActionSpec.of(names.get(ARMS, names))
+    return msgspec.structs.replace(menu, slots=described(menu.slots, features))
 
 
 # Actions and their eligible sets ------------------------------------------------------------------
@@ -205,7 +204,7 @@ class ActionColumns:
                 raise InputError(
                     f"column {column!r} has more than {MOST_CHOICES} different actions, the "
                     "most that a slot may have: if they are real numbers, declare an interval, "
-                    f"{self._as_interval(column)}",
+                    f"actions={{{slot or column!r}: (low, high)}}",
                     parameter=column,
                 )
             self.wanted[f"action {slot}"] = self._sql.code(self._text(slot), self.slots[slot])
@@ -237,15 +236,7 @@ class ActionColumns:
         code = columns.get("eligible set", np.full(len(action), UNKNOWN))
         return action, self._numbers[code]
 
-    def _as_interval(self, column: str) -> str:
-        """Return the argument that declares a column as real numbers."""
-        slot = next(name for name, one in self._columns.items() if one == column)
-        if slot != ARMS:
-            return f"actions={{{slot!r}: (low, high)}}"
-        # Plain arms have no slot name, and an interval needs one: take that of the column.
-        return f"columns={{'action': [{column!r}]}}, actions={{{column!r}: (low, high)}}"
-
-    def notes(self, action: NDArray[Any]) -> Iterator[str]:
+    def notes(self) -> Iterator[str]:
         """Yield sentences about what may surprise in the actions."""
         for slot, names in () if self._declared else self.slots.items():
             column, ranks = self._columns[slot], [rank(name) for name in names]
@@ -253,7 +244,7 @@ class ActionColumns:
                 yield (
                     f"column {column!r} holds numbers that are not whole, and they were read as "
                     f"{len(names)} names: if they are real-valued actions, declare an "
-                    f"interval, {self._as_interval(column)}"
+                    f"interval, actions={{{slot or column!r}: (low, high)}}"
                 )
             spaced = [name for name in names if name != name.strip()]
             if spaced:
@@ -261,15 +252,6 @@ class ActionColumns:
                     f"actions have spaces at their ends, such as {spaced[0]!r}: with and without "
                     "them they are different actions"
                 )
-        inactive = [
-            choice.name if slot.name == ARMS else f"{slot.name}={choice.name}"
-            for place, slot in enumerate(self.menu.slots if self.menu is not None else ())
-            for index, choice in enumerate(slot.choices)
-            if choice.status != "active"
-            and any((one[:, place] == index).any() for one in in_pieces(action))
-        ]
-        if inactive:
-            yield f"the log contains choices that are no longer active: {', '.join(inactive)[:200]}"
 
 
 def eligible_mask(sets: Sequence[ChoiceIndices], slot: int, choices: int) -> Booleans:
@@ -398,10 +380,8 @@ def read_log(
         parts = [*(slot.name for slot in menu.slots), *(one.name for one in menu.ranges)]
         if len(parts) == 1:
             roles["action"] = {parts[0]: roles["action"][ARMS]}
-    features = declared.get("action_features")
-    if features is not None and menu is not None:
-        # Refuse features that do not suit the menu before the log is read.
-        described_menu(menu, features)
+    if "action_features" in declared:
+        menu = described_menu(menu, declared["action_features"], [*roles["action"]])
     is_learned, status = "true", roles["status"].get("status")
     if status is not None:
         is_learned = f"coalesce({opened.cell(status)} = {quoted(LEARNED)}, false)"
@@ -418,8 +398,7 @@ def read_log(
     context.finish()
     folder = TemporaryFolder() if sql.good > MOST_IN_MEMORY else None
     table = collected(sql, actions, context, found, folder)
-    if "id" in table:
-        _remove_repeats(table, roles["id"]["id"], sql, folder)
+    of_time = [*_tidied(table, roles, sql, folder)]
     if not skip_bad_rows:
         sql.refuse()
     table = with_rewards(table)
@@ -439,21 +418,21 @@ def read_log(
     if missing:
         notes.append(f"{missing} of {len(table['reward'])} rows have no propensity")
     notes += context.notes(facts)
-    notes += _unused(opened.columns, roles, "slot_propensity" in found, opened.schema is None)
-    notes += _sort_by_time(table, roles["time"].get("time"), sql, folder)
-    notes += actions.notes(table["action"])
+    used = {column for columns in roles.values() for column in columns.values()}
+    unused = [name or repr(name) for name in opened.columns if name not in used]
+    if unused and opened.schema is None:
+        # The export of a bandit has more columns, for people: these need no note.
+        notes.append(f"columns that were not used: {listed(unused)}")
+    notes += of_time
+    notes += actions.notes()
     menu = actions.menu
-    if features is not None:
-        menu, unused = described_menu(menu, features)
-        notes += unused
     for name in {"session", "cluster"} & table.keys():
         # From 0, in the order of their first rows.
         _, first, place = np.unique(table[name], return_index=True, return_inverse=True)
         table[name][:] = np.argsort(np.argsort(first))[place.ravel()]
     if "session" in table:
         table.setdefault("cluster", table["session"])
-    binary = all(np.isin(part, (0, 1)).all() for part in in_pieces(table["reward"]))
-    rewards = rewards or rewards_of("binary" if binary else "continuous")
+    rewards = rewards or rewards_of("binary" if all_binary(table["reward"]) else "continuous")
     release(table.values())
     return {
         **table,
@@ -475,10 +454,9 @@ def declared_columns(
 ) -> dict[str, list[str]]:
     """Return the values in SQL of each column of the log, but actions and context."""
     columns = {role: list(roles[role].values()) for role in FIELDS}
+    of_slots = roles["slot_propensity"]
+    columns["slot_propensity"] = [of_slots[slot] for slot in actions.slots if slot in of_slots]
     columns["reward"] = [] if roles["successes"] else columns["reward"][:1]
-    if len(columns["slot_propensity"]) < len(actions.slots):
-        # All slots need a propensity of their own.
-        columns["slot_propensity"] = []
     found: dict[str, list[str]] = {"propensity": [sql.value("cast(null as double)")]}
     for role, field in FIELDS.items():
         values, is_propensity = list[str](), "propensity" in role
@@ -556,44 +534,44 @@ def collected(
     return table or {"reward": np.zeros(0)}
 
 
-def _remove_repeats(
-    columns: Table, column: str, sql: CheckedColumns, folder: TemporaryFolder | None
-) -> None:
-    """Remove, in place, rows whose id occurred in an earlier row, and count them as bad."""
-    identifier, row = columns.pop("id"), columns["row"]
-    _, kept = np.unique(identifier, return_index=True)
-    if len(kept) == len(identifier):
-        return
-    repeated = np.ones(len(identifier), dtype=bool)
-    repeated[kept] = False
-    first, count = int(np.argmax(repeated)), len(identifier) - len(kept)
-    before = int(row[np.argmax(identifier == identifier[first])])
-    reason = f"{REPEATED}{sql.source.row(before)}"
-    sql.add_problem(column, reason, count, int(row[first]))
-    _take(columns, np.sort(kept), folder)
+def all_binary(reward: NDArray[Any]) -> bool:
+    """Return whether all rewards are 0 or 1."""
+    return all(np.isin(part, (0, 1)).all() for part in in_pieces(reward))
 
 
-def _sort_by_time(
-    columns: Table, column: str | None, sql: CheckedColumns, folder: TemporaryFolder | None
+def _tidied(
+    table: Table, roles: Mapping[str, Columns], sql: CheckedColumns, folder: TemporaryFolder | None
 ) -> Iterator[str]:
-    """Sort the rows by time, in place, and yield a sentence if they were not sorted."""
-    row, time = columns.pop("row", None), columns.pop("time", None)
-    if row is None or time is None:
-        return
-    earlier = np.flatnonzero(time[1:] < time[:-1])
-    if earlier.size:
+    """Sort the rows by time, in place, and yield a sentence if they were not sorted.
+
+    Rows whose id occurred in an earlier row are removed, and counted as bad.
+    """
+    row, identifier, time = (table.pop(name, None) for name in ("row", "id", "time"))
+    which: Integers | None = None
+    if row is not None and identifier is not None:
+        _, first = np.unique(identifier, return_index=True)
+        repeated = np.ones(len(identifier), dtype=bool)
+        repeated[first] = False
+        if repeated.any():
+            which, place = np.flatnonzero(~repeated), int(np.argmax(repeated))
+            before = int(row[np.argmax(identifier == identifier[place])])
+            reason = f"{REPEATED}{sql.source.row(before)}"
+            count = int(repeated.sum())
+            sql.add_problem(roles["id"]["id"], reason, count, int(row[place]))
+            row, time = row[which], None if time is None else time[which]
+    if row is not None and time is not None and (time[1:] < time[:-1]).any():
+        earlier = np.flatnonzero(time[1:] < time[:-1])
         yield (
-            f"the rows were not in the order of {column!r} "
+            f"the rows were not in the order of {roles['time']['time']!r} "
             f"({sql.source.row(int(row[earlier[0] + 1]))} is earlier than the row before; number "
-            f"of such rows: {earlier.size}), and were sorted"
+            f"of such rows: {len(earlier)}), and were sorted"
         )
-        _take(columns, np.argsort(time, kind="stable"), folder)
-
-
-def _take(columns: Table, which: Integers, folder: TemporaryFolder | None) -> None:
-    # Replace one column at a time, so only one of them is in memory twice.
-    for name in list(columns):
-        columns[name] = taken(columns[name], which, folder)
+        order = np.argsort(time, kind="stable")
+        which = order if which is None else which[order]
+    if which is not None:
+        # Replace one column at a time, so only one of them is in memory twice.
+        for name in list(table):
+            table[name] = taken(table[name], which, folder)
 
 
 def with_rewards(columns: Table) -> Table:
@@ -610,17 +588,3 @@ def with_rewards(columns: Table) -> Table:
     columns["reward"] = np.tile([1.0, 0.0], len(successes))
     columns["count"] = np.stack([successes, failures], axis=1).ravel()
     return {name: values[columns["count"] > 0] for name, values in columns.items()}
-
-
-def _unused(
-    columns: Sequence[str], roles: Mapping[str, Columns], slots: bool, name_all: bool
-) -> Iterator[str]:
-    """Yield a sentence about columns that were not used.
-
-    The export of a bandit has more columns, for people: these need no note.
-    """
-    partial = set() if slots else set(roles["slot_propensity"].values())
-    used = {column for one in roles.values() for column in one.values()} - partial
-    unused = [name or repr(name) for name in columns if name not in used]
-    if unused and (name_all or partial):
-        yield f"columns that were not used: {listed(unused if name_all else sorted(partial))}"

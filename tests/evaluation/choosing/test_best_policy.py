@@ -6,7 +6,7 @@ from refusals import raises_code
 
 from submax.evaluation import Log, compare, learn, learn_best
 from submax.evaluation.learning import Race, standard_candidates
-from submax.evaluation.sums import Terms
+from submax.evaluation.sums import Terms, Units
 from submax.schema.trained_policy import TrainedPolicy
 
 GIVEN = ["random", "linucb", "linucb@greedy"]
@@ -91,7 +91,7 @@ def race_of(rng, means, spread=1.0, sizes=SIZES):
             name: Terms(mean + shared + spread * rng.normal(size=size))
             for name, mean in means.items()
         }
-        folds.append((terms, None))
+        folds.append((terms, Units()))
     return Race(tuple(folds))
 
 

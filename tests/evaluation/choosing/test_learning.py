@@ -170,12 +170,8 @@ def test_a_share_of_the_rows_is_learned_from(by, seed):
 def test_what_cannot_be_is_refused(wrong, parameter):
     with raises_code("invalid-input", parameter):
         learn(arms(), **{"policy": "rcp-submax", **wrong})
-
-
-def test_a_policy_that_does_not_suit_the_log_is_refused():
-    log = Log.read({"action": ["A", "B"], "reward": [0.5, 0.7]})
     with raises_code("invalid-input"):
-        learn(log, "thompson-1-1")
+        learn(Log.read({"action": ["A", "B"], "reward": [0.5, 0.7]}), "thompson-1-1")
 
 
 def test_an_object_that_no_table_describes_learns_and_cannot_be_written(tmp_path):

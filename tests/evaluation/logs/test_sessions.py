@@ -153,15 +153,3 @@ def test_parts_of_a_cross_validation_divide_no_session_and_no_cluster(rng, by, s
     found = divided(clusters, [0.25] * 4, "random", seed)
     for one in range(80):
         assert np.ptp(found.part[found.log.cluster == one]) == 0
-
-
-@pytest.mark.parametrize("by", ["time", "random"])
-def test_every_decision_of_a_counted_row_is_in_one_part(rng, by, seed):
-    table = {**table_of(rng, 20, 1), "n": rng.integers(1, 400, size=20)}
-    log = Log.read(table, columns={"count": "n", "context": None})
-    found = divided(log, [0.25] * 4, by, seed)
-    np.testing.assert_array_equal(np.bincount(found.number, found.log.count), log.count)
-    sizes = np.bincount(found.part, found.log.count)
-    # A random part has a binomial number of decisions; a part by time a quarter, up to rounding.
-    error = np.sqrt(log.decisions * 0.25 * 0.75) if by == "random" else 1.0
-    assert np.all(np.abs(sizes - log.decisions / 4) <= 5 * error)

@@ -157,6 +157,9 @@ def test_slots_have_a_choice_each_and_may_have_their_own_propensity(mentioned):
     assert log.slot_propensity.tolist() == [[0.5, 0.5], [0.5, 0.5], [0.2, 0.5]]
     assert log.schema.rewards["kind"] == "continuous"
     assert log.notes == ()
+    # Declared in another order, slots keep their propensities.
+    other = Log.read(SLOTS, actions={"layout": ["narrow", "wide"], "title": ["A", "B"]})
+    assert other.slot_propensity.tolist() == [one[::-1] for one in log.slot_propensity.tolist()]
     # The propensities of some slots alone are not used.
     some = Log.read({name: column for name, column in SLOTS.items() if name != "propensity_title"})
     assert some.slot_propensity is None

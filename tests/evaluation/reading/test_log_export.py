@@ -1,7 +1,6 @@
 import pandas as pd
 import pytest
 from pyarrow import parquet
-from refusals import raises_code
 from stored import new_store
 
 import submax
@@ -84,14 +83,7 @@ def test_what_did_not_come_to_be_learned_is_counted_and_left_out(
         assert mentioned(log.notes, status.count(one), one)
 
 
-def test_a_log_with_nothing_learned_is_refused(opened, tmp_path):
-    store, bandit = opened()
-    decided(bandit, 3)
-    with raises_code("invalid-input"):
-        Log.read(exported(store, tmp_path / "log.parquet"))
-
-
-def test_choices_that_were_retired_since_are_still_read(opened, clock, tmp_path, mentioned):
+def test_choices_that_were_retired_since_are_still_read(opened, clock, tmp_path):
     store, bandit = opened()
     made = decided(bandit, 40)
     bandit.retire("A")
@@ -110,23 +102,6 @@ def test_choices_that_were_retired_since_are_still_read(opened, clock, tmp_path,
     assert statuses == {"A": "retired", "B": "active", "C": "active", "D": "active"}
     assert log.eligible_sets[0] == ((0, 1, 2, 3),)
     assert log.schema.menu.active == ((1, 2, 3),)
-    assert mentioned(log.notes[-1:], "A")
-
-
-def test_choices_that_are_no_longer_active_are_named_only_where_a_row_took_them(
-    opened, clock, tmp_path, mentioned
-):
-    slots = {"title": ["A", "B"], "layout": ["wide", "narrow"]}
-    store, bandit = opened(actions=slots)
-    decided(bandit, 40, eligible={"layout": ["wide"]})
-    bandit.pause("narrow", slot="layout")
-    bandit.retire("A", slot="title")
-    clock.now += 2 * WAIT
-    bandit.decide({"age": 1.0, "country": "fr"})
-    log = Log.read(exported(store, tmp_path / "log.parquet"))
-    assert (log.action[:, 0] == 0).any()
-    assert mentioned(log.notes[-1:], "title=A")
-    assert not mentioned(log.notes[-1:], "narrow")
 
 
 def test_an_export_is_known_after_it_went_through_a_frame_or_a_table(opened, clock, tmp_path):

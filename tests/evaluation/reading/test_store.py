@@ -37,25 +37,23 @@ def path(tmp_path):
     return tmp_path / "shop.db"
 
 
-def test_commands_take_a_postgresql_store_and_print_no_password(
-    path, postgres_address, tmp_path, monkeypatch
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_commands_take_a_store_and_print_no_password(
+    database, path, tmp_path, monkeypatch, request
 ):
-    copy_store(path, postgres_address)
     monkeypatch.chdir(tmp_path)
-    arguments = ["learn", postgres_address, "--policy", "rcp-submax"]
-    done = CliRunner().invoke(main, arguments, catch_exceptions=False)
-    assert (done.exit_code, (tmp_path / "policy.safetensors").exists()) == (0, True), done.output
-    assert PASSWORD not in done.output
-
-
-def test_commands_take_a_store(path, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    store = "shop.db"
+    if database == "postgresql":
+        store = request.getfixturevalue("postgres_address")
+        copy_store(path, store)
 
     def run(*given):
-        return CliRunner().invoke(main, given, catch_exceptions=False)
+        done = CliRunner().invoke(main, given, catch_exceptions=False)
+        assert PASSWORD not in done.output
+        return done.exit_code
 
-    done = run("evaluate", "shop.db", "--policy", "always=A", "--estimator", "ips")
-    assert (done.exit_code, (tmp_path / "evaluation" / "estimates.csv").exists()) == (0, True)
-    assert run("learn", "shop.db", "--policy", "rcp-submax").exit_code == 0
+    assert run("evaluate", store, "--policy", "always=A", "--estimator", "ips") == 0
+    assert (tmp_path / "evaluation" / "estimates.csv").exists()
+    assert run("learn", store, "--policy", "rcp-submax") == 0
     assert (tmp_path / "policy.safetensors").exists()
-    assert run("evaluate", "shop.db", "--bandit", "other", "--policy", "always=A").exit_code != 0
+    assert run("evaluate", store, "--bandit", "other", "--policy", "always=A") != 0

@@ -124,8 +124,10 @@ def test_a_split_divides_decisions(table, seed, by):
     first, rest = log.split(0.3, by, seed)
     assert first.decisions == round(0.3 * log.decisions)
     assert first.decisions + rest.decisions == log.decisions
-    parts = divided(log, [0.3, 0.7], by, seed)
+    parts = divided(log, [0.25] * 4, by, seed)
     np.testing.assert_array_equal(np.bincount(parts.number, parts.log.count), log.count)
+    sizes = np.bincount(parts.part, parts.log.count)
+    assert np.all(np.abs(sizes - log.decisions / 4) <= 1)
     if by == "time":
         plain = Log.read(one_by_one(table)).split(0.3, by, seed)[0]
         np.testing.assert_array_equal(expanded(first).reward, plain.reward)
