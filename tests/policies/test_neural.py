@@ -143,7 +143,7 @@ def random_belief(seed):
     rng = np.random.default_rng(seed)
     silent = ValueNetwork.silent(REPLICAS, 9, 2, HIDDEN)
     network = ValueNetwork(*(rng.normal(size=part.shape).astype(np.float32) for part in silent))
-    return ValueBelief.unlisted(PROBLEM, REPLICAS, HIDDEN)._replace(network=network)
+    return ValueBelief.empty(PROBLEM, REPLICAS, HIDDEN)._replace(network=network)
 
 
 def better_neighbours(belief, context, action, *masks):

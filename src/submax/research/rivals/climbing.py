@@ -429,7 +429,7 @@ class ClimbingPolicy(ValueNetworkPolicy):
                 f"the {type(self).__name__} policy climbs over choices, and {problem.space} has "
                 "real-valued parts: take fourier-thompson or rcp-cvae-submax"
             )
-        belief = ValueBelief.unlisted(problem, replicas, self.hidden)
+        belief = ValueBelief.empty(problem, replicas, self.hidden, listed=False)
         return belief._replace(extra=self.first_extra(belief, rng))
 
     def first_extra(self, belief: ValueBelief, rng: np.random.Generator) -> Climbs:

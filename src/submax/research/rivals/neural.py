@@ -426,7 +426,7 @@ class VarianceNetworkUCB(UpperBound):
             None,
             buffer.weight * learned[:, None],
         )
-        fresh = ValueBelief.unlisted(old.problem, len(learned), self.hidden)
+        fresh = ValueBelief.empty(old.problem, len(learned), self.hidden)
         new = fresh.trained(squares, self.training, self.dropout, rng)
         return old._replace(
             parameters=where_chosen(learned, new.parameters, old.parameters),

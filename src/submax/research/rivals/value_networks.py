@@ -137,10 +137,14 @@ class ValueBelief(NamedTuple):
     extra: Any = ()
 
     @classmethod
-    def empty(cls, problem: Problem, replicas: int, hidden: int) -> Self:
-        """The belief before any feedback, for policies that list the joint actions."""
-        problem.space.check_listable("this policy")
-        numbers = replicas * problem.space.size * hidden
+    def empty(cls, problem: Problem, replicas: int, hidden: int, *, listed: bool = True) -> Self:
+        """The belief before any feedback: all actions have the same value.
+
+        If all joint actions will be ``listed``, there must not be too many of them.
+        """
+        if listed:
+            problem.space.check_listable("this policy")
+        numbers = replicas * problem.space.size * hidden if listed else 0
         if numbers > MOST_ACTIVATIONS:
             raise InputError(
                 f"a value network evaluates every joint action: {problem.space.size} joint actions "
@@ -148,11 +152,6 @@ class ValueBelief(NamedTuple):
                 f"decision, and at most {MOST_ACTIVATIONS} are allowed: take fewer replicas or "
                 "units, or a policy that does not list joint actions"
             )
-        return cls.unlisted(problem, replicas, hidden)
-
-    @classmethod
-    def unlisted(cls, problem: Problem, replicas: int, hidden: int) -> Self:
-        """The belief before any feedback: all actions have the same value."""
         require_extra("neural", "a value network", "jax", "equinox", "optax")
         choices, width = sum(problem.space.choices), problem.context_width
         network = ValueNetwork.silent(replicas, choices, width, hidden)
