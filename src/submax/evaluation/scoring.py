@@ -1,11 +1,10 @@
 """What a learned policy would do in each row of a file of any size."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv
 
 from submax.core.arrays import Floats
 from submax.core.checks import one_of
@@ -13,7 +12,7 @@ from submax.core.errors import InputError
 from submax.evaluation.columns import CONTEXT, CheckedColumns, columns_of_role
 from submax.evaluation.policies import action_names
 from submax.evaluation.reading import ContextColumns, eligible_names
-from submax.evaluation.sources import RECOGNIZED, TextFormat, open_source
+from submax.evaluation.sources import TextFormat, open_source
 from submax.schema.trained_policy import TrainedPolicy
 
 ROLES = ("context", "id", "user", "eligible")
@@ -23,15 +22,15 @@ ROLES = ("context", "id", "user", "eligible")
 def scores(
     learned: TrainedPolicy,
     source: Any,
-    columns: Mapping[str, Any] | None = None,
-    text: TextFormat = RECOGNIZED,
+    columns: Mapping[str, Any],
+    text: TextFormat,
 ) -> Iterator[Any]:
     """Yield a batch of pyarrow for each batch of rows: id, user, action, ``prob_A`` of each action.
 
     ``source`` and ``columns`` are as in ``Log.read``; actions and rewards are not needed. Rows with
     an impossible value raise an error that names them. Memory does not grow with the rows.
     """
-    given = dict(columns or {})
+    given = dict(columns)
     for role in given:
         one_of("column role", role, ROLES)
     opened = open_source(source, text)
@@ -76,22 +75,3 @@ def _choices(cell: str | None, names: list[str]) -> tuple[tuple[int, ...]] | Non
             parameter="eligible",
         )
     return (tuple(sorted(known)),)
-
-
-def write_scores(
-    file: BinaryIO,
-    learned: TrainedPolicy,
-    source: Any,
-    columns: Mapping[str, Any] | None = None,
-    text: TextFormat = RECOGNIZED,
-) -> int:
-    """Write the scores as CSV, and return the number of rows."""
-    rows, writer = 0, None
-    for batch in scores(learned, source, columns, text):
-        writer = writer or csv.CSVWriter(file, batch.schema)
-        writer.write(batch)
-        rows += batch.num_rows
-    if writer is None:
-        raise InputError("the file has no rows to score: give a file with at least one row")
-    writer.close()
-    return rows

@@ -6,11 +6,13 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
+from pyarrow.csv import CSVWriter
 
 from submax.cli.main import is_address, without_password
 from submax.core.checks import one_of, positive
@@ -22,7 +24,7 @@ from submax.evaluation.learning import BestPolicy, learn_best, variants
 from submax.evaluation.log import By, Log
 from submax.evaluation.policies import ALWAYS, COLUMNS, SUFFIX, already_learned, made_of
 from submax.evaluation.report import check_report, text_of
-from submax.evaluation.scoring import write_scores
+from submax.evaluation.scoring import scores
 from submax.evaluation.sources import TextFormat
 from submax.schema.trained_policy import TrainedPolicy
 from submax.simulation.results import ESTIMATES, write_csv
@@ -398,10 +400,16 @@ def run_score(
     """Write what a learned policy would do in each row of a file."""
     check_folder(out.parent)
     learned = TrainedPolicy.read(str(policy), trust=trust)
+    text, rows = TextFormat(sign_of(separator), decimal), 0
+    batches = scores(learned, path, columns_of(columns), text)
+    first = next(batches, None)
+    if first is None:
+        raise InputError("the file has no rows to score: give a file with at least one row")
     out.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(out) as file:
-        text = TextFormat(sign_of(separator), decimal)
-        rows = write_scores(file, learned, path, columns_of(columns), text)
+    with atomic_write(out) as file, CSVWriter(file, first.schema) as writer:
+        for batch in chain([first], batches):
+            writer.write(batch)
+            rows += batch.num_rows
     click.echo(f"{rows} rows scored by {policy}: {out}")
 
 
