@@ -796,29 +796,6 @@ def compare(
     return evaluation.compared(best, max(len(candidates) - 1, 1))
 
 
-class RewardComparisons(NamedTuple):
-    """A comparison of the same policies by each reward, and ``notes`` about learning."""
-
-    comparisons: dict[str, Comparison]
-    notes: list[str]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return all estimates as rows of one table, with the reward first."""
-        return [
-            {"reward": reward, **row}
-            for reward, found in self.comparisons.items()
-            for row in found.rows()
-        ]
-
-    def to_pandas(self) -> Any:
-        """Return a data frame of all estimates."""
-        return data_frame(self.rows())
-
-    def __repr__(self) -> str:
-        each = [f"Reward {name}\n{found!r}" for name, found in self.comparisons.items()]
-        return "\n".join([*each, *(f"Note: {note}" for note in self.notes)])
-
-
 def compare_rewards(
     log: Log,
     policies: Sequence[Any] | Mapping[str, Any],
@@ -834,8 +811,8 @@ def compare_rewards(
     reward_model: Any = None,
     baseline: str = LOGGING_POLICY,
     slices: Sequence[str] = (),
-) -> RewardComparisons:
-    """Return what policies would have earned of each reward of a log with several of them.
+) -> dict[str, Comparison]:
+    """Return the comparison of policies by each reward of a log with several of them.
 
     ``combinations`` are further rewards, each a weighted sum, such as ``{"profit": {"click": 0.1,
     "buy": 20}}``. Policies that have to learn do so from the reward ``learn_from``, by default the
@@ -847,8 +824,8 @@ def compare_rewards(
     >>> log = Log.read(table, columns={"reward": ["click", "buy"]})
     >>> found = compare_rewards(log, {"even": np.full((500, 2), 0.5)}, estimators=["ips"],
     ...                         combinations={"both": {"click": 1, "buy": 1}})
-    >>> [row["reward"] for row in found.rows()]
-    ['click', 'click', 'buy', 'buy', 'both', 'both']
+    >>> [*found]
+    ['click', 'buy', 'both']
     """
     rewards: dict[str, Reward] = {name: name for name in log.outcome_names}
     for name, weights in (combinations or {}).items():
@@ -886,7 +863,7 @@ def compare_rewards(
             f"{split.log.rows(split.first).decisions} rows, and were evaluated on others"
         )
     rest = split.log.rows(split.evaluated)
-    comparisons = {
+    found = {
         name: compare(
             rest.with_reward(one),
             targets,
@@ -901,4 +878,4 @@ def compare_rewards(
         )
         for name, one in rewards.items()
     }
-    return RewardComparisons(comparisons, notes)
+    return {name: one._replace(notes=[*one.notes, *notes]) for name, one in found.items()}

@@ -168,14 +168,14 @@ class RewardMap(NamedTuple):
         found = np.zeros(sums.moment.shape[:2])
         if sums.variance > 0:
             found = fitted(sums, self.structure, prior, centre, STEPS).coefficients
-        slots, shared, powers = [found], np.zeros(width), np.zeros(0)
+        shared, powers = np.zeros(width), np.zeros(0)
         if not self.separate:
-            ends = np.cumsum([width, *(size * self._each for size in self.sizes)])
-            shared, *blocks, powers = np.split(found[0], ends)
+            ends = width, width + sum(self.sizes) * self._each
+            shared, choices, powers = np.split(found[0], ends)
             missing = (0, 0), (0, width - self._each)
-            slots = [np.pad(one.reshape(-1, self._each), missing) for one in blocks]
-        raw = self.feature_map.for_raw
-        return RewardModel(self, centre, [raw(one) for one in slots], raw(shared), powers)
+            found = np.pad(choices.reshape(-1, self._each), missing)
+        coefficients = self.feature_map.for_raw(np.vstack([shared, found])).T
+        return RewardModel(self.feature_map, self.sizes, centre, coefficients, powers)
 
 
 def reward_maps(log: Log, fold: NDArray[np.int8], folds: int) -> list[RewardMap]:
@@ -222,19 +222,19 @@ def reward_maps(log: Log, fold: NDArray[np.int8], folds: int) -> list[RewardMap]
 
 
 class RewardModel(NamedTuple):
-    """q̂(x, a) = ``mean`` + (Σ_s ``slots``[s][a_s] + ``shared``) · f(x) + ``powers`` · g(a).
+    """q̂(x, a) = ``mean`` + θ_0 · f(x) + Σ_s θ_{a_s} · f(x) + ``powers`` · g(a).
 
-    f are the raw features of the ``reward_map``: whitening millions of rows would take half of the
-    time of an evaluation, so the coefficients contain the whitening. g are the powers of the
-    real-valued parts of the action; each of ``slots`` is ``[choices, features]``. The scores of
-    slots add up, so the expected reward of a policy depends only on its probabilities within
-    each slot.
+    f are the raw features of the ``feature_map``: whitening millions of rows would take half of the
+    time of an evaluation, so the ``coefficients [F, 1 + choices]`` contain the whitening. The first
+    column is θ_0, and the others are those of all choices of the slots, whose numbers are
+    ``sizes``. g are the powers of the real-valued parts of the action. The scores of slots add up,
+    so the expected reward of a policy depends only on its probabilities within each slot.
     """
 
-    reward_map: RewardMap
+    feature_map: FeatureMap
+    sizes: tuple[int, ...]
     mean: float
-    slots: list[Floats]
-    shared: Floats
+    coefficients: Floats
     powers: Floats
 
     def features(self, context: NDArray[np.float32]) -> Floats:
@@ -243,32 +243,24 @@ class RewardModel(NamedTuple):
         The first is the part of the reward that does not depend on the action; the others are what
         every choice of each slot adds to it.
         """
-        coefficients = np.concatenate([self.shared[None], *self.slots]).T
-        scores = np.empty((len(context), coefficients.shape[1]))
+        scores = np.empty((len(context), self.coefficients.shape[1]))
         for rows in pieces(len(context), ROWS_PER_PREDICTION):
-            raw = self.reward_map.feature_map.raw(context[rows].astype(np.float64))
-            np.matmul(raw, coefficients, out=scores[rows])
+            raw = self.feature_map.raw(context[rows].astype(np.float64))
+            np.matmul(raw, self.coefficients, out=scores[rows])
         scores[:, 0] += self.mean
         return scores
 
     def expected(self, features: Floats, table: Floats, slot_tables: Sequence[Floats]) -> Floats:
         """Return Σ_a π(a | x) q̂(x, a), which depends only on probabilities within each slot."""
         found: Floats = features[:, 0].copy()
-        for slot_table, first in zip(slot_tables, self._first_columns(), strict=True):
-            scores = features[:, first : first + slot_table.shape[1]]
-            found += np.einsum("nc,nc->n", slot_table, scores)
+        found += np.einsum("nc,nc->n", np.concatenate(slot_tables, axis=1), features[:, 1:])
         return found
 
     def predict(self, features: Floats, action: NDArray[Any], powers: Floats) -> Floats:
-        row = np.arange(len(features))
-        found: Floats = features[:, 0] + powers @ self.powers
-        for chosen, first in zip(action.T, self._first_columns(), strict=False):
-            found += features[row, first + chosen.astype(np.int64)]
-        return found
-
-    def _first_columns(self) -> Integers:
-        """Return the column of the first choice of each slot among the scores."""
-        return 1 + np.cumsum([0, *(len(one) for one in self.slots)])[:-1]
+        first = 1 + np.cumsum((0, *self.sizes))[:-1]
+        chosen = first + action[:, : len(first)].astype(np.int64)
+        scores: Floats = np.take_along_axis(features, chosen, axis=1).sum(axis=1)
+        return features[:, 0] + scores + powers @ self.powers
 
 
 @in_one_thread

@@ -232,8 +232,8 @@ def test_counts_and_several_rewards_are_evaluated_in_batches(folder_of, seed, co
         check_same(found, compare(log, policies, by="time", **options))
         return
     options |= {"combinations": {"both": {"reward": 1, "k": 5}}}
-    parts = compared(disk, policies, compare=compare_rewards, **options).comparisons
-    whole = compare_rewards(log, policies, **options).comparisons
+    parts = compared(disk, policies, compare=compare_rewards, **options)
+    whole = compare_rewards(log, policies, **options)
     for name in ("reward", "k", "both"):
         check_same(parts[name], whole[name])
 

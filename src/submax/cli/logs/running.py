@@ -256,13 +256,14 @@ def run_evaluate(
     by_reward = compare_rewards(
         log, candidates, combinations=weights, learn_from=learn_from, **options
     )
-    for reward, comparison in by_reward.comparisons.items():
+    rows = []
+    for reward, comparison in by_reward.items():
         click.echo(f"Reward {reward}")
         # report.html becomes report-click.html.
         page = report and report.with_name(f"{report.stem}-{reward}{report.suffix}")
         _print_and_write(comparison, log.notes, out / reward, page, printing)
-    print_notes(by_reward.notes)
-    write_csv(out / ESTIMATES, by_reward.rows())
+        rows += [{"reward": reward, **row} for row in comparison.rows()]
+    write_csv(out / ESTIMATES, rows)
     click.echo(f"The estimates by all rewards: {out / ESTIMATES}")
 
 
