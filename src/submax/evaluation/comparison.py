@@ -56,6 +56,7 @@ from submax.evaluation.policies import (
     Candidate,
     Target,
     candidates_of,
+    learn_one,
     of_some_rows,
     unseen_rows,
 )
@@ -483,8 +484,9 @@ class Split:
 
     def target(self, candidate: Candidate) -> Target:
         """Return what decides, after it has learned if it has to."""
-        learns = candidate.target is None
-        return candidate.learned(self.learning if learns else self.log, self._seed)
+        if candidate.target is not None:
+            return candidate.target
+        return learn_one(self.learning, candidate.specification, seed=self._seed, keep_rows=0)
 
 
 @dataclass(eq=False)
@@ -532,8 +534,10 @@ class Evaluation:
         for name, one in self.candidates.items():
             if self.progress is not None:
                 self.progress(name, len(self.targets), len(self.candidates))
-            self.targets[name] = split.target(one)
-            self.notes += one.notes(self.targets[name])
+            found = self.targets[name] = split.target(one)
+            if isinstance(found, TrainedPolicy) and found.schema.context.width:
+                ignores = not found.policy.traits.uses_context
+                self.notes += [f"{name} does not look at the context"] * ignores
 
     def _notes(self) -> Iterator[str]:
         main, rest, sample, split = self.main, self.main.log, self.main.sample.log, self.split

@@ -19,6 +19,7 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
 from submax.core.summary import listed, number
 from submax.evaluation.diagnostics import LogSums, PolicySums
+from submax.evaluation.disk import pieces
 from submax.evaluation.estimators import Evidence, OffPolicyEstimator, make_off_policy, tuned
 from submax.evaluation.intervals import BLOCKS
 from submax.evaluation.log import (
@@ -116,10 +117,11 @@ def slices_of(log: Log, columns: Sequence[str]) -> list[Slice]:
         if isinstance(field, Category):
             counts = np.bincount(values.astype(np.int64), minlength=len(field.values))
             order = [int(one) for one in np.argsort(-counts, kind="stable") if counts[one]]
-            first, rest = order[:MOST_SLICES], order[MOST_SLICES:]
-            found += [Slice(column, field.values[one], place, (one,)) for one in first]
-            if rest:
-                found.append(Slice(column, f"{len(rest)} other values", place, tuple(rest)))
+            found += [
+                Slice(column, field.values[one], place, (one,)) for one in order[:MOST_SLICES]
+            ]
+            rest = tuple(order[MOST_SLICES:])
+            found.append(Slice(column, f"{len(rest)} other values", place, rest))
         else:
             edges = tuple(np.unique(np.quantile(values, QUANTILES).astype(values.dtype)).tolist())
             words = [number(one) for one in edges]
@@ -263,12 +265,11 @@ class Batch:
         return PolicySums.of(about, setup.rewards, estimates, None if cut else self.log)
 
     def _parts(self) -> Iterator[slice]:
-        """Yield the rows in parts whose probabilities fit into memory."""
+        """Return the rows in parts whose probabilities fit into memory."""
         fitted, width = self.fitted, max(self.log.schema.context.width, 1)
         size = fitted.space.size if fitted.lists else DRAWS * NUMBERS_PER_DRAW
         step = min(PROBABILITIES_PER_PART // size, NUMBERS_PER_PART // width, PART_ROWS)
-        for first in range(0, len(self.log), max(step, 1)):
-            yield slice(first, min(first + max(step, 1), len(self.log)))
+        return pieces(len(self.log), max(step, 1))
 
     def _models(
         self, rows: slice, encoded: NDArray[np.float32]
@@ -279,16 +280,14 @@ class Batch:
         """
         if rows.start in self._known:
             return self._known[rows.start]
-        action = self.log.action[rows]
-        powers, predicted, width = polynomial_features(self.log, action), np.empty(len(action)), 1
-        models = []
+        action, models = self.log.action[rows], []
+        powers, predicted = polynomial_features(self.log, action), np.empty(len(action))
         for place, model in enumerate(self.fitted.models):
             mine = np.flatnonzero(self._fold[rows] == place)
             features = model.features(encoded[mine])
             predicted[mine] = model.predict(features, action[mine], powers[mine])
             models.append((model, mine, features))
-            width = features.shape[1]
-        if len(self.log) * width > MOST_KEPT:
+        if len(self.log) * models[-1][2].shape[1] > MOST_KEPT:
             self._known.clear()
         self._known[rows.start] = models, predicted
         return models, predicted
@@ -321,7 +320,10 @@ class Batch:
                 expected[mine] = model.expected(features, table[mine], of_fold)
             taken = zip(of_slots, action.T.astype(np.int64), strict=True)
             slot_probability = np.stack([one[each, chosen] for one, chosen in taken], axis=1)
-            unsupported = unsupported_share(of_slots, fitted.untaken)
+            # Slots are treated as independent.
+            never = zip(of_slots, fitted.untaken, strict=True)
+            supported = [1 - one[:, untaken].sum(axis=1) for one, untaken in never]
+            unsupported = 1 - np.prod(supported, axis=0)
         elif isinstance(target, TrainedPolicy):
             probability, drawn = self._drawn(target, encoded, action)
             powers = polynomial_features(log, drawn)
@@ -334,10 +336,10 @@ class Batch:
             count = len(fitted.untaken)
             choices = drawn.reshape(len(action), DRAWS, -1)[:, :, :count].astype(np.int64)
             slot_probability = (choices == action[:, None, :count]).mean(axis=1)
-            never = np.zeros(choices.shape[:2], dtype=bool)
+            drawn_untaken = np.zeros(choices.shape[:2], dtype=bool)
             for slot, untaken in enumerate(fitted.untaken):
-                never |= untaken[choices[..., slot]]
-            unsupported = never.mean(axis=1)
+                drawn_untaken |= untaken[choices[..., slot]]
+            unsupported = drawn_untaken.mean(axis=1)
         return known._replace(
             weight=probability / propensity,
             probability=probability,
@@ -406,17 +408,6 @@ def tables_of_slots(table: Floats, sizes: tuple[int, ...]) -> list[Floats]:
     joint = table.reshape(len(table), *sizes)
     axes = range(1, len(sizes) + 1)
     return [joint.sum(axis=tuple(axis for axis in axes if axis != slot)) for slot in axes]
-
-
-def unsupported_share(slot_tables: list[Floats], untaken: list[Booleans]) -> Floats:
-    """Return the probability that any slot takes a choice that no row of the log took.
-
-    Slots are treated as independent.
-    """
-    supported = np.ones(len(slot_tables[0]))
-    for table, never in zip(slot_tables, untaken, strict=True):
-        supported *= 1 - table[:, never].sum(axis=1)
-    return 1 - supported
 
 
 class Evaluator:
@@ -506,10 +497,6 @@ class Evaluator:
                 never[np.unique(log.action[:, slot]).astype(np.int64)] = False
         return bounds or ((float(low), float(high)) if self.is_long else None), untaken
 
-    def batch(self, rows: slice) -> Batch:
-        """Return some of the rows, with the models that were fitted to the sample."""
-        return Batch(self, *self._prepared(self.log.rows(rows), np.arange(rows.start, rows.stop)))
-
     def evaluated(self, targets: Mapping[str, Target | None], setup: Setup) -> BatchSums:
         """Return the sums about the log and the policies, of which the baseline is one."""
         if not self.is_long:
@@ -520,20 +507,19 @@ class Evaluator:
             name: tuned_plan(tuning.about(one), tuning.log, one is None, setup, self.log.decisions)
             for name, one in targets.items()
         }
-        rows, total = len(self.log), None
 
-        def sums(first: int) -> BatchSums:
-            batch = self.batch(slice(first, min(first + BATCH_ROWS, rows)))
-            found = batch.sums(targets, plans, setup)
+        def sums(rows: slice) -> BatchSums:
+            log, place = self.log.rows(rows), np.arange(rows.start, rows.stop)
+            found = Batch(self, *self._prepared(log, place)).sums(targets, plans, setup)
             self.log.release()
             return found
 
-        begins = range(0, rows, BATCH_ROWS)
+        total, parts = None, [*pieces(len(self.log), BATCH_ROWS)]
         # numpy lets other threads run while it computes.
         with ThreadPoolExecutor(available_cores()) as pool:
-            for done, found in enumerate(pool.map(sums, begins)):
+            for done, found in enumerate(pool.map(sums, parts)):
                 if self._progress is not None:
-                    self._progress("part", done, len(begins))
+                    self._progress("part", done, len(parts))
                 total = found if total is None else total + found
         assert total is not None
         return total

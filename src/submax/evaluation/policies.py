@@ -70,21 +70,6 @@ class Candidate(NamedTuple):
     specification: Any = None
     only: int | None = None
 
-    def learned(self, log: Log, seed: int) -> Target:
-        """Return what decides, after it has learned from a log if it has to."""
-        if self.target is not None:
-            return self.target
-        return learn_one(log, self.specification, seed=seed, keep_rows=0)
-
-    def notes(self, target: Target) -> list[str]:
-        """Return a sentence if a policy that has learned ignores the context of the log."""
-        ignores = (
-            isinstance(target, TrainedPolicy)
-            and target.schema.context.width > 0
-            and not target.policy.traits.uses_context
-        )
-        return [f"{self.name} does not look at the context"] * ignores
-
 
 def candidates_of(policies: Sequence[Any] | Mapping[str, Any], log: Log) -> dict[str, Candidate]:
     """Return policies by name after checking that they suit the log, before any of them learns.

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from submax.evaluation import intervals
-from submax.evaluation.estimators import make_off_policy
+from submax.evaluation.estimators import Evidence, make_off_policy
 from submax.evaluation.sums import Terms
 
 
@@ -109,7 +109,17 @@ def test_for_common_rewards_it_is_the_normal_interval(rng):
         assert np.allclose(skewed, plain, rtol=0, atol=0.02 * (plain.high - plain.low))
 
 
-def test_intervals_of_rare_rewards_cover_the_truth(rng, rare_evidence):
+def rare_evidence(rng, rate, rows=1500, arms=10):
+    """Evidence of a uniform log about a policy that takes one arm often; and its value."""
+    arm = rng.integers(arms, size=rows)
+    policy = np.full(arms, 0.5 / arms) + 0.5 * np.eye(arms)[0]
+    rates = rate * np.linspace(0.5, 1.5, arms)
+    reward, guess = (rng.random(rows) < rates[arm]) * 1.0, np.full(rows, rate)
+    weight = (policy * arms)[arm]
+    return Evidence(reward, weight, policy[arm], guess, guess, bounds=(0.0, 1.0)), policy @ rates
+
+
+def test_intervals_of_rare_rewards_cover_the_truth(rng):
     logs, rate = 400, 0.002
     thresholds = [{"kind": kind, "threshold": 4} for kind in ("clipped", "switch-dr")]
     estimators = [make_off_policy(one) for one in ("ips", "snips", "dr", *thresholds)]

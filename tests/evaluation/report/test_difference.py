@@ -116,6 +116,7 @@ def test_the_baseline_is_the_policy_with_the_highest_estimate(rng):
     not_worse = {one.policy for one in found.differences if one.interval.high >= 0}
     assert set(re.findall(r"always=\d", found.answer)) == {best, *not_worse}
     assert "always=0" not in not_worse
+    assert "95 %" in found.answer
 
 
 def test_the_intervals_of_all_differences_hold_together(rng):
@@ -141,13 +142,6 @@ def test_the_best_of_equal_policies_is_rarely_left_out(rng):
         missed += "always=0" not in {*not_worse, found.differences[0].baseline}
     # At most 5 % in expectation: 10 or more of 40 has a chance below 3e-5 by the binomial tail.
     assert missed < 10
-
-
-def test_a_clear_winner_is_named_alone(rng, mentioned):
-    log = log_of(rng, 3000, (0.1, 0.9))
-    answer = compare(log, ["always=*"], estimators=["snips"], baseline="best").answer
-    assert mentioned([answer], "always=1", "95")
-    assert not mentioned([answer], "always=0")
 
 
 def test_the_highest_of_many_estimates_has_an_interval_that_allows_for_the_choice(rng):

@@ -50,10 +50,20 @@ def weighted_mean(log, table):
     return pytest.approx(np.mean(3 * taken * log.reward))
 
 
-def test_an_array_of_probabilities_has_the_weights_of_its_rows(made):
+@pytest.mark.parametrize("kind", ["array", "function", "names", "classifier", "of a frame"])
+def test_a_policy_of_any_kind_has_the_weights_of_its_rows(kind, made):
     log, best = made
-    table = np.full((ROWS, 3), 0.1) + 0.7 * np.eye(3)[best]
-    assert value_of(log, table) == weighted_mean(log, table)
+    table, context = np.full((ROWS, 3), 0.1) + 0.7 * np.eye(3)[best], log.parts[0].context
+    policy = {"array": table, "function": lambda columns: table, "names": rule}.get(kind)
+    if kind == "names":
+        table = np.eye(3)[best]
+    elif policy is None:
+        # A fitted classifier, whose classes are actions.
+        frame = pd.DataFrame({"x": context[:, 0].astype(float)})
+        inputs = context if kind == "classifier" else frame
+        policy = LogisticRegression().fit(inputs, ARMS[best])
+        table = policy.predict_proba(inputs)
+    assert value_of(log, policy) == weighted_mean(log, table)
 
 
 def test_rows_that_others_learn_from_are_left_out_of_an_array_too(made):
@@ -66,23 +76,6 @@ def test_rows_that_others_learn_from_are_left_out_of_an_array_too(made):
     assert both.find("given", "ips").value == pytest.approx(expected)
     alone = compare(log, [table], estimators=["ips"]).find("given probabilities", "ips")
     assert alone.diagnostics.rows == ROWS
-
-
-def test_a_function_gets_columns_by_name_and_equals_its_array(made):
-    log, best = made
-    table = np.eye(3)[best]
-    for function in (rule, lambda columns: table):
-        assert value_of(log, function) == weighted_mean(log, table)
-    assert compare(log, [rule], estimators=["ips"]).policies()[1:] == ["rule"]
-
-
-@pytest.mark.parametrize("frame", [False, True])
-def test_a_fitted_classifier_is_a_policy_whose_classes_are_actions(frame, made):
-    log, best = made
-    context = log.parts[0].context
-    inputs = pd.DataFrame({"x": context[:, 0].astype(float)}) if frame else context
-    classifier = LogisticRegression().fit(inputs, ARMS[best])
-    assert value_of(log, classifier) == weighted_mean(log, classifier.predict_proba(inputs))
 
 
 def test_a_temperature_between_greedy_and_the_policy_itself():
@@ -168,6 +161,7 @@ def test_all_actions_have_the_name_that_the_caller_gave(made):
     policies = {"mine": "always=*", "random": np.full((ROWS, 3), 1 / 3)}
     found = compare(log, policies, estimators=["ips"], baseline="random")
     assert [one.policy for one in found.differences] == ["mine=A", "mine=B", "mine=C"]
+    assert compare(log, [rule], estimators=["ips"]).policies()[1:] == ["rule"]
     both = compare(log, ["always=B", "always=*"], estimators=["ips"])
     assert both.policies() == ["logging policy", "always=B", "always=A", "always=C"]
     with raises_code("invalid-input", "policies"):
