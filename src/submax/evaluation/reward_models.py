@@ -139,15 +139,12 @@ class RewardMap(NamedTuple):
 
     def vague(self, sums: Sums) -> Prior:
         """Return the prior to start from."""
-        groups = GROUPS if self.separate else GROUPS * (1 + len(self.sizes)) + 1
-        return Prior.vague(groups, sums.variance)
+        return Prior.vague(GROUPS * (1 + len(self.sizes)) + 1, sums.variance)
 
     def nothing(self, offset: float) -> Sums:
         """Return the sums of the regression over no rows; rewards are measured from ``offset``."""
-        width = len(self.feature_map.groups)
-        if self.separate:
-            return Sums.empty(self.sizes[0], width, offset)
-        return Sums.empty(1, width + sum(self.sizes) * self._each + self.powers, offset)
+        structure = self.structure
+        return Sums.empty(structure.regressions, len(structure.groups), offset)
 
     def features(self, context: NDArray[np.float32]) -> Floats:
         """Return the features of encoded contexts: ``[n, D] -> [n, F]``."""

@@ -159,25 +159,6 @@ def test_noise_is_not_learned(seed):
     assert np.var(logged_predictions(log)) < 0.1
 
 
-@pytest.mark.parametrize(
-    ("rows", "width", "choices", "features"),
-    [(2000, 4, 3, 133), (600, 4, 3, 65), (60, 4, 3, 5), (300, 30, 2000, 31), (300, 30, 5000, 28)],
-    ids=["kernels", "some rows", "few rows", "many arms", "too many arms"],
-)
-def test_features_fit_the_rows_and_the_memory(rows, width, choices, features, monkeypatch):
-    # How many features there are depends neither on the kernel length nor on the prior.
-    monkeypatch.setattr(reward_models, "LENGTHS", reward_models.LENGTHS[-1:])
-    monkeypatch.setattr(reward_models, "STEPS", 1)
-    log = log_of_arrays(
-        np.arange(rows) % choices,
-        np.arange(rows) % 7,
-        context=np.random.default_rng(0).normal(size=(rows, width)),
-        actions=[str(one) for one in range(choices)],
-    )
-    for found in reward_maps(log, np.arange(rows) % 2, 2):
-        assert found.feature_map.width == features
-
-
 # Models of other libraries
 
 
