@@ -228,18 +228,6 @@ def test_the_last_use_of_a_key_is_shown_and_kept(serving, store, key, tmp_path):
     assert kept == {one["id"] for name, one in shown.items() if name != "idle"}
 
 
-def test_the_uses_of_several_processes_are_merged(store):
-    made = [Keys(store).add(["read"]).id for _ in range(3)]
-    first, second = Keys(store, lambda: 10.0), Keys(store, lambda: 20.0)
-    for keys, used in ((second, made[:2]), (first, [made[0], made[2]])):
-        for number in used:
-            keys.note_use(number)
-        keys.write_uses()
-        keys.write_uses()
-    uses = {key.id: key.used for key in Keys(store)}
-    assert uses == dict(zip(made, (20.0, 20.0, 10.0), strict=True))
-
-
 def test_a_large_cost_is_paid_before_the_next_request():
     now = [0.0]
     limit = RateLimit(clock=lambda: now[0])

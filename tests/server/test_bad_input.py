@@ -99,6 +99,7 @@ WRONG_CREATE = {
 
 
 CHOICES, MANY = "/bandits/arms/choices", "/bandits/arms/decide-many"
+ARM = "/bandits/arms"
 REWARD_MANY, GIVEN = "/bandits/arms/reward-many", {"id": "d2", "value": 1}
 NEW = {"name": "new", "actions": ["A", "B"]}
 WRONG = {
@@ -115,13 +116,19 @@ WRONG = {
     "one of many": (MANY, {"requests": [CONTEXT, {"eligible": ["Z"]}]}, 400),
     "too many rewards": (REWARD_MANY, {"rewards": [GIVEN] * 1001}, 400),
     "unknown bandit": ("/bandits/none/decide", {}, 404),
+    "guard rail that leaves nothing": (ARM, {"guard_rails": {"minimum": 0.6}}, 400),
+    "half a guard rail": (ARM, {"guard_rails": {"control": "A"}}, 400),
+    "setting out of its range": (ARM, {"reward_wait": -7}, 400),
+    "setting that cannot be changed": (ARM, {"actions": ["A"]}, 400),
+    "unknown setting": (ARM, {"colour": "red"}, 400),
+    "no change": (ARM, {}, 400),
 }
 
 
 @pytest.mark.parametrize(("path", "body", "status"), WRONG.values(), ids=WRONG)
 def test_a_wrong_request_is_refused(refused, path, body, status):
     sent = body if isinstance(body, bytes) else json.dumps(body)
-    refused(status, "POST", path, content=sent, headers=JSON)
+    refused(status, "PATCH" if path == ARM else "POST", path, content=sent, headers=JSON)
 
 
 PATHS = {

@@ -17,14 +17,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-    track,
-)
+from rich.progress import Progress, TimeElapsedColumn, track
 from rich.table import Table
 
 from submax.cli.main import INTERRUPTED
@@ -73,24 +66,11 @@ def progress(
     name: str, todo: Sequence[Cell], console: Console
 ) -> Iterator[Callable[[str, Any], None]]:
     """Draw a live bar of the decisions in cells; yield a function for each finished cell."""
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[cells]} of {task.fields[of]} cells"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=False, compact=True),
-        console=console,
-        disable=not todo,
-    )
     decisions = {cell.key: cell.decisions for cell in todo}
-    with bar:
-        task = bar.add_task(name, total=sum(decisions.values()), cells=0, of=len(todo))
-
-        def finished(key: str, result: object) -> None:
-            bar.update(task, advance=decisions[key], cells=bar.tasks[task].fields["cells"] + 1)
-
-        yield finished
+    columns = [*Progress.get_default_columns(), TimeElapsedColumn()]
+    with Progress(*columns, console=console, disable=not todo) as bar:
+        task = bar.add_task(f"{name}: {len(todo)} cells", total=sum(decisions.values()))
+        yield lambda key, result: bar.update(task, advance=decisions[key])
 
 
 def _prepare(options: SimpleNamespace) -> None:

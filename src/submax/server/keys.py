@@ -54,10 +54,6 @@ class Key(msgspec.Struct, frozen=True):
             return False
         return self.bandits is None or (bandit is not None and bandit in self.bandits)
 
-    @property
-    def may_list(self) -> bool:
-        return "read" in self.scopes or "admin" in self.scopes
-
 
 FIELDS = Key.__struct_fields__
 
