@@ -126,6 +126,3 @@ def test_finite_contexts_pass():
     # Their sum overflows.
     SLOTTED.check_context(np.full((1, 2, 2), 1.5e308))
     Problem(Arms(2)).check_context(np.zeros((3, 4, 0)))
-
-
-# Wrapper policy

@@ -238,16 +238,13 @@ def laid_out(buffer):
 def test_a_drawn_row_is_a_row_of_the_buffer_as_it_stands_there(seed):
     buffer = filled_buffer([7, 3])
     rows = laid_out(buffer).draw(5, 6, np.random.default_rng(seed))
-    assert rows.shape == (5, 2, 6, 2 + 2 + 2)
     assert rows.dtype == np.float32
-    for step in range(5):
-        for replica in range(2):
-            for drawn in rows[step, replica]:
-                place = int(drawn[0]) - 1000 * replica
-                assert np.array_equal(drawn[:2], buffer.context[replica, place].astype(np.float32))
-                assert np.array_equal(drawn[2:4], buffer.action[replica, place])
-                assert drawn[4] == buffer.reward[replica, place]
-                assert drawn[5] == buffer.weight[replica, place] == 1.0
+    replica = np.arange(2)[:, None]
+    place = rows[..., 0].astype(int) - 1000 * replica
+    columns = (buffer.context, buffer.action, buffer.reward[..., None], buffer.weight[..., None])
+    whole = np.concatenate(columns, axis=-1)[replica, place]
+    assert whole.shape == (5, 2, 6, 2 + 2 + 2)
+    np.testing.assert_array_equal(rows, whole.astype(np.float32))
 
 
 @pytest.mark.parametrize("filled", [[1, 1, 1], [2, 9, 5], [40, 1, 17]])
@@ -283,38 +280,29 @@ WIDE = Problem(Arms(2), context_width=WIDTH)
 
 def with_contexts(context, weight):
     feedback = some_feedback(WIDE, *weight.shape, 0)._replace(context=context, weight=weight)
-    return Buffer.empty(WIDE, len(weight)).add(feedback, Memory(), None)
+    return added(Buffer.empty(WIDE, len(weight)), feedback)
 
 
-@pytest.fixture(scope="module")
-def buffer(seed):
-    """Features of very different size, one of them constant; the second replica has few rows."""
+def test_features_have_mean_0_and_the_same_deviation_and_are_cut_off(seed):
+    """Features are of very different size, one is constant; the second replica has few rows."""
     rng = np.random.default_rng(seed)
     context = rng.normal(size=(2, 500, WIDTH)) * [1.0, 1e6, 1e-6, 0.0] + [5.0, 1e7, 0.0, 3.3]
-    return with_contexts(context, np.stack([np.ones(500), np.arange(500) < 30]).astype(float))
-
-
-def test_features_have_mean_0_and_the_same_deviation(buffer):
-    scaled = ContextScaling.of(buffer).scaled(buffer.context)
+    there = np.stack([np.ones(500), np.arange(500) < 30]).astype(float)
+    buffer = with_contexts(context, there)
+    scaling = ContextScaling.of(buffer)
+    scaled = scaling.scaled(buffer.context)
     assert scaled.dtype == np.float32
     for replica, rows in enumerate(buffer.filled):
-        found = scaled[replica, :rows, :3].astype(float)
-        np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=1e-3)
-        np.testing.assert_allclose(found.std(axis=0), 1 / np.sqrt(WIDTH), rtol=1e-3)
-
-
-def test_a_constant_feature_is_0_even_if_it_changes_later(buffer):
-    scaling = ContextScaling.of(buffer)
-    assert np.all(scaling.scaled(buffer.context)[0, :, 3] == 0)
-    assert np.all(scaling.scaled(np.full((2, 1, WIDTH), 1e9))[..., 3] == 0)
-
-
-def test_what_is_far_out_is_cut_off(buffer):
-    scaling = ContextScaling.of(buffer)
+        found = scaled[replica, :rows].astype(float)
+        np.testing.assert_allclose(found[:, :3].mean(axis=0), 0.0, atol=1e-3)
+        np.testing.assert_allclose(found[:, :3].std(axis=0), 1 / np.sqrt(WIDTH), rtol=1e-3)
+        assert not found[:, 3].any()
     limit = CUT_OFF / np.sqrt(WIDTH)
     for far in (1e30, -1e30):
-        found = scaling.scaled(np.full((2, 1, WIDTH), far))[..., :3]
-        np.testing.assert_allclose(found, np.sign(far) * limit, rtol=1e-6)
+        # What was constant is 0 even if it changes later.
+        expected = np.sign(far) * limit * np.array([1, 1, 1, 0])
+        found = scaling.scaled(np.full((2, 1, WIDTH), far))
+        np.testing.assert_allclose(found, np.broadcast_to(expected, found.shape), rtol=1e-6)
 
 
 def test_deviations_up_to_the_largest_stay(seed):

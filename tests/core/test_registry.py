@@ -19,39 +19,30 @@ from submax.strategies.weighted import SubMax
 from submax.testing import check_policy
 
 MY_POLICY = """
-    from collections.abc import Iterator
     from dataclasses import dataclass
-    from typing import Literal, Self
+    from typing import Literal
 
     import numpy as np
 
-    from submax.core.problem import ChosenActions
-    from submax.core.policy import PolicyTraits
-    from submax.core.policy import Policy
+    from submax.core.policy import PolicyTraits, TabularPolicy
     from submax.policies.epsilon_greedy import RandomState
 
 
     @dataclass(frozen=True)
-    class MyPolicy(Policy[RandomState]):
+    class MyPolicy(TabularPolicy[RandomState]):
         arm: int = 0
         boldness: float = 0.5
         history: tuple[float, ...] = ()
         limit: float | None = None
         mood: Literal["calm", "wild"] = "calm"
 
-        @property
-        def traits(self):
-            return PolicyTraits(uses_context=False)
+        traits = PolicyTraits(uses_context=False)
 
         def init(self, problem, replicas, rng):
             return RandomState(problem)
 
-        def act(self, state, context, rng):
-            index = np.full(context.shape[:2], self.arm, dtype=np.int64)
-            return ChosenActions(state.problem.space.action(index), None)
-
-        def log_prob(self, state, context, action):
-            return np.where(state.problem.space.index(action) == self.arm, 0.0, -np.inf)
+        def probabilities(self, state, context):
+            return np.tile(np.eye(state.problem.space.size)[self.arm], (*context.shape[:2], 1))
 
         def update(self, state, feedback, rng):
             return state
@@ -142,12 +133,9 @@ def test_an_error_in_the_users_file_names_its_line_and_can_be_mended(tmp_path, l
     assert POLICIES.find(f"{path}:MyPolicy").__name__ == "MyPolicy"
 
 
-def test_a_class_is_named_by_its_module_too():
+def test_a_class_is_named_by_its_module_too_and_a_part_of_another_kind_is_refused():
     found = make_policy({"kind": "submax.policies.thompson:Thompson", "alpha": 2.0})
     assert found == Thompson(alpha=2.0)
-
-
-def test_a_part_of_another_kind_is_refused():
     with raises_code("invalid-input"):
         make_policy({"kind": "adaptive", "estimator": "counting"})
 

@@ -21,13 +21,10 @@ from submax.evaluation.log import Log
 from submax.models.classifiers import Unpredicted
 from submax.models.memory import Memory
 from submax.policies import make_policy
-from submax.policies.reward_conditioned import RewardConditioned
-from submax.policies.slots import SlotBySlot
 from submax.schema.trained_policy import TrainedPolicy
 from submax.server.service import Service
 from submax.simulation.experiment import cells, parse
 from submax.simulation.runner import run_cell
-from submax.testing import check_policy
 from submax.testing.problems import (
     PROBLEMS,
     SCALED,
@@ -101,17 +98,6 @@ def test_a_saturated_classifier_counts(problem, classifier, seed):
     np.testing.assert_array_equal(one.levels(), other.levels())
 
 
-@pytest.mark.parametrize("memory", [Memory(window=9), Memory(discount=0.8)], ids=repr)
-def test_it_forgets_as_counting_does(memory, seed):
-    problem = Problem(Arms(3))
-    pieces = [some_feedback(problem, REPLICAS, 15, 100 * seed + part) for part in range(3)]
-    ours, theirs = Classifier(Tabular(), memory=memory), Counting(1.0, memory)
-    assert ours.traits.forgets
-    found, expected = (fitted(one, problem, pieces, seed) for one in (ours, theirs))
-    context = np.zeros((REPLICAS, 1, 0))
-    np.testing.assert_allclose(listed(ours, found, context), listed(theirs, expected, context))
-
-
 def features_by_hand(context, level, levels):
     rows = []
     for numbers, place in zip(context, level, strict=True):
@@ -180,11 +166,6 @@ def test_it_is_named_in_tables():
     for wrong in ({**table, "parameters": {"depth": 2}}, {"kind": "classifier"}):
         with raises_code("invalid-input"):
             make_policy({"kind": "slot-by-slot", "estimator": wrong})
-
-
-@pytest.mark.parametrize("make", [RewardConditioned, SlotBySlot])
-def test_by_default_it_is_a_policy(make, seed):
-    check_policy(make(Classifier(Tabular())), seed)
 
 
 # The classifier estimator where policies are plain data: in files, in logs, in a bandit

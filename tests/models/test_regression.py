@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from posteriors import variance_of
 from refusals import raises_code
-from scipy import optimize, stats
+from scipy import optimize
 from scipy.cluster.vq import kmeans2
 
 from submax.models.regression import bayesian as posterior
@@ -477,19 +477,6 @@ def test_rewards_without_noise_leave_a_little(seed):
     assert found.coefficients[0, 1] == pytest.approx(3.0, rel=0.01)
 
 
-def test_rewards_of_noise_alone_leave_no_slopes(seed):
-    rng = np.random.default_rng(seed)
-    features = np.column_stack([np.ones(2000), rng.normal(size=(2000, 20))])
-    reward, number = rng.normal(size=2000), rng.integers(3, size=2000)
-    sums = Sums.empty(3, 21, 0.0).add(features, number, reward, np.ones(2000))
-    structure = PriorStructure.sharing(np.array([0] + [1] * 20), 3)
-    found = fitted(sums, structure, Prior.vague(2, sums.variance), 0.0, 50)
-    # By least squares alone the squares of the 60 slopes would add up to about 60 · 3 / 2000.
-    # What is left of them has the mean 0.11 and the standard deviation 0.05 over 100 seeds.
-    assert np.sum(found.coefficients[:, 1:] ** 2) < (0.11 + 10 * 0.05) * 60 * 3 / 2000
-    assert found.prior.noise == pytest.approx(1.0, abs=6 * (2 / 2000) ** 0.5)
-
-
 # Priors that regressions share, and exact posteriors
 
 GROUPS = np.array([0, 1, 1, 1])
@@ -533,7 +520,11 @@ def test_described_regressions_are_explained_by_what_describes_them(seed):
     assert found.coefficients[5, 0] + reward.mean() == pytest.approx(0.5, abs=0.02)
 
 
-def test_mean_variance_and_evidence_are_those_of_the_dense_distribution(case, seed):
+@pytest.mark.parametrize("batched_width", [BATCHED_WIDTH, 0], ids=["together", "one by one"])
+def test_mean_variance_and_evidence_are_those_of_the_dense_distribution(
+    case, batched_width, seed, monkeypatch
+):
+    monkeypatch.setattr(posterior, "BATCHED_WIDTH", batched_width)
     mean, covariance, evidence = case.dense()
     np.testing.assert_allclose(case.posterior.coefficients, mean, atol=1e-10)
     count, width = case.structure.regressions, case.features.shape[1]
@@ -551,20 +542,6 @@ def test_roots_are_those_of_the_covariance_of_each_regression(case):
     for number, root in enumerate(covariance_of(case).roots()):
         mine = slice(6 * number, 6 * number + 6)
         np.testing.assert_allclose(root.T @ root, covariance[mine, mine], atol=1e-10)
-
-
-def test_more_features_than_are_inverted_together_have_the_posterior_of_their_definition(seed):
-    width = BATCHED_WIDTH + 3
-    rng = np.random.default_rng(seed)
-    features, reward = rng.normal(size=(50, width)), rng.normal(size=50)
-    sums = Sums.empty(1, width, 0.0).add(features, np.zeros(50, dtype=int), reward, np.ones(50))
-    structure = PriorStructure.independent(np.zeros(width, dtype=int), 1)
-    found = Posterior.of(sums, structure, Prior(0.7, np.full((1, 3), 2.0)), 0.0)
-    marginal = 2.0 * features @ features.T + 0.7 * np.eye(50)
-    expected = 2.0 * features.T @ np.linalg.solve(marginal, reward)
-    np.testing.assert_allclose(found.coefficients[0], expected, atol=1e-10)
-    evidence = stats.multivariate_normal(np.zeros(50), marginal).logpdf(reward)
-    assert found.log_evidence == pytest.approx(evidence, abs=1e-8)
 
 
 @pytest.mark.parametrize("share", [0.6, 1e9], ids=["some have few rows", "all have few rows"])

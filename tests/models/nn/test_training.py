@@ -21,7 +21,6 @@ PROBLEM = Problem(Arms(3), context_width=1)
 DESIGN = SoftmaxDesign((3,), 1, 2, 8, "modulation")
 # Laid out as twice 27 steps, of which the last is not due.
 TRAINING = Training(steps=53, batch=16, learning_rate=0.02, weight_decay=0.01)
-ABSURD = Training(steps=4, batch=16, learning_rate=1e20)
 SLIGHT = Training(steps=1, batch=16, learning_rate=1e-7, continued=True)
 REPLICAS = 3
 
@@ -164,20 +163,6 @@ def test_in_the_estimator_a_replica_that_diverges_keeps_its_last_good_network(se
     assert not np.array_equal(first.network.head_weight[0], second.network.head_weight[0])
     found = estimator.belief(second, np.zeros((REPLICAS, 1, 1))).prob_of_all()
     np.testing.assert_allclose(found.sum(axis=-1), 1.0)
-
-
-def test_in_the_estimator_an_absurd_learning_rate_leaves_probabilities(seed):
-    estimator = Softmax(hidden=8, training=ABSURD)
-    rng = np.random.default_rng(seed)
-    feedback = some_rows(REPLICAS, 40, seed)
-    # Rows that are not there, for a replica that learns nothing and does not diverge.
-    feedback.weight[1] = 0.0
-    fresh = estimator.init(PROBLEM, REPLICAS, rng)
-    with pytest.warns(DivergedWarning, match=r"replica [02] .* step [123]\b"):
-        params = estimator.fit(fresh, feedback, rng)
-    found = estimator.belief(params, feedback.context[:, :5]).prob_of_all()
-    np.testing.assert_allclose(found.sum(axis=-1), 1.0)
-    assert np.all(found[1] == 1 / 3)
 
 
 # A number of steps that is fitted
