@@ -14,17 +14,23 @@ from submax.policies.reward_conditioned import RewardConditioned
 from submax.strategies.weighted import SubMax
 from submax.testing.problems import some_feedback
 
+ONE_TO_FIVE = (1.0, 2.0, 3.0, 4.0, 5.0)
 SCALES = [
     (Binary(), (0.0, 1.0), [0.0, 1.0], [0.5, 2.0, np.nan, np.inf]),
     (Discrete((-1.0, 0.0, 2.5)), (-1.0, 2.5), [-1.0, 0.0, 2.5], [1.0, 2.4, -np.inf]),
-    (Discrete((1.0, 2.0, 3.0), asked=2), (1.0, 3.0), [1.0, 2.0, 3.0], [1.5, 0.0, 4.0]),
+    (Discrete(ONE_TO_FIVE, asked=3), (1.0, 5.0), [1.0, 3.0, 5.0], [1.5, 0.0, 6.0]),
+    (Discrete(ONE_TO_FIVE, asked=2), (1.0, 5.0), [1.0, 5.0], [1.5, 0.0, 6.0]),
+    (Discrete((0.0, 1.0, 5.0, 9.0), asked=4), (0.0, 9.0), [0.0, 1.0, 5.0, 9.0], [2.0]),
     (Continuous(), None, [-1e9, 0.1, 1e9], [np.nan, np.inf]),
     (Continuous(low=0.0), None, [0.0, 1e9], [-1e-9, np.nan]),
     (Continuous(high=3.0), None, [-1e9, 3.0], [3.1, -np.inf]),
     (Continuous(low=-1.0, high=2.0), (-1.0, 2.0), [-1.0, 2.0], [-1.1, 2.1]),
     (Counts(), None, [0.0, 1.0, 1e6], [-1.0, 0.5, np.nan]),
 ]
-"""Each with its bounds, rewards that can occur, and rewards that cannot."""
+"""Each with its bounds, rewards that can occur, and rewards that cannot.
+
+Of the scales whose levels do not move, the rewards that can occur are the levels.
+"""
 MOVING = [
     Continuous(),
     Continuous(quantiles=(0.0, 1.0), asked=4, bin_edges=3),
@@ -80,7 +86,7 @@ def some_rewards(kind, shape, rng):
 
 @pytest.mark.parametrize(("scale", "bounds", "inside", "outside"), SCALES, ids=repr)
 def test_it_contains_what_can_occur_and_knows_its_bounds(scale, bounds, inside, outside):
-    assert scale.contains(np.array(inside)).all()
+    assert scale.contains(np.array([*inside, *getattr(scale, "values", ())])).all()
     assert not scale.contains(np.array(outside)).any()
     scale.check(np.array([inside]))
     for stranger in outside:
@@ -94,24 +100,13 @@ def test_it_contains_what_can_occur_and_knows_its_bounds(scale, bounds, inside, 
         assert scale.known_bounds("someone") == bounds
 
 
-@pytest.mark.parametrize(
-    ("scale", "levels"),
-    [
-        (Binary(), [0.0, 1.0]),
-        (Discrete((-1.0, 0.0, 2.0)), [-1.0, 0.0, 2.0]),
-        (Discrete((1.0, 2.0, 3.0, 4.0, 5.0), asked=3), [1.0, 3.0, 5.0]),
-        (Discrete((1.0, 2.0, 3.0, 4.0, 5.0), asked=2), [1.0, 5.0]),
-        (Discrete((0.0, 1.0, 5.0, 9.0), asked=4), [0.0, 1.0, 5.0, 9.0]),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize(("scale", "levels"), [(one[0], one[2]) for one in SCALES[:5]], ids=repr)
 def test_fixed_levels_are_there_whatever_is_observed(scale, levels, seed):
     assert not scale.moves
     assert scale.levels == scale.width == len(levels)
     for rows in (0, 7):
-        encoding = scale.reward_encoding(
-            np.random.default_rng(seed).normal(size=(3, rows)), np.ones((3, rows))
-        )
+        reward = np.random.default_rng(seed).normal(size=(3, rows))
+        encoding = scale.reward_encoding(reward, np.ones((3, rows)))
         assert np.array_equal(encoding.levels, [levels] * 3)
         assert np.array_equal(encoding.bin_edges, [levels] * 3)
 

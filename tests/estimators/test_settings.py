@@ -1,4 +1,4 @@
-"""Settings, feedback and problems that estimators refuse."""
+"""What all estimators do before the first feedback, and networks without JAX."""
 
 import numpy as np
 import pytest
@@ -6,33 +6,9 @@ from refusals import raises_code
 
 from submax.core import optional as extras
 from submax.core.problem import Problem
-from submax.core.spaces import Arms, Box, Slots
-from submax.estimators.classifier import Classifier
+from submax.core.spaces import Arms, Slots
 from submax.estimators.counting import Counting
 from submax.estimators.network import CVAE, Softmax
-from submax.policies.reward_conditioned import RewardConditioned
-from submax.strategies.weighted import Optimized
-
-LARGE, BOX, MIXED = Slots((2000, 2000)), Box((0.0,), (1.0,)), Box((-2.0,), (6.0,), (2,))
-CLASSIFIER = Classifier("sklearn.naive_bayes.GaussianNB")
-
-
-@pytest.mark.parametrize(
-    ("estimator", "problem"),
-    [
-        (Counting(), Problem(LARGE)),
-        (Counting(), Problem(MIXED)),
-        (CLASSIFIER, Problem(LARGE)),
-        (CLASSIFIER, Problem(BOX)),
-        (Softmax(), Problem(BOX)),
-        (Softmax(), Problem(MIXED)),
-        (RewardConditioned(CVAE(), Optimized()), Problem(BOX)),
-    ],
-    ids=repr,
-)
-def test_problems_that_it_is_not_made_for_are_refused(estimator, problem, seed):
-    with raises_code("invalid-input"):
-        estimator.init(problem, 1, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("estimator", [Softmax(), CVAE()], ids=repr)

@@ -10,7 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from submax.models.classifiers import ClassifierTemplate, resampled
+from submax.estimators.classifier import Classifier
+from submax.models.classifiers import fitted_classifier, resampled, unfitted_classifier
 
 
 class Plain:
@@ -35,7 +36,7 @@ def some_rows(seed, count=40, actions=3):
 
 def fitted(given, features, action, weight=None, seed=0):
     weight = np.ones(len(action)) if weight is None else weight
-    return ClassifierTemplate.of(given, {}).fitted(features, action, weight, seed)
+    return fitted_classifier(unfitted_classifier(given, {}), features, action, weight, seed)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def fitted(given, features, action, weight=None, seed=0):
 )
 def test_what_is_no_classifier_is_refused(given):
     with raises_code("invalid-input", "classifier"):
-        ClassifierTemplate.of(given, {})
+        Classifier(given)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_what_is_no_classifier_is_refused(given):
 )
 def test_parameters_that_do_not_belong_to_the_classifier_are_refused(given, parameters, parameter):
     with raises_code("invalid-input", parameter):
-        ClassifierTemplate.of(given, parameters)
+        Classifier(given, parameters)
 
 
 def test_data_that_a_classifier_can_neither_be_fitted_to_nor_predict_are_refused():
@@ -82,21 +83,21 @@ def test_data_that_a_classifier_can_neither_be_fitted_to_nor_predict_are_refused
 
 def test_the_given_object_is_copied_and_never_changed(seed):
     given = RandomForestClassifier(n_estimators=3)
-    template = ClassifierTemplate.of(given, {})
+    estimator = Classifier(given)
     given.set_params(n_estimators=7)
-    found = template.fitted(*some_rows(seed), np.ones(40), 5)
+    found = fitted_classifier(estimator.unfitted, *some_rows(seed), np.ones(40), 5)
     assert len(found.model.estimators_) == 3
     assert not hasattr(given, "classes_")
-    assert not hasattr(template.unfitted, "classes_")
-    assert given.random_state is template.unfitted.random_state is None
+    assert not hasattr(estimator.unfitted, "classes_")
+    assert given.random_state is estimator.unfitted.random_state is None
     plain = Plain()
     fitted(plain, *some_rows(seed, actions=2))
     assert vars(plain) == {"share": 0.5}
 
 
-def test_templates_are_equal_by_class_and_parameters():
+def test_estimators_are_equal_by_class_and_parameters():
     def of(given, **parameters):
-        return ClassifierTemplate.of(given, parameters)
+        return Classifier(given, parameters)
 
     equal = of("sklearn.linear_model.LogisticRegression", C=2.0), of(LogisticRegression(C=2.0))
     assert equal[0] == equal[1]

@@ -120,10 +120,17 @@ def test_a_class_of_ones_own_is_named_by_a_plain_text(tmp_path):
 
 NUMBERS, NUMBERS_AND_SLOT = Problem(Box((0.0,), (1.0,))), Problem(Box((0.0,), (1.0,), (2,)))
 UNBOUNDED, COUNTS = (Problem(Arms(2), scale=scale) for scale in (Continuous(), Counts()))
+NAIVE_BAYES = {"kind": "classifier", "classifier": "sklearn.naive_bayes.GaussianNB"}
 TRILLION = Problem(Slots((100,) * 6))
 CASES = [
     # Actions that are numbers.
     ({"kind": "reward-conditioned", "strategy": "tracking"}, NUMBERS),
+    ({"kind": "reward-conditioned", "estimator": "cvae", "strategy": "optimized"}, NUMBERS),
+    *(
+        ({"kind": "reward-conditioned", "estimator": estimator}, problem)
+        for estimator in ("counting", "softmax", NAIVE_BAYES)
+        for problem in (NUMBERS, NUMBERS_AND_SLOT)
+    ),
     *((name, NUMBERS) for name in ("climbing-dropout-thompson", "climbing-epsilon-greedy-0.1")),
     *((name, NUMBERS) for name in ("policy-gradient", "posterior-slots")),
     ("rcp-cvae-submax-by-slot", NUMBERS),
@@ -148,6 +155,7 @@ CASES = [
     # More actions, cells or effects than memory is taken for.
     ("epsilon-greedy-0.1", Problem(Arms(2**20 + 1))),
     ("rcp-submax", Problem(Slots((2000, 2000)))),
+    ({"kind": "reward-conditioned", "estimator": NAIVE_BAYES}, Problem(Slots((2000, 2000)))),
     ("rcp-cvae-optimized", TRILLION),
     ({"kind": "reward-conditioned", "estimator": "cvae", "strategy": "iterated"}, TRILLION),
     ("posterior-submax", Problem(Arms(500_000), 3)),

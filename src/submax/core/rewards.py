@@ -34,9 +34,6 @@ class RewardEncoding(NamedTuple):
     def nearest(self, reward: Floats) -> Integers:
         """Return the index of the nearest level, ``[R, n]``; of two equally near, the lower one."""
         lower, upper = self.levels[:, :-1], self.levels[:, 1:]
-        if lower.shape[1] == 1:
-            border = np.where(upper > lower, lower + (upper - lower) / 2, np.inf)
-            return (reward > border).astype(np.int64)
         borders = np.where(upper > lower, lower + (upper - lower) / 2, np.inf)
         # Equal levels share the border above the last of them.
         borders = np.minimum.accumulate(borders[:, ::-1], axis=1)[:, ::-1]

@@ -203,9 +203,6 @@ class _Writer:
         if names is not None:
             values = {name: self.write(getattr(value, name)) for name in names}
             return {"record": tag_of(value), "values": values}
-        return self._plain(value)
-
-    def _plain(self, value: Any) -> Any:
         if isinstance(value, np.generic):
             return value.item()
         if isinstance(value, (tuple, list)):

@@ -17,12 +17,14 @@ from submax.core.serialization import serializable
 from submax.estimators.counting import counted
 from submax.models.classifiers import (
     LARGEST_SEED,
-    ClassifierTemplate,
     ComparedByKey,
     FittedClassifier,
     ModelCache,
     Models,
+    described,
+    fitted_classifier,
     reward_features,
+    unfitted_classifier,
 )
 from submax.models.memory import Memory, StoredBuffer, importance_values
 
@@ -79,13 +81,13 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
         super().__post_init__()
         if not isinstance(self.classifier, str):
             # A copy, so later changes of the caller's object have no effect.
-            object.__setattr__(self, "classifier", self.template.unfitted)
-        _ = self.template
+            object.__setattr__(self, "classifier", self.unfitted)
+        _ = self.unfitted
 
     @cached_property
-    def template(self) -> ClassifierTemplate:
-        """The classifier before it is fitted."""
-        return ClassifierTemplate.of(self.classifier, self.parameters)
+    def unfitted(self) -> Any:
+        """The classifier, which is copied for every fit and never fitted itself."""
+        return unfitted_classifier(self.classifier, self.parameters)
 
     @property
     def traits(self) -> PolicyTraits:
@@ -146,9 +148,9 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
                 mass[replica] = model.expected_counts(features[replica], params.counts[replica])
         return normalized(mass + self.smoothing)
 
-    @property
+    @cached_property
     def _key(self) -> tuple[Any, ...]:
-        return (self.template, self.smoothing, self.minimum_rows, self.memory)
+        return (described(self.unfitted), self.smoothing, self.minimum_rows, self.memory)
 
     def _models(self, params: ClassifierParams) -> Models:
         return params.models.get(len(params.seed), lambda replica: self._fitted(params, replica))
@@ -166,4 +168,5 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
         features = reward_features(context, buffer.reward[one, there], encoding)
         action = params.problem.space.index(buffer.action[replica, there].astype(np.int64))
         weight = buffer.weight[replica, there]
-        return self.template.fitted(features[0], action, weight, int(params.seed[replica]))
+        seed = int(params.seed[replica])
+        return fitted_classifier(self.unfitted, features[0], action, weight, seed)

@@ -5,9 +5,8 @@ import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.util import find_spec
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -193,56 +192,46 @@ class FittedClassifier(NamedTuple):
         return result
 
 
-@dataclass(frozen=True, eq=False)
-class ClassifierTemplate(ComparedByKey):
-    """A classifier of any library, which is copied for every fit and never fitted itself."""
+def unfitted_classifier(classifier: object, parameters: Mapping[str, Any]) -> Any:
+    """Return a copy of a classifier object, or that of a dotted name with ``parameters``."""
+    if isinstance(classifier, str):
+        return _checked(made(class_by_name(classifier), classifier, parameters))
+    if parameters:
+        raise InputError(
+            f"parameters {sorted(parameters)} belong to a dotted name: set them on the object",
+            parameter="parameters",
+        )
+    return copied(_checked(classifier))
 
-    unfitted: Any
 
-    @classmethod
-    def of(cls, classifier: object, parameters: Mapping[str, Any]) -> Self:
-        """Return the template for a classifier object, or for a dotted name with ``parameters``."""
-        if isinstance(classifier, str):
-            return cls(_checked(made(class_by_name(classifier), classifier, parameters)))
-        if parameters:
-            raise InputError(
-                f"parameters {sorted(parameters)} belong to a dotted name: set them on the object",
-                parameter="parameters",
-            )
-        return cls(copied(_checked(classifier)))
+def fitted_classifier(
+    unfitted: Any, features: Floats, action: Integers, weight: Floats, seed: int
+) -> FittedClassifier | None:
+    """Return a copy fitted to rows ``[n, W]``, or None if all rows have the same action.
 
-    @cached_property
-    def _key(self) -> str:
-        return described(self.unfitted)
-
-    def fitted(
-        self, features: Floats, action: Integers, weight: Floats, seed: int
-    ) -> FittedClassifier | None:
-        """Return a copy fitted to rows ``[n, W]``, or None if all rows have the same action.
-
-        A parameter ``random_state`` that is None is set to ``seed``. If weights differ and the
-        classifier does not take them, n rows are drawn in proportion to their weights.
-        """
-        model, options = seeded(copied(self.unfitted), seed), {}
-        if not np.all(weight == 1):
-            argument = weight_argument(model)
-            if argument is not None:
-                options[argument] = weight
-            elif not np.all(weight == weight[:1]):
-                rows = resampled(weight, np.random.default_rng(seed))
-                features, action = features[rows], action[rows]
-        seen, target = np.unique(action, return_inverse=True)
-        if len(seen) < 2:
-            return None
-        try:
-            model.fit(features, target, **options)
-        except Exception as error:
-            raise InputError(
-                f"the classifier {type(model).__name__} cannot be fitted to {len(action)} rows "
-                f"with {len(seen)} actions ({one_line(error)}): change its "
-                "parameters, or set minimum_rows to wait for more rows"
-            ) from error
-        return FittedClassifier(model, seen)
+    A parameter ``random_state`` that is None is set to ``seed``. If weights differ and the
+    classifier does not take them, n rows are drawn in proportion to their weights.
+    """
+    model, options = seeded(copied(unfitted), seed), {}
+    if not np.all(weight == 1):
+        argument = weight_argument(model)
+        if argument is not None:
+            options[argument] = weight
+        elif not np.all(weight == weight[:1]):
+            rows = resampled(weight, np.random.default_rng(seed))
+            features, action = features[rows], action[rows]
+    seen, target = np.unique(action, return_inverse=True)
+    if len(seen) < 2:
+        return None
+    try:
+        model.fit(features, target, **options)
+    except Exception as error:
+        raise InputError(
+            f"the classifier {type(model).__name__} cannot be fitted to {len(action)} rows "
+            f"with {len(seen)} actions ({one_line(error)}): change its "
+            "parameters, or set minimum_rows to wait for more rows"
+        ) from error
+    return FittedClassifier(model, seen)
 
 
 def weight_argument(model: Any) -> str | None:

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import Checked, Count, Factor
+from submax.core.conditioning import normalized
 from submax.core.errors import InputError
+from submax.core.numerics import tally
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
 from submax.core.serialization import serializable
@@ -107,13 +109,8 @@ class Buffer(NamedTuple):
 
     def level_share(self, encoding: RewardEncoding) -> Floats:
         """Return the share of the weight at each level, ``[R, L]``; equal shares without rows."""
-        levels = encoding.levels.shape[1]
-        index = encoding.nearest(self.reward)
-        mass = np.stack(
-            [(self.weight * (index == level)).sum(axis=1) for level in range(levels)], axis=1
-        )
-        total = mass.sum(axis=1, keepdims=True)
-        return np.where(total > 0, mass / np.where(total > 0, total, 1.0), 1 / levels)
+        index, levels = encoding.nearest(self.reward), encoding.levels.shape[1]
+        return normalized(tally(index, self.weight, levels))
 
     def for_deciding(self) -> Self:
         """Return the buffer without its rows, which only further learning needs."""

@@ -18,7 +18,7 @@ from submax.models.nn.training import restored
 from submax.models.training_settings import Training
 from submax.research.rivals.designs import ValueDesign
 from submax.research.rivals.neural import NeuralUCB
-from submax.research.rivals.value_networks import ValueBelief, ValueNetwork
+from submax.research.rivals.value_networks import ValueBelief
 from submax.testing.problems import some_feedback
 
 SIZES, WIDTH, BIN_EDGES, HIDDEN, LATENT = (2, 1, 3), 2, 3, 5, 2
@@ -132,36 +132,8 @@ def plain_logit(arrays, x):
     return second @ arrays.head_weight + arrays.head_bias
 
 
-@pytest.fixture(scope="module")
-def gradients(values, problem, seed):
-    """The gradient of the logit by all parameters for every row and action, as plain arrays."""
-    network = values[2]
-    axes = [(0, 0), (None, 0), (None, 0)]
-    rows = inputs(some_context(seed), problem.space.listing())
-    return over(axes, jax.grad(plain_logit))(network, rows)
-
-
-def flattened(arrays, lead):
-    """All arrays of a network as one vector, after the first axes."""
-    return np.concatenate([np.asarray(a).reshape(*a.shape[:lead], -1) for a in arrays], axis=-1)
-
-
-def test_the_variance_is_the_quadratic_form_of_the_gradient(values, problem, gradients, seed):
-    network = values[2]
-    rng = np.random.default_rng(seed)
-    precision = ValueNetwork(
-        *(rng.uniform(0.5, 3.0, size=array.shape).astype(np.float32) for array in network)
-    )
-    belief = ValueBelief.empty(problem, REPLICAS, HIDDEN)
-    state = belief._replace(network=network, extra=precision)
-    _, deviation = NeuralUCB().scores(state, some_context(seed))
-    gradient, diagonal = flattened(gradients, 3), flattened(precision, 1)
-    expected = (gradient**2 / diagonal[:, None, None]).sum(axis=-1)
-    np.testing.assert_allclose(deviation**2, expected, rtol=1e-4)
-
-
 @pytest.mark.xdist_group("ValueBelief")
-def test_the_precision_is_the_sum_of_squared_gradients(problem, seed):
+def test_precision_and_variance_follow_from_the_gradients(problem, seed):
     feedback = some_feedback(problem, REPLICAS, 7, seed)
     # Replicas with fewer rows, and one without any.
     feedback.weight[1, 2:] = 0.0
@@ -172,8 +144,8 @@ def test_the_precision_is_the_sum_of_squared_gradients(problem, seed):
         np.random.default_rng(seed),
     )
     found = policy.update(policy.init(problem, REPLICAS, rng), feedback, rng)
-    network, context = found.network, some_context(seed)
-    rows = inputs(feedback.context, problem.space.listing())
+    network, context, listing = found.network, some_context(seed), problem.space.listing()
+    rows = inputs(feedback.context, listing)
     taken = problem.space.index(feedback.action)[..., None, None]
     rows = np.take_along_axis(rows, taken, axis=2)[:, :, 0]
     gradient = over([(0, 0), (None, 0)], jax.grad(plain_logit))(network, rows)
@@ -182,9 +154,18 @@ def test_the_precision_is_the_sum_of_squared_gradients(problem, seed):
         there = feedback.weight.reshape(*feedback.weight.shape, *[1] * (one.ndim - 2)) > 0
         expected = 0.25 + (np.asarray(one) ** 2 * there).sum(axis=1)
         np.testing.assert_allclose(precision, expected, rtol=1e-4, atol=1e-6)
-    scores, _ = policy.scores(found, context)
-    hidden = network.hidden(context, problem.space.listing() + first_choices(SIZES))
+    scores, deviation = policy.scores(found, context)
+    hidden = network.hidden(context, listing + first_choices(SIZES))
     np.testing.assert_allclose(scores, network.logits(hidden), rtol=1e-6)
+    # The variance is the quadratic form of the gradient with the inverse of the precision.
+    axes = [(0, 0), (None, 0), (None, 0)]
+    gradient = over(axes, jax.grad(plain_logit))(network, inputs(context, listing))
+    terms = [
+        np.asarray(one) ** 2 / np.asarray(precision)[:, None, None]
+        for one, precision in zip(gradient, found.extra, strict=True)
+    ]
+    variance = sum(term.reshape(*term.shape[:3], -1).sum(axis=-1) for term in terms)
+    np.testing.assert_allclose(deviation**2, variance, rtol=1e-4)
 
 
 def test_slots_together_have_the_probability_and_the_gradient_of_slots_one_by_one(seed):

@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from submax.core.arrays import Floats, Integers
 from submax.core.serialization import serializable
-from submax.core.spaces import Choices
+from submax.core.spaces import Choices, Slots
 from submax.models.regression.bayesian import (
     Prior,
     PriorStructure,
@@ -87,10 +87,7 @@ class SlotMap(NamedTuple):
 
     def restricted(self, choices: Choices) -> tuple[Self, Integers]:
         """Return the map with these choices alone, and which effects it keeps, ``[F']``."""
-        numbers, starts = len(self.shift), np.cumsum([0, *self.sizes[:-1]])
-        chosen = np.concatenate(
-            [a + np.array(slot) for a, slot in zip(starts, choices, strict=True)]
-        )
+        numbers, chosen = len(self.shift), Slots(self.sizes).kept_choices(choices)
         inside = self.first_in_context + chosen[:, None] * numbers + np.arange(numbers)
         kept = [np.arange(self.first_choice), self.first_choice + chosen, inside.ravel()]
         if self.pairs:
