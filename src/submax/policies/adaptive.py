@@ -216,12 +216,20 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
         mean = (state.reward[:, None] + 0.5 * binary) / np.where(known > 0, known, 1.0)
         loss = loss * _faded(before, weight)[:, None]
         for number, (policy, member) in enumerate(zip(self.policies, members, strict=True)):
-            expected = _expected(policy, member, feedback.context)
+            expected = policy.expected_rewards(member, feedback.context)
+            if expected is None:
+                raise InputError(
+                    "a predictive mixture weights policies by the rewards that they expect, "
+                    f"but {policy} expects none: take policies with a belief, such as "
+                    "posterior-submax"
+                )
             if expected.shape[1] == 1:
                 expected = np.broadcast_to(expected, (*index.shape, expected.shape[2]))
             predicted = np.take_along_axis(expected, index[..., None], axis=-1)[..., 0]
             predicted = np.where(np.isnan(predicted), mean, predicted)
-            loss[:, number] += (weight * _loss(predicted, reward, binary)).sum(axis=1)
+            chance = np.clip(np.where(reward > 0, predicted, 1 - predicted), SUREST, 1 - SUREST)
+            lost = -np.log(chance) if binary else (reward - predicted) ** 2
+            loss[:, number] += (weight * lost).sum(axis=1)
         return loss
 
     def _learned(
@@ -326,24 +334,6 @@ def _faded(before: Integers, weight: Floats) -> Floats:
     """Return the factor of sums over ``before`` rows when rows with a weight are added, ``[R]``."""
     after = before + np.count_nonzero(weight, axis=1)
     return before / np.maximum(after, 1)
-
-
-def _expected(policy: Policy[Any], member: Any, context: Floats) -> Floats:
-    expected = policy.expected_rewards(member, context)
-    if expected is None:
-        raise InputError(
-            "a predictive mixture weights policies by the rewards that they expect, "
-            f"but {policy} expects none: take policies with a belief, such as "
-            "posterior-submax"
-        )
-    return expected
-
-
-def _loss(predicted: Floats, reward: Floats, binary: bool) -> Floats:
-    if not binary:
-        return (reward - predicted) ** 2
-    chance = np.clip(predicted, SUREST, 1 - SUREST)
-    return -np.log(np.where(reward > 0, chance, 1 - chance))
 
 
 MOST_MIXED_NUMBERS = 12

@@ -322,7 +322,8 @@ class RewardConditioned(ConditionedPolicy):
     ) -> ChosenActions:
         self.check_rows(state, context)
         space = state.problem.space
-        if not self._lists(state.problem):
+        few = not space.reals and space.size <= self.max_enumerated_actions
+        if not (few or self.strategy.traits.needs_listing):
             rows = max(1, REJECTED_ROWS // len(context))
             rejected = by_rows(lambda part: self._rejected(state, part, rng), rows, context)
             return ChosenActions(rejected, None)
@@ -385,12 +386,6 @@ class RewardConditioned(ConditionedPolicy):
             forget = not table.prior.all() and bool(unseen(table, weights).any())
             return mixture_of_one(belief.prob_of_all()[0, 0], weights[0, 0], forget)[None, None]
         return strategy.probabilities(table._replace(probabilities=belief.prob_of_all()))
-
-    def _lists(self, problem: Problem) -> bool:
-        if problem.space.reals:
-            return False
-        needs_listing = self.strategy.traits.needs_listing
-        return needs_listing or problem.space.size <= self.max_enumerated_actions
 
     def _rows_per_part(self, state: RewardConditionedState, context: Floats) -> int:
         size = len(context) * state.problem.scale.levels * state.problem.space.size
