@@ -37,8 +37,6 @@ MEANS: dict[str, Any] = {"name": "mean-per-arm", "kind": "greedy-regression", "r
 """The action with the highest mean reward, whatever the context: every other must beat it."""
 MOST_ACTIONS_OF_TREES = 200
 """Up to this many joint actions, each has trees of its own: more would take long to fit."""
-
-
 LOGISTIC: dict[str, Any] = {
     "name": "logistic-greedy",
     "kind": "greedy-regression",

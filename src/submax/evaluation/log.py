@@ -233,14 +233,6 @@ def trajectory_weights(weight: Floats, session: Integers) -> Floats:
     return found
 
 
-def _as_slice(which: Booleans | Integers) -> Booleans | Integers | slice:
-    """Return the rows of a mask as a slice if they follow each other."""
-    if which.dtype != bool:
-        return which
-    first, count = int(which.argmax()), int(which.sum())
-    return slice(first, first + count) if which[first : first + count].all() else which
-
-
 MOST_ROWS, MOST_NUMBERS = 1 << 18, 1 << 24
 """A part has at most this many rows and, since every value of a category takes one number in the
 encoding, at most this many numbers: 64 MB as float32."""
@@ -445,8 +437,11 @@ class Log:
 
     def rows(self, which: Booleans | Integers | slice) -> "Log":
         """Return a log of some of the rows, given by a mask, by their numbers, or by a slice."""
-        if self.folder is not None and not isinstance(which, slice):
-            which = _as_slice(which)
+        if self.folder is not None and not isinstance(which, slice) and which.dtype == bool:
+            # Rows that follow each other need no copy.
+            first, count = int(which.argmax()), int(which.sum())
+            if which[first : first + count].all():
+                which = slice(first, first + count)
         found: dict[str, Any] = {
             name: taken(column, which, self.folder)
             for name in COLUMNS

@@ -133,11 +133,7 @@ def random_rows(rows: int, most: int, seed: int) -> Integers:
 def with_estimated_propensities(
     log: "Log", seed: int, model: PropensityModel | None = None
 ) -> "Log":
-    """Return the log with unknown propensities filled in, and notes that say how many.
-
-    They are the products of the slots' propensities if these were logged, otherwise estimates of a
-    ``model``, by default of one that is fitted to this log.
-    """
+    """Return the log with all propensities, by default with a ``model`` fitted to this log."""
     log = with_products_of_slots(log)
     gaps = np.isnan(log.propensity)
     if not gaps.any():
