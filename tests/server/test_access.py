@@ -101,9 +101,10 @@ def test_without_a_key_nothing_is_opened_where_there_is_one(serving, store, key)
     assert contents(store) == before
 
 
-def wrong_headers(text):
+def test_a_wrong_key_is_refused_and_no_key_is_told(serving, store):
+    _, text = Keys(store).add(["admin"])
     _, number, secret = text.split(".")
-    return {
+    wrong = {
         "none": "",
         "kind alone": "Bearer ",
         "another kind": f"Basic {text}",
@@ -115,12 +116,8 @@ def wrong_headers(text):
         "twice": f"Bearer {text}, Bearer {text}",
         "not ASCII": f"Bearer submax.{number}.é",
     }
-
-
-def test_a_wrong_key_is_refused_and_no_key_is_told(serving, store):
-    _, text = Keys(store).add(["admin"])
     http = serving(store)
-    for kind, header in wrong_headers(text).items():
+    for kind, header in wrong.items():
         answer = http.get("/bandits", headers={b"authorization": header.encode("latin-1")})
         assert answer.status_code == 401, kind
         assert answer.headers["www-authenticate"] == "Bearer"

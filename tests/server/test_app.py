@@ -67,20 +67,10 @@ def test_a_bandit_of_another_process_is_found(http, store):
     assert decided(http, "other")["action"] == "A"
 
 
-class Slow(Service):
-    """Opens its bandits when it is told to."""
-
-    def __init__(self, store):
-        super().__init__(store)
-        self.go = Event()
-
-    def start(self):
-        assert self.go.wait(60)
-        super().start()
-
-
 def test_the_server_is_healthy_at_once_and_ready_when_all_bandits_are_open(store, serving):
-    service = Slow(store)
+    service, go = Service(store), Event()
+    start = service.start
+    service.start = lambda: go.wait(60) and start()
     http = serving(service, is_awaited=False)
     assert done(http.get("/healthz")) == {"status": "ok"}
     answer = http.get("/readyz")
@@ -89,7 +79,7 @@ def test_the_server_is_healthy_at_once_and_ready_when_all_bandits_are_open(store
     done(http.get("/bandits"), 503)
     done(http.post("/bandits/arms/decide", json={}), 503)
     assert http.get("/metrics").status_code == 200
-    service.go.set()
+    go.set()
     wait_until(lambda: http.get("/readyz").status_code == 200)
     assert done(http.get("/bandits")) == {"bandits": []}
 
