@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from refusals import raises_code
-from stored import new_store
 
+import submax
 from submax.bandit.durable import open_bandit
 from submax.core.rewards import Continuous
 from submax.evaluation.learning import learn
@@ -84,23 +84,12 @@ def test_what_was_declared_and_added_stands_after_a_restart(tmp_path):
 
 
 @pytest.mark.parametrize("policy", ["rcp-submax", "rcp-adaptive", "thompson-1-1"])
-def test_without_a_context_they_are_ignored(clock, policy):
+def test_without_a_context_they_are_ignored(policy):
     found = []
     for features in (None, FEATURES):
-        bandit = open_bandit(
-            new_store(clock),
-            actions=list(PRICES),
-            policy=policy,
-            action_features=features,
-            reward_wait=WAIT,
-            background=False,
-            clock=clock,
-        )
+        bandit = submax.Bandit(list(PRICES), policy=policy, action_features=features, seed=1)
         for number in range(40):
-            bandit.decide(eligible=[list(PRICES)[number % len(PRICES)]], id=str(number))
-            bandit.reward(str(number), float(number % 3 == 0))
-        clock.now += WAIT + 1
-        assert bandit.refit()
+            bandit.reward(bandit.decide().id, float(number % 3 == 0))
         found.append([one.probability for one in bandit.arms()])
     assert found[0] == found[1]
 

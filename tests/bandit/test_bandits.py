@@ -253,26 +253,40 @@ def test_a_bandit_is_paused_archived_and_resumed(made, clock):
     assert (found["paused"], found["learned"]) == (21, 20)
 
 
-def test_units_keep_their_action_and_their_group(made):
+@pytest.mark.parametrize("sticky", ["version", 100.0])
+def test_units_keep_their_action_their_propensity_and_their_group(made, sticky):
     rails = {**RAILS, "control": "B", "control_share": 0.2}
-    bandit = made(
-        context={"age": float}, policy={"kind": "linucb"}, guard_rails=rails, sticky=100.0
-    )
+    policy = {"kind": "linucb"}
+    bandit = made(context={"age": float}, policy=policy, guard_rails=rails, sticky=sticky)
     for unit in range(40):
         drawn = bandit.decide_many(
             [{"context": {"age": age}, "unit": f"u{unit}"} for age in range(3)]
         )
         drawn.append(bandit.decide({"age": 9}, unit=f"u{unit}"))
         assert len({(one.action, one.holdout) for one in drawn}) == 1
+        assert [one.propensity for one in drawn] == pytest.approx([drawn[0].propensity] * 4)
 
 
-def test_settings_change_all_or_none(made):
-    bandit = made()
-    with raises_code("invalid-input"):
-        bandit.set(seed=5, combine="max")
-    with raises_code("guard-rail"):
-        bandit.set(seed=5, guard_rails={"minimum": 0.5})
-    assert bandit.settings.seed == 0
+@pytest.mark.parametrize(
+    ("changes", "code", "parameter"),
+    [
+        ({"guard_rails": {"minimum": 0.5}}, "guard-rail", "minimum"),
+        ({"guard_rails": {"control": "B"}}, "guard-rail", "control_share"),
+        ({"guard_rails": {"floor": 0.3}}, "invalid-input", None),
+        ({"combine": "sum"}, "invalid-input", "combine"),
+        ({"actions": ["A"]}, "invalid-input", "actions"),
+        ({"refit_rows": 0}, "invalid-input", "refit_rows"),
+        ({"colour": "red"}, "invalid-input", None),
+        ({"status": "asleep"}, "invalid-input", "status"),
+        ({}, "invalid-input", None),
+    ],
+)
+def test_settings_change_all_or_none(made, changes, code, parameter):
+    bandit = made(guard_rails=RAILS)
+    before = bandit.settings
+    with raises_code(code, parameter):
+        bandit.set(seed=5, **changes) if changes else bandit.set()
+    assert bandit.settings == before
     bandit.set(seed=5, guard_rails={"minimum": 0.1})
     bandit.set(guard_rails={"burn_in": 3})
     rails = bandit.settings.guard_rails

@@ -1,13 +1,11 @@
 from functools import partial
 
-import pytest
 from refusals import raises_code
 
 import submax
 from submax.bandit.declaring import audit_lines
 
 RAILS = {"control": "B", "control_share": 0.2}
-MINIMUM = {"minimum": 0.4, "control": None, "control_share": None}
 
 
 def opened(store, **settings):
@@ -27,29 +25,6 @@ def test_settings_policy_and_guard_rails_are_changed_without_a_restart(store, se
     assert bandit.set(refit_rows=None).refit_rows == 100
     assert bandit.set(guard_rails={"minimum": None}).guard_rails.minimum == 0.0
     assert bandit.set(guard_rails=submax.GuardRails()).guard_rails == submax.GuardRails()
-
-
-@pytest.mark.parametrize(
-    ("changes", "code", "parameter"),
-    [
-        ({"guard_rails": MINIMUM}, "guard-rail", "minimum"),
-        ({"guard_rails": {"minimum": 0.3}}, "guard-rail", "control_share"),
-        ({"guard_rails": {"floor": 0.3}}, "invalid-input", None),
-        ({"refit_rows": 0}, "invalid-input", "refit_rows"),
-        ({"colour": "red"}, "invalid-input", None),
-        ({"status": "asleep"}, "invalid-input", "status"),
-        ({}, "invalid-input", None),
-    ],
-)
-def test_what_contradicts_is_refused_and_nothing_is_changed(store, changes, code, parameter):
-    bandit = opened(store, guard_rails=RAILS)
-    before = bandit.settings
-    with raises_code(code, parameter):
-        bandit.set(refit_seconds=5.0, **changes) if changes else bandit.set()
-    bandit.follow()
-    assert bandit.settings == before
-    assert [one.action for one in audit_lines(store)] == ["declare"]
-    assert bandit.decide().action in ("A", "B", "C")
 
 
 def test_what_would_change_the_meaning_of_the_log_stays(store):

@@ -76,11 +76,6 @@ def test_a_propensity_is_that_of_the_policy_over_all_that_is_eligible(
     assert decision.propensity == pytest.approx(expected[named(decision.action)], rel=1e-14)
 
 
-def test_an_action_without_mass_alone_is_drawn_uniformly_with_its_like(opened):
-    bandit = opened(policy={**WEIGHTED, "weights": [1, 0, 0, 0]})
-    assert probabilities(bandit, eligible=["B", "C"]) == {"B": 0.5, "C": 0.5}
-
-
 def test_new_choices_have_the_share_of_a_uniform_policy(opened, clock):
     bandit = learned(opened(), clock)
     bandit.add("E", ramp=0)

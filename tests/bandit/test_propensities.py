@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import submax
-from submax.bandit.drawing import Draws
 from submax.testing import ManualClock
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
@@ -54,30 +53,13 @@ def opened(policy, clock, rng):
     return bandit
 
 
-class Watched(Draws):
-    """Remembers what each decision was drawn from, by its id."""
-
-    tables = None
-
-    def draw(self, version, requests):
-        drawn = super().draw(version, requests)
-        for request, decision in zip(requests, drawn, strict=True):
-            rows = itertools.product(*request.eligible)
-            names = [named(version.menu.action(row)) for row in rows]
-            pairs = zip(names, decision.drawn.probabilities, strict=True)
-            self.tables[request.identifier] = dict(pairs)
-        return drawn
-
-
 def named(action):
     return tuple(action.values())
 
 
 @pytest.mark.filterwarnings("ignore::submax.core.errors.ContextIgnoredWarning")
 @pytest.mark.parametrize("policy", POLICIES)
-def test_decisions_are_as_frequent_as_their_propensities(policy, seed, monkeypatch):
-    monkeypatch.setattr("submax.bandit.bandit.Draws", Watched)
-    monkeypatch.setattr(Watched, "tables", {})
+def test_decisions_are_as_frequent_as_their_propensities(policy, seed, memory_draws):
     rng = np.random.default_rng(seed)
     bandit = opened(policy, ManualClock(), rng)
     kinds = list(itertools.product(range(2), range(3)))
@@ -89,7 +71,9 @@ def test_decisions_are_as_frequent_as_their_propensities(policy, seed, monkeypat
             chosen, bandit.decide_many([requests[kind] for kind in chosen]), strict=True
         ):
             if kind not in tables:
-                tables[kind] = Watched.tables[decision.id]
+                eligible, probabilities = memory_draws[decision.id]
+                names = (named(bandit.menu.action(row)) for row in itertools.product(*eligible))
+                tables[kind] = dict(zip(names, probabilities, strict=True))
             assert decision.propensity == tables[kind][named(decision.action)]
             drawn[kind].append(named(decision.action))
     assert bandit.version == 1

@@ -5,27 +5,10 @@ import pytest
 from refusals import raises_code
 
 import submax
-from submax.bandit.drawing import Draws
 from submax.bandit.guard_rails import Limit, within_limits
 from submax.schema.actions import Change
 
 SIGMAS = 6.0
-
-
-@pytest.fixture
-def drawn_from(monkeypatch):
-    """The probabilities from which each decision was drawn, by its id."""
-    found = {}
-
-    class Watched(Draws):
-        def draw(self, version, requests, **options):
-            decisions = super().draw(version, requests, **options)
-            for request, decision in zip(requests, decisions, strict=True):
-                found[request.identifier] = decision.drawn.probabilities
-            return decisions
-
-    monkeypatch.setattr("submax.bandit.bandit.Draws", Watched)
-    return found
 
 
 def bandit_with(seed, decisions=0, **options):
@@ -36,7 +19,7 @@ def bandit_with(seed, decisions=0, **options):
     return bandit
 
 
-def test_the_probability_of_a_new_arm_is_limited_by_a_share_that_rises(drawn_from, seed):
+def test_the_probability_of_a_new_arm_is_limited_by_a_share_that_rises(memory_draws, seed):
     bandit = bandit_with(seed)
     bandit.add("D", ramp=100)
     decided = [
@@ -47,22 +30,22 @@ def test_the_probability_of_a_new_arm_is_limited_by_a_share_that_rises(drawn_fro
     for number, decision in enumerate(decided):
         new = min(0.25, (number + 1) / 100)
         expected = [(1 - new) / 3] * 3 + [new]
-        assert drawn_from[decision.id] == pytest.approx(expected, rel=1e-12)
+        assert memory_draws[decision.id][1] == pytest.approx(expected, rel=1e-12)
     assert not bandit.notices()
 
 
 @pytest.mark.parametrize(("decisions", "ramp"), [(0, 0), (40, 40), (1500, 1000)])
 def test_without_a_word_the_ramp_is_as_long_as_what_is_known_of_the_others(
-    drawn_from, seed, decisions, ramp
+    memory_draws, seed, decisions, ramp
 ):
     bandit = bandit_with(seed, decisions)
     bandit.add("D")
-    assert drawn_from[bandit.decide().id][3] == pytest.approx(1 / ramp if ramp else 0.25)
+    assert memory_draws[bandit.decide().id][1][3] == pytest.approx(1 / ramp if ramp else 0.25)
     assert any("'D'" in sentence for sentence in bandit.notices()) == (ramp > 0)
 
 
 @pytest.mark.parametrize("options", [{}, {"unit": True}, {"eligible": ["A", "D"]}])
-def test_propensities_are_frequencies_while_an_arm_is_ramped_up(drawn_from, seed, options):
+def test_propensities_are_frequencies_while_an_arm_is_ramped_up(memory_draws, seed, options):
     rails = {"control": "B", "control_share": 0.1, "holdout": 0.05, "baseline": "A"}
     bandit = bandit_with(seed, policy="epsilon-greedy-0.1", guard_rails=rails)
     bandit.add("D", ramp=600)
@@ -72,7 +55,7 @@ def test_propensities_are_frequencies_while_an_arm_is_ramped_up(drawn_from, seed
         decision = bandit.decide(**given)
         bandit.reward(decision.id, float(decision.action == "D"))
         if not decision.holdout:
-            (chance,) = drawn_from[decision.id][-1:]
+            chance = memory_draws[decision.id][1][-1]
             assert chance <= (number + 1) / 600 + 1e-12
             surprise += (decision.action == "D") - chance
             variance += chance * (1 - chance)
@@ -88,15 +71,6 @@ def test_a_unit_keeps_its_arm_while_the_new_one_is_ramped_up(seed):
         again = bandit.decide(unit=unit)
         assert again.action == decision.action
         assert again.propensity == pytest.approx(decision.propensity)
-
-
-def test_a_ramp_goes_on_after_loading(drawn_from, seed, tmp_path):
-    kept = bandit_with(seed, decisions=5)
-    kept.add("D", ramp=100)
-    kept.decide_many([{}] * 7)
-    kept.save(tmp_path / "kept")
-    again = submax.Bandit.load(tmp_path / "kept")
-    assert drawn_from[again.decide().id][3] == 0.08
 
 
 def test_limits_hold_by_slot_and_respect_the_guard_rails(seed):

@@ -51,18 +51,6 @@ def test_a_unit_keeps_its_action_while_a_version_lasts(clock, seed):
     assert actions(bandit) == second
 
 
-@pytest.mark.parametrize("sticky", ["version", 3600.0])
-def test_a_unit_keeps_its_action_in_other_contexts(sticky, seed):
-    bandit = opened(
-        policy="rcp-adaptive", context={"page": ["home", "cart"]}, sticky=sticky, seed=seed
-    )
-    first = [bandit.decide({"page": "home"}, unit=unit) for unit in UNITS]
-    again = [bandit.decide({"page": "cart"}, unit=unit) for unit in UNITS]
-    assert [one.action for one in again] == [one.action for one in first]
-    propensities = [one.propensity for one in first]
-    assert [one.propensity for one in again] == pytest.approx(propensities)
-
-
 def test_with_a_duration_a_unit_keeps_its_action_over_versions(clock, seed):
     bandit = opened(clock, sticky=3600, seed=seed)
     early, late = UNITS[:200], UNITS[200:]

@@ -15,7 +15,6 @@ import numpy as np
 from submax.bandit.guard_rails import (
     Limit,
     Ramp,
-    adds_up,
     find_places,
     is_eligible,
     within_limits,
@@ -24,6 +23,7 @@ from submax.bandit.guard_rails import (
 from submax.bandit.settings import Settings
 from submax.core.arrays import Booleans, Floats
 from submax.core.errors import InputError, counted_fallbacks, one_line
+from submax.core.numerics import TOLERANCE
 from submax.core.policy import Policy, probabilities_by
 from submax.core.spaces import Space
 from submax.schema.actions import LISTED, ActionSpec, ChoiceIndices, EncodedAction
@@ -142,7 +142,9 @@ class PolicyWithFallback:
                     "submax.testing.policies"
                 )
             found: Floats = np.asarray(listed)[0]
-            valid = adds_up(found)
+            # A comparison with NaN is false.
+            sums, least = np.add.reduce(found, axis=1), np.minimum.reduce(found, axis=1)
+            valid = (abs(sums - 1) <= TOLERANCE) & (least >= 0)
             if valid.all():
                 return found
             self._count_failures(
@@ -217,7 +219,7 @@ class ActiveVersion:
         self.groups_since, self.ramps = groups_since, ramps
         self.limits: Sequence[Limit] = ()
         self.active, self.can_list = menu.active, menu.can_list
-        self._failures = failures
+        self.failures = failures
         rails = settings.guard_rails
         self.control, self.baseline = (
             None if action is None else menu.encoded(action)
@@ -229,8 +231,8 @@ class ActiveVersion:
         # Not cached properties: up to Python 3.11 these hold one lock for all objects of a class,
         # so that one policy that takes for ever would stop all bandits.
         self.model = model
-        self._checked = PolicyWithFallback(policy, model, self.version, self._failures)
-        self._ignores_context = not policy.traits.uses_context or model.width == 0
+        self._checked = PolicyWithFallback(policy, model, self.version, self.failures)
+        self.ignores_context = not policy.traits.uses_context or model.width == 0
         nothing = np.zeros((1, 1, model.width))
         self._known_among = lru_cache(MAX_CACHED_SETS)(self._find_known)
         self._context_free = lru_cache(MAX_CACHED_SETS)(
@@ -256,9 +258,9 @@ class ActiveVersion:
 
         None if the actions cannot be listed, or if there are no contexts to average over.
         """
-        if not self.can_list or (not self._ignores_context and not len(encoded)):
+        if not self.can_list or (not self.ignores_context and not len(encoded)):
             return None
-        if self._ignores_context:
+        if self.ignores_context:
             return self._sampler(self.active).probabilities
         context = self.model.standardization.apply(encoded)[None]
         average: Floats = self._within_rails(self._among(context, self.active), self.active).mean(0)
@@ -280,7 +282,7 @@ class ActiveVersion:
         self, rows: Sequence[list[Any]], eligible: ChoiceIndices, uniform: bool
     ) -> Iterable[ActionSampler]:
         """For each row of context values, a sampler of the eligible joint actions, if listed."""
-        if uniform or self._ignores_context:
+        if uniform or self.ignores_context:
             return [self._uniform(eligible) if uniform else self._sampler(eligible)] * len(rows)
         # Listed probabilities of all rows at once could fill the memory.
         size = max(math.prod(map(len, eligible)), math.prod(map(len, self.model.active)))
@@ -293,20 +295,6 @@ class ActiveVersion:
             for context in contexts
             for probabilities in self._within_rails(self._among(context, eligible), eligible)
         )
-
-    @property
-    def may_vary(self) -> bool:
-        """Whether decisions of the version may have different probabilities.
-
-        They depend on the context, or on how far a ramp is; units that got their actions during
-        the ramp keep them.
-        """
-        return not self._ignores_context or bool(self.ramps)
-
-    def count_unknown(self, names: Sequence[str]) -> None:
-        """Count decisions with categories of these fields that were not declared."""
-        for name in names:
-            self._failures[f"{UNKNOWN_CATEGORIES} of {name!r}"] += 1
 
     def _context_free_sampler(self, eligible: ChoiceIndices) -> ActionSampler:
         """The sampler for probabilities that do not depend on the context."""

@@ -71,7 +71,7 @@ class UnitNumbers:
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
 
-def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed(numbers: Codes) -> Codes:
     """Numbers whose bits are mixed, so those of successive numbers look independent."""
     # Sums and products of arrays of integers are taken modulo 2⁶⁴, as they are meant here.
     bits = numbers + np.uint64(STEP)
@@ -85,7 +85,7 @@ CACHED_SETS = 256
 
 
 @lru_cache(CACHED_SETS)
-def action_codes(eligible: ChoiceIndices) -> NDArray[np.uint64]:
+def action_codes(eligible: ChoiceIndices) -> Codes:
     """A code for each joint action, listed so that the choice of the last slot changes first.
 
     The code of a joint action depends on its choices only, so a unit compares the same numbers

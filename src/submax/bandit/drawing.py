@@ -12,6 +12,7 @@ import numpy as np
 
 from submax.bandit.active_version import (
     MAX_LOGGED_PROBABILITIES,
+    UNKNOWN_CATEGORIES,
     ActiveVersion,
     DrawnAction,
     joint_action,
@@ -62,8 +63,8 @@ def checked_request(
         unit = str(unit)
     schema = version.settings.context
     values = schema.clean(context)
-    if values:
-        version.count_unknown(schema.unknown(values))
+    for name in schema.unknown(values) if values else ():
+        version.failures[f"{UNKNOWN_CATEGORIES} of {name!r}"] += 1
     choices = version.active if eligible is None else version.menu.eligible(eligible)
     return CheckedRequest(identifier, values, choices, activate, unit)
 
@@ -216,7 +217,10 @@ class Draws:
     def must_pin(self, version: ActiveVersion) -> bool:
         """Whether probabilities may change while a unit is to get the same action."""
         sticky = version.settings.sticky
-        return not isinstance(sticky, str) or (sticky != "none" and version.may_vary)
+        if sticky == "version":
+            # Units that got their actions during a ramp keep them.
+            return not version.ignores_context or bool(version.ramps)
+        return sticky != "none"
 
     def _while_paused(self, version: ActiveVersion, request: CheckedRequest) -> DrawnDecision:
         """The control, the baseline, or a uniform draw, which is the same for the same unit."""

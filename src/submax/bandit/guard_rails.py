@@ -9,7 +9,6 @@ import numpy as np
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import below_one, whole_number
 from submax.core.errors import InputError
-from submax.core.numerics import TOLERANCE
 from submax.schema.actions import LISTED, ActionSpec, ChoiceIndices, EncodedAction
 from submax.schema.names import Action
 
@@ -142,14 +141,6 @@ def find_places(eligible: ChoiceIndices, known: ChoiceIndices) -> Integers:
         place = np.array([known_place.get(index, -1) for index in indices])
         places = np.where(place < 0, -1, places[:, None] * len(before) + place).ravel()
     return places
-
-
-def adds_up(probabilities: Floats) -> Booleans:
-    """Whether rows of ``probabilities [n, M]`` are 0 or more and sum to 1."""
-    sums, least = np.add.reduce(probabilities, axis=1), np.minimum.reduce(probabilities, axis=1)
-    # A comparison with NaN is false.
-    valid: Booleans = (abs(sums - 1) <= TOLERANCE) & (least >= 0)
-    return valid
 
 
 def within_rails(probabilities: Floats, rails: GuardRails, control: int | None) -> Floats:

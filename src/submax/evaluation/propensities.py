@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
 from submax.evaluation.sums import total
-from submax.schema.rows import Standardization
+from submax.schema.rows import ContextMoments
 
 if TYPE_CHECKING:
     from submax.evaluation.log import Log
@@ -56,7 +56,9 @@ class PropensityModel:
             )
         sizes = [len(slot.choices) for slot in menu.slots]
         row = random_rows(len(log), min(MOST_ROWS, MOST_NUMBERS // max(sizes)), seed)
-        self._standardization = Standardization.of(log.parts, context.numeric)
+        moments = ContextMoments.empty(len(context.numeric))
+        moments = moments.after(log.parts if any(context.numeric) else ())
+        self._standardization = moments.standardization(context.numeric)
         features = self._features(context.encode_rows(log.context[row]))
         weight = np.ones(len(row)) if log.count is None else log.count[row]
         decisions = total(log.reward, log.count)

@@ -74,12 +74,6 @@ class Standardization(NamedTuple):
     mean: Floats
     scale: Floats
 
-    @classmethod
-    def of(cls, parts: Iterable[Columns], numeric: Sequence[bool]) -> "Standardization":
-        """Return the standardization by mean and standard deviation of the training rows."""
-        moments = ContextMoments.empty(len(numeric))
-        return moments.after(parts if any(numeric) else ()).standardization(numeric)
-
     def apply(self, context: Floats) -> Floats:
         """Return standardized contexts, ``[..., D]``.
 
