@@ -1,6 +1,7 @@
 """Rewards that callers give, checked against the declaration, and how several become one."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +38,9 @@ class RewardValues:
         self._parts: RewardParts | None = settings.reward_parts
         self._scale: Scale = settings.scale if self._parts is None else self._parts.each_scale
         # Most rewards are one of few numbers, and numpy takes long to check a single one.
-        self._allowed: set[float] = set()
+        self._check = lru_cache(MAX_NUMBERS_CACHED)(
+            lambda number: self._scale.check(np.array([number]))
+        )
 
     def checked_call(
         self,
@@ -92,18 +95,14 @@ class RewardValues:
             raise InputError(
                 f"a reward must be a number below {LARGEST:g}, not {short_repr(value)}"
             )
-        if number in self._allowed:
-            return number
         try:
-            self._scale.check(np.array([number]))
+            self._check(number)
         except InputError as error:
             declared = self._kind if self._parts is None else self._parts.each["kind"]
             raise InputError(
                 f"rewards of this bandit are {declared}, so one cannot be {number:.12g}: use "
                 "rewards='continuous' for amounts"
             ) from error
-        if len(self._allowed) < MAX_NUMBERS_CACHED:
-            self._allowed.add(number)
         return number
 
 

@@ -1,7 +1,7 @@
 """The model of a fitted version: the state of a policy, and what it was fitted to."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,10 +79,8 @@ class Model(NamedTuple):
         state = policy.init(problem, 1, rng)
         moments = ContextMoments.empty(schema.context.width).after(parts)
         standardization = moments.standardization(schema.context.numeric)
-        for part in parts:
-            feedback = _feedback(part, active, standardization, problem, policy)
-            if feedback.reward.size:
-                state = policy.update(state, feedback, rng)
+        for feedback in _batches(parts, active, standardization, problem, policy):
+            state = policy.update(state, feedback, rng)
         count = count if rows is None else rows
         state = policy.record(state, upcoming=ahead)
         return cls(active, standardization, state, count, count, moments)
@@ -102,12 +100,11 @@ class Model(NamedTuple):
         """
         state, rows = self.state, self.rows + sum(len(part.reward) for part in parts)
         rng = np.random.default_rng([seed, rows])
-        for part in parts:
-            feedback = _feedback(part, self.active, self.standardization, schema.problem, policy)
-            if feedback.reward.size:
-                state = policy.update(state, feedback, rng)
-                if ahead != feedback.reward.size:
-                    state = policy.record(state, upcoming=ahead)
+        problem = schema.problem
+        for feedback in _batches(parts, self.active, self.standardization, problem, policy):
+            state = policy.update(state, feedback, rng)
+            if ahead != feedback.reward.size:
+                state = policy.record(state, upcoming=ahead)
         return self._replace(state=state, rows=rows, moments=self.moments.after(parts))
 
     def suits(self, schema: Schema) -> bool:
@@ -151,29 +148,31 @@ def hash_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _feedback(
-    rows: Columns,
+def _batches(
+    parts: Iterable[Columns],
     active: ChoiceIndices,
     standardization: Standardization,
     problem: Problem,
     policy: Policy[Any],
-) -> Feedback:
-    kept, action = reindexed(rows.action, active)
-    log_prob = rows.log_prob[kept]
-    if policy.traits.needs_propensities and (missing := int(np.isnan(log_prob).sum())):
-        raise InputError(
-            f"the policy {policy!r:.80} needs propensities, and {missing} of the rows to learn "
-            "from have none: learn from the log with this policy, which estimates them"
-        )
-    slot_reward = None if problem.slot_scale is None else rows.by_slot()[kept][None]
-    return Feedback(
-        standardization.apply(rows.context[kept].astype(np.float64))[None],
-        action.astype(problem.space.dtype)[None],
-        rows.reward[kept][None],
-        None if np.isnan(log_prob).any() else log_prob[None],
-        np.ones((1, int(kept.sum()))),
-        slot_reward,
-    )
+) -> Iterator[Feedback]:
+    """The rows of each part that have only active choices, if it has any."""
+    for rows in parts:
+        kept, action = reindexed(rows.action, active)
+        log_prob = rows.log_prob[kept]
+        if policy.traits.needs_propensities and (missing := int(np.isnan(log_prob).sum())):
+            raise InputError(
+                f"the policy {policy!r:.80} needs propensities, and {missing} of the rows to learn "
+                "from have none: learn from the log with this policy, which estimates them"
+            )
+        if kept.any():
+            yield Feedback(
+                standardization.apply(rows.context[kept].astype(np.float64))[None],
+                action.astype(problem.space.dtype)[None],
+                rows.reward[kept][None],
+                None if np.isnan(log_prob).any() else log_prob[None],
+                np.ones((1, len(action))),
+                None if problem.slot_scale is None else rows.by_slot()[kept][None],
+            )
 
 
 def reindexed(action: Floats, choices: ChoiceIndices) -> tuple[Booleans, Floats]:
