@@ -18,31 +18,18 @@ def changed(menu, *changes):
 
 
 @pytest.mark.parametrize(
-    ("actions", "space"),
+    ("actions", "space", "action", "row"),
     [
-        (ARMS, Arms(3)),
-        (PAGE, Slots((3, 2))),
-        ({"price": (1, 20)}, Box((1.0,), (20.0,))),
-        ({"price": (1.0, 20.0), "title": ["A", "B"]}, Box((1.0,), (20.0,), (2,))),
+        (ARMS, Arms(3), "C", [2]),
+        (["日本語", "émile", "🙂"], Arms(3), "🙂", [2]),
+        (PAGE, Slots((3, 2)), {"layout": "narrow", "title": "B"}, [1, 1]),
+        (OFFER, Box((1.0,), (20.0,), (2,)), {"title": "B", "price": 3.5}, [1, 3.5]),
+        ({"price": (1, 20)}, Box((1.0,), (20.0,)), {"price": 20}, [20.0]),
     ],
 )
-def test_actions_make_the_space_of_their_kind(actions, space):
+def test_actions_make_a_space_and_each_has_a_row(actions, space, action, row):
     menu = ActionSpec.of(actions)
     assert menu.space(menu.active) == space
-
-
-@pytest.mark.parametrize(
-    ("actions", "action", "row"),
-    [
-        (ARMS, "C", [2]),
-        (["日本語", "émile", "🙂"], "🙂", [2]),
-        (PAGE, {"layout": "narrow", "title": "B"}, [1, 1]),
-        (OFFER, {"title": "B", "price": 3.5}, [1, 3.5]),
-        ({"price": (1.0, 20.0)}, {"price": 20}, [20.0]),
-    ],
-)
-def test_an_action_has_a_row_and_a_row_its_action(actions, action, row):
-    menu = ActionSpec.of(actions)
     assert menu.encoded(action) == row
     assert menu.action(row) == action
 
