@@ -2,7 +2,6 @@ import math
 
 import numpy as np
 import pytest
-from stored import new_store
 
 import submax
 from submax.bandit.arms import Tally
@@ -63,23 +62,13 @@ def test_an_arm_is_called_silent_only_where_this_is_hardly_chance():
 
 
 def test_every_choice_is_shown_with_its_numbers(seed):
-    clock = ManualClock()
     arms = submax.Bandit(["A", "B"], policy="thompson-1-1").arms()
     assert [(one.decisions, one.share, one.probability) for one in arms] == [(0, None, 0.5)] * 2
-    bandit = submax.open(
-        new_store(clock),
-        name="page",
-        background=False,
-        clock=clock,
-        actions={"title": ["A", "B"], "layout": ["wide", "narrow", "tall"]},
-        context={"age": float},
-        reward_wait=10,
-        seed=seed,
-    )
+    actions = {"title": ["A", "B"], "layout": ["wide", "narrow", "tall"]}
+    bandit = submax.Bandit(actions, context={"age": float}, seed=seed)
     for number in range(80):
         decision = bandit.decide({"age": number})
         bandit.reward(decision.id, float(decision.action["title"] == "A"))
-    clock.now += 11
     bandit.refit()
     bandit.pause("tall", slot="layout")
     arms = {(one.slot, one.choice): one for one in bandit.arms()}
