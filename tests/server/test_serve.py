@@ -137,7 +137,7 @@ def check_kept(file, load):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_under_load_loses_nothing_that_was_acknowledged(serve, file, number):
-    server = serve(file, fresh=number == signal.SIGINT)
+    server = serve(file)
     load = Load(server, attempts=1)
     load.wait_for(100)
     server.signal(number)
