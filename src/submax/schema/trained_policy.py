@@ -34,11 +34,6 @@ MOST_NUMBERS = 2**26
 number per value."""
 
 
-def most_rows(width: int) -> int:
-    """Return how many rows with contexts of this width can be stored with a policy."""
-    return min(MOST_ROWS, MOST_NUMBERS // max(width, 1))
-
-
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     """Where a policy was learned from: the hash of the ``log``, and how many of its rows.
 
@@ -206,7 +201,7 @@ def read_with_policy(
 
 def _last(parts: Sequence[Columns], count: int, schema: Schema) -> Columns:
     """Return the last ``count`` rows of all parts, or fewer if these are too many to store."""
-    count = min(count, most_rows(schema.context.width))
+    count = min(count, MOST_ROWS, MOST_NUMBERS // max(schema.context.width, 1))
     kept: list[Columns] = []
     for part in reversed(parts):
         rows = min(count, len(part.reward))
