@@ -212,6 +212,8 @@ def shares(end: Integers, action: Integers, sizes: tuple[int, ...]) -> Floats:
 
 WEIGHTS_AT_ONCE = 2**20
 """About how many drawn weights are processed together, 4 MB of float32."""
+MOST_NUMBERS = 2**28
+"""The most numbers in the posterior of all replicas: 2 GB of float64."""
 
 
 @serializable("hill-climbing-state")
@@ -267,6 +269,13 @@ class HillClimbingThompson(Policy[HillClimbingState]):
                 "real-valued parts: use fourier-thompson, or wrap a policy with gridded"
             )
         effects = effects_of(problem.space.choices)
+        numbers = replicas * effects.width
+        if numbers > MOST_NUMBERS:
+            raise InputError(
+                f"hill climbing stores {effects.width} effects times {replicas} replicas, "
+                f"{numbers} numbers in all, and at most {MOST_NUMBERS} are allowed: take fewer "
+                "choices or replicas"
+            )
         # Called for its check: it refuses scales without a threshold between low and high rewards.
         high_reward_threshold(problem.scale)
         regression = SlotRegression.prior(effects, replicas, self.prior_variance)
