@@ -509,6 +509,7 @@ class Evaluation:
     reward_model: Any
     slices: Sequence[str]
     progress: Progress | None
+    scheduler: str | None
 
     def __post_init__(self) -> None:
         split = Split(self.log, self.candidates, self.share, self.by, self.seed, self.apart)
@@ -523,6 +524,7 @@ class Evaluation:
             in_batches=True,
             blocks=self.interval == NEED_BLOCKS,
             progress=self.progress,
+            scheduler=self.scheduler,
         )
         self.estimators = self.chosen or applicable_estimators(self.main.sample.log)
         # An estimator with a threshold needs the interval of the one without the threshold, too.
@@ -736,6 +738,7 @@ def compare(
     reward_model: Any = None,
     baseline: str = LOGGING_POLICY,
     slices: Sequence[str] = (),
+    scheduler: str | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Return what policies would have earned on a log, with that of the logging policy.
@@ -768,7 +771,8 @@ def compare(
 
     A log of more than 524,288 rows is evaluated in batches: reward models and thresholds are fitted
     to a random sample of so many rows, and all sums are those of all rows. If the log has more than
-    two million rows, policies learn from a sample, too. ``progress`` is called before each policy,
+    two million rows, policies learn from a sample, too. Batches are those of threads, or of the
+    workers of the Dask ``scheduler`` at an address. ``progress`` is called before each policy,
     and with the parts of a long log.
 
     >>> rng = np.random.default_rng(0)
@@ -790,7 +794,16 @@ def compare(
     one_of("baseline", baseline, [LOGGING_POLICY, BEST, *candidates])
     chosen, learning = chosen_estimators(estimators, log), (share, by, seed, apart)
     evaluation = Evaluation(
-        log, candidates, chosen, interval, level, *learning, reward_model, slices, progress
+        log,
+        candidates,
+        chosen,
+        interval,
+        level,
+        *learning,
+        reward_model,
+        slices,
+        progress,
+        scheduler,
     )
     if baseline != BEST or BEST in candidates:
         return evaluation.compared(baseline)
@@ -815,6 +828,7 @@ def compare_rewards(
     reward_model: Any = None,
     baseline: str = LOGGING_POLICY,
     slices: Sequence[str] = (),
+    scheduler: str | None = None,
 ) -> dict[str, Comparison]:
     """Return the comparison of policies by each reward of a log with several of them.
 
@@ -879,6 +893,7 @@ def compare_rewards(
             reward_model=reward_model,
             baseline=baseline,
             slices=slices,
+            scheduler=scheduler,
         )
         for name, one in rewards.items()
     }

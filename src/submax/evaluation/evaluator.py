@@ -1,12 +1,13 @@
 """What a log says about policies, batch by batch, and the sums of all batches.
 
 Reward models, propensities and thresholds are fitted to a sample. A short log is one batch, which
-is also the sample. A long one is evaluated in batches, by several threads. Sums of batches add up,
-and every number of a comparison follows from them.
+is also the sample. A long one is evaluated in batches, by several threads or on a Dask cluster.
+Sums of batches add up, and every number of a comparison follows from them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -53,7 +54,7 @@ from submax.evaluation.sums import Additive, Terms, TermSums, Units
 from submax.schema.context import Category
 from submax.schema.model import reindexed
 from submax.schema.trained_policy import TrainedPolicy
-from submax.simulation.runner import available_cores
+from submax.simulation.runner import available_cores, dask_executor
 
 MEAN = "mean"
 """The estimator of the logging policy: the mean reward."""
@@ -61,6 +62,8 @@ WHOLE_ROWS = 1 << 19
 """Up to this many rows a log is one batch, to which models and thresholds are fitted."""
 SAMPLE_ROWS = 1 << 19
 """Random rows of a longer log to which reward models and thresholds are fitted."""
+PARTS_SENT = 32
+"""Parts of a log that are sent to a cluster at a time."""
 TUNING_ROWS = 1 << 17
 """Rows of the sample on which thresholds are chosen."""
 BATCH_ROWS = 1 << 17
@@ -410,6 +413,10 @@ def tables_of_slots(table: Floats, sizes: tuple[int, ...]) -> list[Floats]:
     return [joint.sum(axis=tuple(axis for axis in axes if axis != slot)) for slot in axes]
 
 
+Part = tuple[Log, Integers, Integers, Integers]
+"""Rows of a log, their places in it, their numbers in the log of the caller, and their folds."""
+
+
 class Evaluator:
     """A log on which policies are evaluated, and what is fitted to it or to a sample of its rows.
 
@@ -427,10 +434,11 @@ class Evaluator:
         in_batches: bool = False,
         blocks: bool = False,
         progress: Progress | None = None,
+        scheduler: str | None = None,
     ) -> None:
-        self.log, self.numbers, self.seed = log, numbers, seed
+        self.log, self.numbers, self.seed, self._rows = log, numbers, seed, len(log)
         self.is_long = in_batches and log.session is None and len(log) > WHOLE_ROWS
-        self._blocks, self._progress = blocks, progress
+        self._blocks, self._progress, self._scheduler = blocks, progress, scheduler
         self.clusters = 0 if log.cluster is None else int(log.cluster.max()) + 1
         # The log may have choices that are no longer active: policies give them probability 0.
         menu = log.schema.menu.revived
@@ -441,22 +449,22 @@ class Evaluator:
         sample = with_products_of_slots(sample)
         gaps = bool(np.isnan(sample.propensity).any())
         self._propensities = PropensityModel(sample, seed) if gaps else None
-        key = self._key(place)
-        self._keys, first, number = np.unique(key, return_index=True, return_inverse=True)
-        groups = None if log.cluster is None else number
+        number, key = self._places(place)
+        self._keys, first, group = np.unique(key, return_index=True, return_inverse=True)
+        groups = None if log.cluster is None else group
         self._folds = folds_of(replace(sample, cluster=groups))[first]
-        sample, of_caller, units = self._prepared(sample, place)
+        sample, of_caller, units = self._prepared(sample, place, number, key)
         self.model_name, self.models = reward_models(sample, reward_model, seed)
         self.slots = SlotPropensities(sample, seed)
         self.bounds, self.untaken = self._scanned(sample)
         self.sample = Batch(self, sample, of_caller, units)
 
-    def _prepared(self, log: Log, place: Integers) -> tuple[Log, Integers, Units]:
+    def _prepared(
+        self, log: Log, place: Integers, number: Integers, key: Integers
+    ) -> tuple[Log, Integers, Units]:
         """Return some rows, at these places, with all that models and estimators need."""
-        number = place + self.numbers if isinstance(self.numbers, int) else self.numbers[place]
         log, cluster = with_estimated_propensities(log, self.seed, self._propensities), log.cluster
         if self.is_long:
-            key = self._key(place)
             # A row of the sample is predicted by a model that was fitted without it.
             nearest = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
             drawn = (uniform_of(key, FOLD_SEED) * FOLDS).astype(np.int8)
@@ -473,19 +481,23 @@ class Evaluator:
             units = Units(cluster, groups, clusters=True)
         elif self._blocks:
             row = place if self.is_long else np.arange(len(log))
-            rows = len(self.log) if self.is_long else len(log)
+            rows = self._rows if self.is_long else len(log)
             length = -(-rows // BLOCKS)
             units = Units(row // length, -(-rows // length))
         return log, number, units
 
-    def _key(self, place: Integers) -> Integers:
-        """Return what decides about the fold of each row: its place, or its group of clusters."""
+    def _places(self, place: Integers) -> tuple[Integers, Integers]:
+        """Return the numbers of rows in the log of the caller, and what decides about their folds.
+
+        That is the place of a row, or its group of clusters.
+        """
+        number = place + self.numbers if isinstance(self.numbers, int) else self.numbers[place]
         if self.log.cluster is None:
-            return place
+            return number, place
         cluster = self.log.cluster[place]
-        if self.clusters <= MOST_CLUSTERS:
-            return cluster
-        return (uniform_of(cluster, 0) * MOST_CLUSTERS).astype(np.int64)
+        if self.clusters > MOST_CLUSTERS:
+            cluster = (uniform_of(cluster, 0) * MOST_CLUSTERS).astype(np.int64)
+        return number, cluster
 
     def _scanned(self, sample: Log) -> tuple[tuple[float, float] | None, list[Booleans]]:
         """Return the range of the rewards, and the choices of each slot that no row took."""
@@ -508,18 +520,43 @@ class Evaluator:
             for name, one in targets.items()
         }
 
+        parts, total = [*pieces(len(self.log), BATCH_ROWS)], None
+        results = self._by_threads if self._scheduler is None else self._on_cluster
+        for done, found in enumerate(results(parts, targets, plans, setup)):
+            if self._progress is not None:
+                self._progress("part", done, len(parts))
+            total = found if total is None else total + found
+        assert total is not None
+        return total
+
+    def _part(self, rows: slice) -> Part:
+        """Return what ``_prepared`` needs of some rows."""
+        place = np.arange(rows.start, rows.stop)
+        return self.log.rows(rows), place, *self._places(place)
+
+    def _sums(self, part: Part, *plan: Any) -> BatchSums:
+        """Return the sums of a part of the log, with the models that were fitted to the sample."""
+        return Batch(self, *self._prepared(*part)).sums(*plan)
+
+    def _by_threads(self, parts: Sequence[slice], *plan: Any) -> Iterator[BatchSums]:
+        """Yield the sums of all parts; numpy lets other threads run while it computes."""
+
         def sums(rows: slice) -> BatchSums:
-            log, place = self.log.rows(rows), np.arange(rows.start, rows.stop)
-            found = Batch(self, *self._prepared(log, place)).sums(targets, plans, setup)
+            found = self._sums(self._part(rows), *plan)
             self.log.release()
             return found
 
-        total, parts = None, [*pieces(len(self.log), BATCH_ROWS)]
-        # numpy lets other threads run while it computes.
         with ThreadPoolExecutor(available_cores()) as pool:
-            for done, found in enumerate(pool.map(sums, parts)):
-                if self._progress is not None:
-                    self._progress("part", done, len(parts))
-                total = found if total is None else total + found
-        assert total is not None
-        return total
+            yield from pool.map(sums, parts)
+
+    def _on_cluster(self, parts: Sequence[slice], *plan: Any) -> Iterator[BatchSums]:
+        """Yield the same from the workers of a Dask cluster, which get the models and a part."""
+        assert self._scheduler is not None
+        worker = copy(self)
+        del worker.log, worker.numbers, worker.sample, worker._progress
+        with dask_executor(self._scheduler) as pool:
+            for place in range(0, len(parts), PARTS_SENT):
+                some = [self._part(rows) for rows in parts[place : place + PARTS_SENT]]
+                sent = [(replace(log, folder=None), *places) for log, *places in some]
+                yield from pool.map(lambda part: worker._sums(part, *plan), sent)
+                self.log.release()

@@ -92,6 +92,28 @@ def check_same(one, other):
         assert first.z == pytest.approx(second.z)
 
 
+@pytest.fixture(scope="module")
+def cluster():
+    """The address of a Dask scheduler and its worker, which are here and get everything by TCP."""
+    from distributed import LocalCluster
+
+    options = {"processes": False, "protocol": "tcp", "host": "127.0.0.1"}
+    with LocalCluster(n_workers=1, dashboard_address=None, **options) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_the_results_of_threads(cluster, compared, folder_of, seed):
+    path, given = folder_of(table_of(seed)), np.random.default_rng(seed).dirichlet(np.ones(4), ROWS)
+    policies = {"greedy": "linucb@greedy", "given": given}
+    policies["rule"] = lambda rows: np.where(rows["age"] > 0, "a", "b")
+    here = compared(Log.read(path), policies, slices=["country"])
+    for log in (Log.read(path), on_disk(path)):
+        check_same(compared(log, policies, slices=["country"], scheduler=cluster), here)
+    with raises_code("invalid-input"):
+        compared(Log.read(path), policies, scheduler="tcp://127.0.0.1:1")
+
+
 @pytest.mark.parametrize(
     ("interval", "baseline"),
     [

@@ -144,6 +144,10 @@ EVALUATE_OPTIONS = (
         help="Also write an HTML page with all results, data checks and warnings.",
     ),
     option(
+        "--scheduler", metavar="ADDRESS",
+        help="Evaluate a log of more than 524,288 rows on the cluster of this Dask scheduler.",
+    ),
+    option(
         "--slice", "slices", multiple=True, metavar="COLUMN",
         help="Also estimate the policies for the rows with each value of a column of the context. "
         "Can be repeated.",
