@@ -183,11 +183,12 @@ def t_test(values: Floats, confidence: float = 0.95) -> TTest:
     >>> round(t_test(np.array([1.0, 2.0, 3.0])).low, 2)
     -0.48
     """
-    mean, error = float(values.mean()), standard_error(values)
-    if len(values) < 2:
+    count, mean, error = len(values), float(values.mean()), standard_error(values)
+    if count < 2:
         return TTest(mean, error, -math.inf, math.inf, 1.0)
     if error == 0:
         return TTest(mean, error, mean, mean, 1.0 if mean == 0 else 0.0)
-    test = scipy.stats.ttest_1samp(values, 0.0)
-    low, high = map(float, test.confidence_interval(confidence))
-    return TTest(mean, error, low, high, float(test.pvalue))
+    # Not by scipy's function, which warns if values are nearly equal, as paired ones may be.
+    reach = float(scipy.stats.t.ppf((1 + confidence) / 2, count - 1)) * error
+    p_value = float(2 * scipy.stats.t.sf(abs(mean) / error, count - 1))
+    return TTest(mean, error, mean - reach, mean + reach, p_value)
