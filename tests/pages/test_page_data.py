@@ -68,8 +68,8 @@ def test_after_a_change_of_taste_the_overview_says_what_is_best_now(opened, play
     assert now.name == "B"
     assert now.share_now > 0.5 > now.of.share
     assert page.sentences[0].startswith("Now: 'B'")
-    assert "'A' is ahead" in page.sentences[-1]
-    assert "now shows 'B'" in page.sentences[-1]
+    whole_time = {one.name: one.of.reward_rate for one in page.arms}
+    assert max(whole_time, key=whole_time.get) == "A"
     # A colour is that of the arm, whatever is shown first.
     assert {one.name: one.colour for one in page.arms} == {"A": 0, "B": 1, "C": 2}
     assert {line.name: line.colour for line in page.shares.lines} == {"A": 0, "B": 1, "C": 2}
@@ -88,7 +88,9 @@ def test_a_personalised_bandit_says_who_gets_what(opened, play):
         return 0.8 if arm == LIKED[context["device"], context["country"]] else 0.1
 
     play(bandit, 12, chance, 120, visitor)
-    assert "ahead" not in " ".join(overview(bandit).sentences)
+    assert overview(bandit).sentences == [
+        "Different visitors can get different arms: see Arms and segments."
+    ]
     page = arms_page(bandit)
     assert page.personalised
     assert {page.first, page.second} == {"device", "country"}

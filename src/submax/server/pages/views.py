@@ -12,7 +12,6 @@ from submax.bandit.arms import Tally
 from submax.bandit.conditions import Condition
 from submax.bandit.decision import LiftReport
 from submax.bandit.durable import DurableBandit
-from submax.bandit.lift import PLANNED_DECISIONS
 from submax.bandit.reading import (
     HOLDOUT,
     HOUR,
@@ -26,10 +25,8 @@ from submax.bandit.reading import (
 from submax.bandit.settings import ABOUT, FIXED, SETTING_TYPES, Settings
 from submax.core.checks import one_of
 from submax.core.errors import InputError, NotFoundError
-from submax.schema.actions import ActionSpec
 from submax.schema.context import Category
-from submax.sequential.mixture_boundary import mixture_boundary
-from submax.server.pages.formats import Shown, interval, lift_sentence, percent, reward, sentence
+from submax.server.pages.formats import Shown, lift_sentence, percent, reward, sentence
 
 DAY = 24 * HOUR
 SPANS: dict[str, tuple[str, float, int]] = {
@@ -45,8 +42,6 @@ MOST_INTERVALS = 250
 MOST_LINES = 8  # choices that have a line of their own; the others are shown as one
 OTHERS, OTHERS_COLOUR = "all others", 8
 DEVIATIONS = 1.959964  # standard errors within which the mean is expected in 95 of 100 cases
-ERROR = 0.05  # the chance with which the interval of two arms misses the truth at any time
-FEWEST_ROWS = 50  # of an arm, below which nothing is said: the interval holds for large samples
 SMALLEST_WINDOW, LARGEST_WINDOW, PART = 1_000, 20_000, 20
 """What a bandit does now is told of its newest decisions: a twentieth of all, within limits."""
 MOST_ARMS_NOW, MOST_ARMS = 20, 100
@@ -107,29 +102,6 @@ def alerts(bandit: DurableBandit, conditions: Sequence[Condition] | None = None)
     if bandit.held:
         found.append(f"Version {bandit.version} is held: newer versions are fitted but not used.")
     return found
-
-
-def comparison(menu: ActionSpec, tallies: Sequence[Tally]) -> Shown | None:
-    """Compare the two active arms that earn most; None if one was chosen too rarely.
-
-    Every row gives x = w r for the better arm, −w r for the other and 0 for all others, with
-    w = 1 / propensity. Its expected value is the difference of what the two arms earn, whatever the
-    policy preferred at that time. The interval around the mean of x is valid at all times (Howard,
-    Ramdas, McAuliffe and Sekhon 2021), for large samples.
-    """
-    total = sum(one.known for one in tallies)
-    known = [
-        (one.weight_reward / one.weight, choice.name, one)
-        for choice, one in zip(menu.slots[0].choices, tallies, strict=False)
-        if choice.status == "active" and one.known >= FEWEST_ROWS
-    ]
-    if len(known) < 2:
-        return None
-    (_, ahead, best), (_, behind, second) = sorted(known, key=lambda row: -row[0])[:2]
-    difference = (best.weight_reward - second.weight_reward) / total
-    variance = (best.weight2_reward2 + second.weight2_reward2) / total
-    half = math.sqrt(variance) * mixture_boundary(total, ERROR, 0.0, PLANNED_DECISIONS) / total
-    return Shown(ahead=ahead, behind=behind, low=difference - half, high=difference + half)
 
 
 # The list of bandits, and the overview
@@ -219,14 +191,7 @@ def _arm_sentences(bandit: DurableBandit, arms: Sequence[Shown], window: int) ->
         return [f"The action has several parts ({slots}): see Arms and segments."]
     share, earned = percent(shown.share_now, 0), shown.rate_now
     earns = "" if earned is None else f" and earns {reward(earned, unit)}"
-    now = f"Now: '{shown.name}' gets {share} of the last {window:,} decisions{earns}."
-    ever = comparison(menu, bandit.read.tallies()[0])
-    if ever is None or ever.low <= 0:
-        return [now, "No arm is clearly best over the whole time."]
-    by = interval(ever.low, ever.high, unit, difference=True)
-    changed = "" if ever.ahead == shown.name else f", but the bandit now shows '{shown.name}'"
-    lead = f"Over the whole time '{ever.ahead}' is ahead of '{ever.behind}' by {by}"
-    return [now, f"{lead} (95 % interval, valid at any time){changed}."]
+    return [f"Now: '{shown.name}' gets {share} of the last {window:,} decisions{earns}."]
 
 
 # Charts
