@@ -74,7 +74,6 @@ def first_row(condition: Any) -> int:
 
 
 def _number(cell: Any) -> float:
-    """The number that a cell holds; NaN if it is none."""
     try:
         return float(cell)
     except (TypeError, ValueError):
@@ -358,7 +357,6 @@ class Classification(Successes[int | RowOrders]):
         return self._probability(highest[position_of(self.rows.key, context)])
 
     def _probability(self, share: Floats) -> Floats:
-        """The probability of reward 1 for a label with this share."""
         low, high = self.pays
         # This form of low + (high − low) share is exactly low for share 0 and high for share 1.
         return low * (1.0 - share) + high * share
@@ -377,7 +375,6 @@ def _check_pays(pays: object) -> None:
 
 
 def _read(file: Path, label: str) -> tuple[Floats, NDArray[Any]]:
-    """The features ``[N, D]`` and labels ``[N]`` of a file."""
     table = read_table(str(file))
     names = table.column_names
     one_of(f"column of {file.name}:", label, names)

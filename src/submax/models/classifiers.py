@@ -274,7 +274,6 @@ def made(kind: Any, name: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def _checked(classifier: Any) -> Any:
-    """Return the classifier, or raise an ``InputError`` if it lacks a method."""
     methods = [getattr(classifier, name, None) for name in ("fit", "predict_proba")]
     if inspect.isclass(classifier) or not all(map(callable, methods)):
         raise InputError(

@@ -113,7 +113,6 @@ class Buffer(NamedTuple):
         return normalized(tally(index, self.weight, levels))
 
     def for_deciding(self) -> Self:
-        """Return the buffer without its rows, which only further learning needs."""
         none = {name: array[:, :0] for name, array in self._asdict().items() if name != "filled"}
         return self._replace(**none)
 

@@ -68,7 +68,6 @@ class PredictiveMixtureState(NamedTuple):
     alike: Floats | None = None
 
     def for_deciding(self) -> Self:
-        """Return the state without what only further learning needs."""
         return self._replace(pending=None, backlogs=(None,) * len(self.members))
 
 

@@ -128,7 +128,6 @@ class SlotBySlot(ConditionedPolicy):
         return np.concatenate([self.strategy.probabilities(one) for one in tables], axis=-1)
 
     def _alike(self, state: RewardConditionedState) -> bool:
-        """Return whether all rows of a replica have the same probabilities."""
         return state.problem.context_width == 0 or not self.estimator.traits.uses_context
 
 

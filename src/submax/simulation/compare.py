@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -60,10 +60,6 @@ class Finals:
             if labels.items() <= cell.items():
                 return Side(policy, rows[measure])
         return None
-
-    def final(self, policy: str, **labels: Any) -> Side | None:
-        """The final regret of a policy; None if its cell was not run."""
-        return self.side("regret", policy, labels)
 
 
 POWER = 0.8

@@ -166,7 +166,6 @@ def parse(text: str, name: str) -> Specification:
 
 
 def _named_text(name: str) -> str:
-    """The TOML file of an experiment that comes with submax."""
     folders = {one: GROUPS[group] for group, names in experiment_groups().items() for one in names}
     one_of("experiment", name, folders)
     return (EXPERIMENTS / folders[name] / f"{name}.toml").read_text(encoding="utf-8")
@@ -292,7 +291,6 @@ def _combinations(table: Mapping[str, Any], registry: Registry[Any]) -> Iterator
 
 
 def _tuple_depth(hint: Any) -> int:
-    """How many tuples are within each other in a type."""
     inner = [_tuple_depth(one) for one in get_args(hint)]
     return max(inner, default=0) + (get_origin(hint) is tuple)
 
@@ -322,7 +320,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def decisions(self) -> int:
-        """The number of decisions in all replicas."""
         return self.observations * self.replicas
 
 
@@ -370,7 +367,6 @@ def _selected(
     only: Iterable[str],
     more: bool,
 ) -> tuple[Sequence[Configuration], dict[str, PolicyData]]:
-    """The configurations and the policies that ``only`` selects."""
     wanted: dict[str, list[str]] = {}
     for text in only:
         key, sign, value = text.partition("=")

@@ -4,7 +4,7 @@ import copy
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +16,7 @@ from submax.core.errors import ContextIgnoredWarning, InputError
 from submax.core.policy import Policy, WrapperPolicy, act_among
 from submax.core.problem import CheckedFeedback, ChosenActions, Feedback
 from submax.core.spaces import Choices
-from submax.simulation.delays import BatchedRewards, Delay, RandomDelay, Step
+from submax.simulation.delays import BatchedRewards, Delay, RandomDelay
 from submax.simulation.trace import Trace
 
 
@@ -27,7 +27,6 @@ class Pending:
         self._queue: deque[Feedback] = deque()
 
     def put(self, feedback: Feedback) -> None:
-        """Add the newest decisions, arrays ``[R, n, ...]``."""
         self._queue.append(feedback)
 
     def take(self, count: int) -> Feedback | None:
@@ -56,14 +55,12 @@ class RandomlyPending:
         self._now = 0
 
     def put(self, feedback: Feedback) -> None:
-        """Add a single decision of each replica, arrays ``[R, 1, ...]``."""
         wait = self._delay.waits(len(feedback.reward), self._rng)
         for after in np.unique(wait).tolist():
             weight: Floats = (wait == after).astype(np.float64)[:, None]
             self._due.setdefault(self._now + after, []).append(feedback._replace(weight=weight))
 
     def take(self, count: int) -> Feedback | None:
-        """Return the decisions whose rewards come back now, and wait for the next decision."""
         back = self._due.pop(self._now, None)
         self._now += 1
         return None if back is None else Feedback.joined(back)
@@ -132,20 +129,12 @@ class Recording:
         """Record the decisions that are not recorded yet, and report the progress."""
         if not self._blocks:
             return
-        blocks, self._blocks = self._blocks, []
         action, reward, regret = (
             parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-            for parts in zip(*blocks, strict=True)
+            for parts in zip(*self._blocks, strict=True)
         )
-        self._keep(action, reward, regret)
-        if self._progress is not None:
-            self._progress(self._decisions * self._replicas)
-        self._decisions = 0
-
-    def _keep(self, action: Actions, reward: Floats, regret: Floats) -> None:
-        """Write the decisions of a block that the trace keeps, with the sums up to each of them."""
         steps, actions, rewards, *sums = self._trace
-        count = reward.shape[1]
+        count = self._decisions
         begin, end = np.searchsorted(steps, [self._recorded + 1, self._recorded + count + 1])
         kept = steps[begin:end] - self._recorded - 1
         actions[:, begin:end] = action[:, kept]
@@ -157,6 +146,9 @@ class Recording:
             values[:, begin:end] = up_to[:, : len(kept)]
             before[:] = up_to[:, -1:]
         self._recorded += count
+        self._blocks, self._decisions = [], 0
+        if self._progress is not None:
+            self._progress(count * self._replicas)
 
     def trace(self) -> Trace:
         """Return the trace of all decisions; refuse expected rewards that are not finite."""
@@ -322,7 +314,7 @@ def simulate(
             ContextIgnoredWarning,
             stacklevel=2,
         )
-    *streams, policy_rng, delay_rng = (
+    *streams, rng, delay_rng = (
         np.random.Generator(np.random.SFC64(stream))
         for stream in np.random.SeedSequence(seed).spawn(5)
     )
@@ -332,25 +324,10 @@ def simulate(
     )
     steps = kept_steps(observations, points)
     recording = Recording(environment, policy, replicas, steps, progress)
-    schedule = delay.schedule(observations)
-    _take_decisions(policy, world, recording, schedule, pending, policy_rng)
-    return recording.trace()
-
-
-def _take_decisions(
-    policy: Policy[Any],
-    world: SimulatedWorld,
-    recording: Recording,
-    schedule: Iterable[Step],
-    pending: Pending | RandomlyPending,
-    rng: np.random.Generator,
-) -> None:
-    """Take the decisions of every step of the schedule together, then learn what comes back."""
-    state = policy.init(world.environment.problem, world.replicas, rng)
-    first = 0
-    for step in schedule:
+    state, first = policy.init(environment.problem, replicas, rng), 0
+    for step in delay.schedule(observations):
         context = world.contexts(step.decide)
-        action, log_prob = _decided(policy, state, context, world.environment, first, rng)
+        action, log_prob = _decided(policy, state, context, environment, first, rng)
         first += step.decide
         recording.check(action, step.decide)
         state = policy.record(state, action)
@@ -362,6 +339,7 @@ def _take_decisions(
         back = pending.take(step.receive)
         if back is not None:
             state = policy.update(state, back, rng)
+    return recording.trace()
 
 
 def _decided(

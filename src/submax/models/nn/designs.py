@@ -197,7 +197,6 @@ class SoftmaxDesign(Design[Network]):
         return Network.drawn(self.context_width, sum(self.sizes), *shape, rng)
 
     def losses(self, model: Network, batch: Example, key: jax.Array) -> jax.Array:
-        """Return minus the log-likelihood of the choices."""
         log_prob_at = self.log_prob_at(model, key)
         return jax.vmap(lambda example: -log_prob_at(example, example.reward))(batch)
 

@@ -28,7 +28,6 @@ class Dense(eqx.Module):
 
     @classmethod
     def drawn(cls, inputs: int, outputs: int, rng: np.random.Generator) -> Self:
-        """Return a layer with random initial weights ``[outputs, inputs]``."""
         limit = (6 / (inputs + outputs)) ** 0.5
         weight = rng.uniform(-limit, limit, (outputs, inputs)).astype(np.float32)
         bias = rng.uniform(-limit, limit, outputs) if inputs == 0 else np.zeros(outputs)
@@ -130,7 +129,6 @@ class Trunk(eqx.Module):
     def drawn(
         cls, inputs: int, hidden: int, reward_width: int, injection: str, rng: np.random.Generator
     ) -> Self:
-        """Return two layers of ``hidden`` units with random initial parameters."""
         first, second = INJECTIONS[injection]
         return cls(
             Injection.drawn(first, inputs, hidden, reward_width, rng),

@@ -239,7 +239,6 @@ class Trainer:
 
     @property
     def patience(self) -> int:
-        """The number of evaluations without a lower loss after which a replica stops."""
         return LONG_PATIENCE if self.training.steps == "converged" else PATIENCE
 
     @property

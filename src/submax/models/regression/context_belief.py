@@ -151,7 +151,6 @@ class BeliefSettings:
     shared: bool = True
 
     def prior_structure(self, groups: Integers) -> PriorStructure:
-        """Return how the regressions of the actions are related, for features in these groups."""
         if self.shared:
             return PriorStructure.sharing(groups, self.actions, self.action_features)
         return PriorStructure.independent(groups, self.actions)
@@ -367,7 +366,6 @@ class ContextBelief(NamedTuple):
         return belief._replace(coefficients=belief.coefficients[kept], draws=belief.draws[:, kept])
 
     def for_deciding(self) -> Self:
-        """Return the belief without the fields that only further learning needs."""
         feature_map = self.feature_map and self.feature_map._replace(whitening=np.zeros((0, 0)))
         nothing: Any = dict.fromkeys(("sums", "prior", "covariance", "start", "noise", "waiting"))
         return self._replace(feature_map=feature_map, sample=self.sample.none(), **nothing)

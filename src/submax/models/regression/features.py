@@ -166,7 +166,6 @@ class FeatureMap(NamedTuple):
         return changed
 
     def of_length(self, length: float) -> Self:
-        """Return the map with the same landmarks and another kernel length."""
         return self._replace(length=length).with_relevance(self.length / length)
 
     def with_relevance(self, factor: Floats | float) -> Self:

@@ -131,7 +131,6 @@ class LogisticRegressions(NamedTuple):
         return belief._replace(mean=belief.mean[kept], draws=draws, values=values)
 
     def for_deciding(self) -> Self:
-        """Return the regressions without what only further learning needs."""
         return self._replace(sample=self.sample.none(), curvature=None, response=None)
 
     def _features(self, context: Floats) -> Floats:

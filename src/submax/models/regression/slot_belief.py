@@ -62,7 +62,6 @@ class SlotMap(NamedTuple):
 
     @property
     def first_in_context(self) -> int:
-        """Index of the first effect of a choice times a context variable."""
         return self.first_choice + sum(self.sizes)
 
     @property
@@ -222,7 +221,6 @@ class SlotBelief(NamedTuple):
         return belief._replace(slot_map=slot_map, coefficients=coefficients, pool=pool)
 
     def for_deciding(self) -> Self:
-        """Return the belief without the fields that only further learning needs."""
         nothing: Any = dict.fromkeys(("sums", "noise", "start", "prior"))
         return self._replace(kept=self.kept.taken(slice(0, 0)), **nothing)
 

@@ -348,16 +348,18 @@ def _added_share(finals: Finals, words: str, policy: str, rivals: Sequence[str])
 
 def _two_thirds(finals: Finals, words: str, policy: str, shifts: Sequence[int]) -> Comparisons:
     for shift in shifts:
-        random = finals.final("random", shift=shift)
+        random = finals.side("regret", "random", {"shift": shift})
         less = None if random is None else Side("2/3 random", random.values * 2 / 3)
-        yield from _compared(words.format(shift=shift), finals.final(policy, shift=shift), less)
+        left = finals.side("regret", policy, {"shift": shift})
+        yield from _compared(words.format(shift=shift), left, less)
 
 
 def _ahead_in_most(finals: Finals, words: str, rivals: Sequence[str]) -> Comparisons:
     """Compare the share of configurations in which SubMax is not ahead with one half."""
     behind = []
     for labels in finals.configurations():
-        submax, best = finals.final("rcp-submax", **labels), _best(finals, family(*rivals), labels)
+        submax = finals.side("regret", "rcp-submax", labels)
+        best = _best(finals, family(*rivals), labels)
         if submax is None or best is None:
             return
         behind.append(float(submax.values.mean() >= best.values.mean()))
@@ -371,7 +373,8 @@ def _nearest_to_the_best(finals: Finals, words: str, rivals: Sequence[str]) -> C
     """Compare means over configurations of the regret over that of the best policy."""
     ratios: dict[str, list[float]] = {}
     for labels in finals.configurations():
-        sides = {name: finals.final(name, **labels) for name in [*family(*rivals), "rcp-submax"]}
+        names = [*family(*rivals), "rcp-submax"]
+        sides = {name: finals.side("regret", name, labels) for name in names}
         means = {name: float(side.values.mean()) for name, side in sides.items() if side}
         if len(means) < len(sides) or min(means.values()) <= 0:
             return
