@@ -250,7 +250,7 @@ def test_a_decision_is_found_with_what_became_of_it(opened, clock):
     ]
     assert bandit.find_decision("two") is None
     bandit.reward("two", 1.0)
-    assert bandit.read.is_quarantined("two")
+    assert [one.id for one in bandit.read.early_rewards()] == ["two"]
     assert [one.id for one in bandit.newest_decisions(limit=2)] == ["x19", "x18"]
     assert [one.id for one in bandit.newest_decisions("u")] == ["one"]
 

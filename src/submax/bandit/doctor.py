@@ -1,6 +1,6 @@
 """Examine a store: damage, and settings that are probably not meant."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -29,11 +29,8 @@ class Finding(NamedTuple):
     sentence: str
 
 
-def examined(store: Store, names: Sequence[str] | None = None) -> Iterator[Finding]:
-    """Findings about a store and some of its bandits, by default all; nothing is written.
-
-    No code of a user is run.
-    """
+def examined(store: Store) -> Iterator[Finding]:
+    """Findings about a store and its bandits; nothing is written, and no code of a user is run."""
     # The database's own checks, checksums of rows, and counts that must agree.
     damage = store.damage()
     found = list(islice(damage, SHOWN_DAMAGE))
@@ -43,7 +40,7 @@ def examined(store: Store, names: Sequence[str] | None = None) -> Iterator[Findi
     if not found:
         yield Finding("ok", "the store is whole: all rows have their checksums, none is missing")
     try:
-        names = bandit_names(store) if names is None else names
+        names = bandit_names(store)
     except InputError as error:
         yield Finding("damage", f"the bandits of the store cannot be listed: {error}")
         return

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar, Unpack
@@ -38,7 +38,6 @@ from submax.bandit.row_texts import (
     read_action,
     read_key,
 )
-from submax.bandit.saving import refuse_saved_bandit
 from submax.bandit.settings import (
     BanditOptions,
     Declaration,
@@ -53,6 +52,7 @@ from submax.bandit.training_rows import encoded_contexts
 from submax.core.arrays import Floats
 from submax.core.errors import ConflictError, InputError, NotFoundError, StoreError, one_line
 from submax.core.policy import Policy
+from submax.core.processes import in_thread
 from submax.core.summary import Summary
 from submax.policies.specification import PolicySpecification
 from submax.schema.actions import ActionSpec, Change
@@ -154,7 +154,7 @@ class DurableBandit(BanditFace):
         self._summarize_at = 0.0
         # The number of the last row that was summed, and until when rows mature after it.
         self._summarized: tuple[int, float] = (0, -math.inf)
-        self._look = Look()
+        self._looking = Lock()
         if background:
             FOLLOWER.add(self)
             FITTER.add(self)
@@ -471,9 +471,21 @@ class DurableBandit(BanditFace):
         return self.read.counts()
 
     def arms(self) -> list[ArmStatus]:
-        active = self.active
-        probabilities = self._look.ask(lambda: self._average(active))
-        return self.read.arms(probabilities)
+        return self.read.arms(self._average_probabilities())
+
+    def _average_probabilities(self) -> Floats | None:
+        """None if the policy fails, or takes so long that the page would wait for it.
+
+        A thread cannot be ended: while it is stuck, no second one is started.
+        """
+        if not self._looking.acquire(blocking=False):
+            return None
+        asked = in_thread(partial(self._average, self.active), "submax-look")
+        asked.add_done_callback(lambda _: self._looking.release())
+        try:
+            return asked.result(LOOK_SECONDS)
+        except Exception:
+            return None
 
     def _average(self, active: ActiveVersion) -> Floats | None:
         texts = self.read.recent_contexts() if self.settings.context.width else []
@@ -628,38 +640,6 @@ def _check_number(requests: int) -> None:
         )
 
 
-class Look:
-    """Asks a policy a question in a thread, and does not wait for an answer that takes too long.
-
-    A policy may take forever, and a thread cannot be ended: while it is stuck, questions have no
-    answer, and no second thread is started.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-
-    def ask(self, question: Callable[[], Answer]) -> Answer | None:
-        """The answer; None if the policy fails or has not answered in time."""
-        if not self._lock.acquire(blocking=False):
-            return None
-        asked: Future[Answer] = Future()
-
-        def run() -> None:
-            try:
-                asked.set_result(question())
-            except BaseException as error:
-                asked.set_exception(error)
-            finally:
-                self._lock.release()
-
-        Thread(target=run, name="submax-look", daemon=True).start()
-        try:
-            answer: Answer = asked.result(LOOK_SECONDS)
-            return answer
-        except Exception:
-            return None
-
-
 @cache
 def shared_jobs() -> JobRunner:
     """The process in which the bandits of this process fit versions, unless they have another."""
@@ -786,7 +766,7 @@ def open_bandit(
     if is_new_file(path_or_url):
         # Checked before a file is created.
         new_settings(name, declaration, trained)
-    store = path_or_url if isinstance(path_or_url, Store) else _opened(path_or_url, clock)
+    store = path_or_url if isinstance(path_or_url, Store) else open_store(path_or_url, clock=clock)
     try:
         declaring.declare(store, name, declaration, trained=trained)
         return DurableBandit(
@@ -801,15 +781,6 @@ def open_bandit(
     except BaseException:
         if store is not path_or_url:
             store.close()
-        raise
-
-
-def _opened(path_or_url: str | Path, clock: Callable[[], float] | None) -> Store:
-    """Open a store; if the file is a bandit that ``Bandit.save`` wrote, the error says so."""
-    try:
-        return open_store(path_or_url, clock=clock)
-    except InputError:
-        refuse_saved_bandit(Path(path_or_url))
         raise
 
 

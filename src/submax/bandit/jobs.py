@@ -17,12 +17,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from functools import partial
 from queue import SimpleQueue
 from threading import Event, Lock, Thread, Timer
 from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 from submax.core.errors import Error, StoreError, one_line
-from submax.core.processes import SINGLE_THREAD
+from submax.core.processes import SINGLE_THREAD, in_thread
 
 LOG = logging.getLogger("submax")
 START_SECONDS = 60.0
@@ -109,18 +110,8 @@ class JobRunner:
         self, function: Callable[..., Result], *arguments: Any, seconds: float | None = None
     ) -> "Future[Result]":
         """As ``run``, without waiting for the result."""
-        future: Future[Result] = Future()
-        future.set_running_or_notify_cancel()
-
-        def wait() -> None:
-            try:
-                future.set_result(self.run(function, *arguments, seconds=seconds))
-            except BaseException as error:
-                future.set_exception(error)
-
-        # A daemon: the end of this process does not wait for a job.
-        Thread(target=wait, name="submax-job", daemon=True).start()
-        return future
+        job = partial(self.run, function, *arguments, seconds=seconds)
+        return in_thread(job, "submax-job")
 
     def close(self) -> None:
         """End the process at once, also during a job, and start no more."""

@@ -502,11 +502,6 @@ class BanditReader:
         )
         return [EarlyReward(one, read_key(key), *rest) for one, key, *rest in rows]
 
-    def is_quarantined(self, identifier: str) -> bool:
-        """Whether a reward came for an id that no decision has."""
-        sql = "select 1 from early_reward where bandit = :bandit and id = :id limit 1"
-        return bool(self.select(sql, id=identifier))
-
     def tallies(self) -> list[list[Tally]]:
         """Decisions and rewards of every choice of each slot since the beginning.
 

@@ -12,7 +12,6 @@ from submax.core.errors import InputError
 from submax.core.serialization import (
     atomic_write,
     hashed_bytes,
-    read_state,
     serializable,
 )
 from submax.schema.model import Model
@@ -58,19 +57,6 @@ def decoded(data: Bytes, kind: type[State]) -> State:
         raise InputError(
             f"the saved bandit is damaged ({error}): use another copy of the file"
         ) from error
-
-
-def refuse_saved_bandit(path: Path) -> None:
-    """Raise an ``InputError`` if a file is not a store but a bandit that ``Bandit.save`` wrote."""
-    try:
-        facts = read_state(path.read_bytes(), facts_only=True)[1]
-    except (InputError, OSError):
-        return
-    if isinstance(facts, dict) and KIND in facts:
-        raise InputError(
-            f"{str(path)!r} was written by Bandit.save: read it with "
-            f"submax.Bandit.load({str(path)!r}), or give the path of a store"
-        )
 
 
 def generator_state(rng: np.random.Generator) -> dict[str, Any]:

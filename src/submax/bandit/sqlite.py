@@ -444,7 +444,7 @@ class store_errors:  # noqa: N801 - used as a function; a generator would cost m
         if isinstance(error, UnicodeDecodeError) or name.startswith(damaged):
             raise InputError(
                 f"{path} is not a submax store, or is damaged or cut off ({error}): give another "
-                "name, or restore a backup"
+                "name, or restore a backup; submax.Bandit.load reads a saved bandit"
             ) from error
         if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
             raise StoreError(f"{path} is closed: open the bandit again") from error

@@ -5,10 +5,14 @@ import multiprocessing.connection
 import os
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
+from typing import TypeVar
 
 from submax.core.errors import InputError
+
+Answer = TypeVar("Answer")
 
 
 def end_with_parent() -> None:
@@ -24,6 +28,21 @@ def end_with_parent() -> None:
             os._exit(1)
 
         threading.Thread(target=exit_after, daemon=True).start()
+
+
+def in_thread(function: Callable[[], Answer], name: str) -> Future[Answer]:
+    """What a function returns, in a thread for which the end of the process does not wait."""
+    outcome: Future[Answer] = Future()
+    outcome.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            outcome.set_result(function())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return outcome
 
 
 BY_FILE = "_FILE"

@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from threading import Thread
 from typing import Any, TypeVar
 
 from submax.bandit.decision import Decision
 from submax.bandit.durable import DurableBandit, Prepared
 from submax.bandit.store import WRITE_TIMEOUT_SECONDS
 from submax.core.errors import InputError, StoreError
+from submax.core.processes import in_thread
 
 DECIDE_SECONDS = 2.0
 """How long a policy may take for decisions of single requests: a person waits no longer."""
@@ -204,17 +204,7 @@ class Deciding:
 
     async def _within(self, seconds: float, draw: Callable[[], Answer]) -> Answer | None:
         """What ``draw`` returns in a thread; None if it takes longer than so many seconds."""
-        outcome: Future[Answer] = Future()
-
-        def run() -> None:
-            try:
-                outcome.set_result(draw())
-            except BaseException as error:
-                outcome.set_exception(error)
-
-        outcome.set_running_or_notify_cancel()
-        drawn = asyncio.wrap_future(outcome)
-        Thread(target=run, name=f"submax-draw-{self.bandit.name}", daemon=True).start()
+        drawn = asyncio.wrap_future(in_thread(draw, f"submax-draw-{self.bandit.name}"))
         try:
             return await asyncio.wait_for(asyncio.shield(drawn), seconds)
         except (TimeoutError, asyncio.CancelledError) as error:

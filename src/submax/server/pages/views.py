@@ -414,15 +414,10 @@ def decisions_page(
                 )
         elif (found := bandit.find_decision(identifier)) is not None:
             decision = _details(bandit, found)
-        elif bandit.read.is_quarantined(identifier):
-            problem = (
-                f"No decision has the id {identifier}, but a reward arrived for it and "
-                "waits in quarantine."
-            )
         else:
             problem = (
-                f"No decision of this bandit has the id {identifier}: check that it is "
-                "complete, and that this bandit made the decision."
+                f"No decision of this bandit has the id {identifier}: check that it is complete, "
+                "and that this bandit made the decision. Health lists the rewards in quarantine."
             )
     except InputError as error:
         problem = f"{error}."
