@@ -145,15 +145,10 @@ def test_a_level_never_seen_makes_the_policy_uniform_only_if_it_carries_weight()
 
 
 MIXED = {
-    "submax": [-1.0, 1.0],
-    "clipped": [-0.8, 1.8],
-    "clipped hard": [-9.0, 10.0],
-    "two positive": [0.3, 0.7],
-    "one alone": [0.0, 1.0],
-    "three levels, one negative": [-1.0, 0.4, 0.9],
-    "three levels, two negative": [-0.3, 2.0, -0.5],
-    "three levels, all positive": [0.2, 0.5, 0.3],
-    "three levels, two the same sign apart": [1.0, -1.2, 0.8],
+    **WEIGHTS,
+    "clipped hard": (-9.0, 10.0),
+    "three levels, two negative": (-0.3, 2.0, -0.5),
+    "three levels, all positive": (0.2, 0.5, 0.3),
 }
 
 

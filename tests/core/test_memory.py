@@ -166,20 +166,19 @@ def test_counting_counts_the_rows_that_are_kept(memory, seed):
 
 
 @pytest.mark.parametrize(
-    ("parameter", "settings"),
+    ("kind", "settings", "parameter"),
     [
-        ("discount", {"discount": 0.0}),
-        ("discount", {"discount": 1.1}),
-        ("discount", {"discount": float("nan")}),
-        ("discount", {"discount": "1"}),
+        *((Memory, {"discount": wrong}, "discount") for wrong in (0.0, 1.1, float("nan"), "1")),
         # Only one of the two is allowed.
-        ("reservoir", {"window": 3, "reservoir": 3}),
+        (Memory, {"window": 3, "reservoir": 3}, "reservoir"),
+        # Fitted steps go on by themselves.
+        (Training, {"continued": True}, None),
     ],
     ids=str,
 )
-def test_bad_settings_are_refused(parameter, settings):
+def test_bad_settings_are_refused(kind, settings, parameter):
     with raises_code("invalid-input", parameter):
-        Memory(**settings)
+        kind(**settings)
 
 
 # The rows that networks are trained on: held out, drawn and scaled
@@ -312,11 +311,3 @@ def test_deviations_up_to_the_largest_stay(seed):
     found = ContextScaling.of(buffer, 1.0).scaled(buffer.context)[0].std(axis=0)
     # At least 1 / √4; the standard error of a deviation is 1 % of it.
     np.testing.assert_allclose(found, [0.5, 0.7, 1.0, 1.0], rtol=0.05)
-
-
-# Training
-
-
-def test_fitted_steps_go_on_by_themselves():
-    with raises_code("invalid-input"):
-        Training(continued=True)

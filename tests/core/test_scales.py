@@ -6,13 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import raises_code
 
-from submax.core.problem import Problem
 from submax.core.rewards import Binary, Continuous, Counts, Discrete, RewardEncoding
-from submax.core.spaces import Arms
-from submax.estimators.counting import Counting
-from submax.policies.reward_conditioned import RewardConditioned
-from submax.strategies.weighted import SubMax
-from submax.testing.problems import some_feedback
 
 ONE_TO_FIVE = (1.0, 2.0, 3.0, 4.0, 5.0)
 SCALES = [
@@ -132,25 +126,6 @@ def test_moving_levels_are_weighted_quantiles_of_each_replica(scale, kind, seed)
         pairs = list(zip(reward[replica][there], weight[replica][there], strict=True))
         assert encoding.levels[replica].tolist() == slow_levels(pairs, scale)
         assert encoding.bin_edges[replica].tolist() == slow_bin_edges(pairs, scale)
-
-
-@pytest.mark.parametrize("max_enumerated_actions", [1, 4096])
-@pytest.mark.parametrize("scale", [*MOVING, Discrete((0.0, 7.0))], ids=repr)
-def test_where_all_rewards_are_equal_the_policy_is_uniform(scale, max_enumerated_actions, seed):
-    problem = Problem(Arms(3), scale=scale)
-    feedback = some_feedback(problem, 2, 20, seed)._replace(reward=np.full((2, 20), 7.0))
-    policy, rng = (
-        RewardConditioned(Counting(), SubMax(), max_enumerated_actions),
-        np.random.default_rng(0),
-    )
-    state = policy.update(policy.init(problem, 2, rng), feedback, rng)
-    levels = Counting().belief(state.params, np.zeros((2, 1, 0))).levels()
-    assert np.all(levels[:, -1] == 7.0)
-    assert np.all(levels == 7.0) == scale.moves
-    context = np.zeros((2, 3, 0))
-    assert np.allclose(policy.probabilities(state, context), 1 / 3)
-    action = policy.act(state, context, rng).action
-    assert np.allclose(policy.log_prob(state, context, action), -np.log(3))
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,14 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
+from refusals import raises_code
 
+from submax.core import optional as extras
 from submax.core.errors import DivergedWarning
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Continuous, Counts
 from submax.core.spaces import Arms, Box, Slots
+from submax.estimators.counting import Counting
 from submax.estimators.network import CVAE, Softmax
 from submax.models.memory import NUMBERS_PER_PART, Memory, importance_values
 from submax.models.networks.choices import INJECTION_FORMS
@@ -73,6 +76,23 @@ def test_it_learns_known_probabilities(estimator, problem, truth, seed):
     # 0.7 and more. What is independent between slots is at 0.15, so 0.3 is far from both.
     assert np.all(apart.sum(axis=-1) / 2 < 0.3)
     assert np.array_equal(found.argmax(axis=-1), np.tile(truth.argmax(axis=-1), (REPLICAS, 1, 1)))
+
+
+@pytest.mark.parametrize("estimator", [Softmax(), CVAE()], ids=repr)
+def test_without_jax_the_extra_is_named(estimator, monkeypatch, seed):
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    with raises_code("missing-extra") as refused:
+        estimator.init(Problem(Arms(2)), 1, np.random.default_rng(seed))
+    assert "submax[neural]" in str(refused.value)
+
+
+@pytest.mark.parametrize("estimator", [Counting(0.0), Counting(1.0), Softmax(), CVAE()], ids=repr)
+def test_before_the_first_feedback_everything_is_uniform(estimator, seed):
+    params = estimator.init(PROBLEM, 2, np.random.default_rng(seed))
+    belief = estimator.belief(params, np.zeros((2, 4, 1)))
+    np.testing.assert_allclose(belief.prob_of_all(), 1 / 6)
+    assert np.array_equal(belief.level_prior(), np.full((2, 4, 2), 0.5))
+    assert np.array_equal(belief.values(), np.zeros((2, 2)))
 
 
 @softmax

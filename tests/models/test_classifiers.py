@@ -40,35 +40,26 @@ def fitted(given, features, action, weight=None, seed=0):
 
 
 @pytest.mark.parametrize(
-    "given",
-    [
-        GaussianNB,
-        StandardScaler(),
-        SGDClassifier(loss="hinge"),
-        None,
-        "nowhere_at_all.Classifier",
-        "sklearn.no_such_module.Classifier",
-        "sklearn.linear_model.LogisticRegresion",
-        "sklearn.datasets.load_iris",
-        "numpy.random.Generator",
-        "LogisticRegression",
-        "my file.py",
-    ],
-)
-def test_what_is_no_classifier_is_refused(given):
-    with raises_code("invalid-input", "classifier"):
-        Classifier(given)
-
-
-@pytest.mark.parametrize(
     ("given", "parameters", "parameter"),
     [
+        (GaussianNB, {}, "classifier"),
+        (StandardScaler(), {}, "classifier"),
+        (SGDClassifier(loss="hinge"), {}, "classifier"),
+        (None, {}, "classifier"),
+        ("nowhere_at_all.Classifier", {}, "classifier"),
+        ("sklearn.no_such_module.Classifier", {}, "classifier"),
+        ("sklearn.linear_model.LogisticRegresion", {}, "classifier"),
+        ("sklearn.datasets.load_iris", {}, "classifier"),
+        ("numpy.random.Generator", {}, "classifier"),
+        ("LogisticRegression", {}, "classifier"),
+        ("my file.py", {}, "classifier"),
+        # Parameters that do not belong to the classifier.
         ("sklearn.linear_model.LogisticRegression", {"max_itr": 5}, "parameters"),
         ("sklearn.pipeline.Pipeline", {}, "parameters"),
         (GaussianNB(), {"var_smoothing": 1.0}, "parameters"),
     ],
 )
-def test_parameters_that_do_not_belong_to_the_classifier_are_refused(given, parameters, parameter):
+def test_what_is_no_classifier_is_refused(given, parameters, parameter):
     with raises_code("invalid-input", parameter):
         Classifier(given, parameters)
 

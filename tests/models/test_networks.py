@@ -170,9 +170,6 @@ def test_in_training_the_density_is_the_same(reals, seed):
     assert np.isfinite(slope).all()
 
 
-# Networks as numpy arrays, against one layer after the other
-
-
 # Slot choices
 
 SIZES = ((1,), (4,), (1, 1), (2, 3), (3, 1, 2), (4, 2, 1, 3, 2))

@@ -520,19 +520,27 @@ def test_described_regressions_are_explained_by_what_describes_them(seed):
     assert found.coefficients[5, 0] + reward.mean() == pytest.approx(0.5, abs=0.02)
 
 
-@pytest.mark.parametrize("batched_width", [BATCHED_WIDTH, 0], ids=["together", "one by one"])
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("BATCHED_WIDTH", BATCHED_WIDTH), ("BATCHED_WIDTH", 0), ("FEW_ROWS", 0.6), ("FEW_ROWS", 1e9)],
+    ids=["together", "one by one", "some have few rows", "all have few rows"],
+)
 def test_mean_variance_and_evidence_are_those_of_the_dense_distribution(
-    case, batched_width, seed, monkeypatch
+    case, setting, value, seed, monkeypatch
 ):
-    monkeypatch.setattr(posterior, "BATCHED_WIDTH", batched_width)
+    monkeypatch.setattr(posterior, setting, value)
+    found, shape = case.posterior, (case.structure.regressions, case.features.shape[1])
+    asked = np.random.default_rng(seed).normal(size=(5, shape[1]))
+    if setting == "FEW_ROWS":
+        sums = Sums.empty(*shape, 0.3).keep(case.features, case.number, case.reward, case.weight)
+        found, asked = Posterior.of(sums, case.structure, case.prior, case.centre), case.features
+        for mine, theirs in zip(moments_of(found), moments_of(case.posterior), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-7, atol=1e-9)
     mean, covariance, evidence = case.dense()
-    np.testing.assert_allclose(case.posterior.coefficients, mean, atol=1e-10)
-    count, width = case.structure.regressions, case.features.shape[1]
-    asked = np.random.default_rng(seed).normal(size=(5, width))
-    blocks = covariance.reshape(count, width, count, width)
-    expected = [[row @ blocks[number, :, number] @ row for number in range(count)] for row in asked]
-    np.testing.assert_allclose(variance_of(case.posterior, asked), expected, atol=1e-10)
-    assert case.posterior.log_evidence == pytest.approx(evidence, abs=1e-8)
+    np.testing.assert_allclose(found.coefficients, mean, atol=1e-10)
+    assert found.log_evidence == pytest.approx(evidence, abs=1e-8)
+    variance = np.einsum("nf,kfkg,ng->nk", asked, covariance.reshape(shape * 2), asked)
+    np.testing.assert_allclose(variance_of(found, asked), variance, atol=1e-10)
 
 
 def test_roots_are_those_of_the_covariance_of_each_regression(case):
@@ -542,23 +550,6 @@ def test_roots_are_those_of_the_covariance_of_each_regression(case):
     for number, root in enumerate(covariance_of(case).roots()):
         mine = slice(6 * number, 6 * number + 6)
         np.testing.assert_allclose(root.T @ root, covariance[mine, mine], atol=1e-10)
-
-
-@pytest.mark.parametrize("share", [0.6, 1e9], ids=["some have few rows", "all have few rows"])
-def test_regressions_with_few_rows_have_the_same_posterior(case, share, monkeypatch):
-    monkeypatch.setattr(posterior, "FEW_ROWS", share)
-    sums = Sums.empty(case.structure.regressions, case.features.shape[1], 0.3)
-    sums = sums.keep(case.features, case.number, case.reward, case.weight)
-    found = Posterior.of(sums, case.structure, case.prior, case.centre)
-    mean, covariance, evidence = case.dense()
-    np.testing.assert_allclose(found.coefficients, mean, atol=1e-9)
-    assert found.log_evidence == pytest.approx(evidence, abs=1e-8)
-    shape = (case.structure.regressions, case.features.shape[1]) * 2
-    seen = case.features, covariance.reshape(shape), case.features
-    variance = np.einsum("nf,kfkg,ng->nk", *seen)
-    np.testing.assert_allclose(variance_of(found, case.features), variance, atol=1e-9)
-    for mine, theirs in zip(moments_of(found), moments_of(case.posterior), strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-7, atol=1e-9)
 
 
 def covariance_of(case):

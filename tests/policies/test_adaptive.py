@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from observations import fitted_prior, listed, observed, tallied, taught
+from observations import bernoulli_rows, fitted_prior, listed, observed, tallied, taught
 from scipy.optimize import brentq, minimize
 
 from submax import Arms, BatchedRewards, Continuous, Lag, Problem, Slots, make_policy
@@ -46,23 +46,27 @@ def slow(good, bad, observations, decisions):
     return missing(place) / missing(place).sum()
 
 
-def bernoulli_feedback(arms, rows, seed, replicas=3):
-    rng = np.random.default_rng((seed, arms, rows))
-    chance = rng.beta(1, 4, size=(replicas, arms))
-    arm = rng.integers(arms, size=(replicas, rows))
-    paid = rng.random((replicas, rows)) < np.take_along_axis(chance, arm, axis=1)
-    paid[:, :2] = [0, 1]
-    return observed(arm, paid, log_prob=-np.log(arms))
-
-
-@pytest.mark.parametrize(("arms", "rows"), [(2, 4), (10, 100), (50, 1000)])
-def test_it_is_the_rule_on_the_raw_observations(arms, rows, seed):
-    feedback = bernoulli_feedback(arms, rows, seed)
-    state = taught(ADAPTIVE, Problem(Arms(arms)), feedback, seed)
-    found = listed(ADAPTIVE, state, 3)
+def assert_rule(state, feedback, paid, decisions):
+    """The probabilities are those of the rule on these successes, whatever the scale."""
+    arms, found = state.problem.space.size, listed(ADAPTIVE, state, 3)
     for replica in range(3):
-        counts = tallied(feedback.action[replica, :, 0], feedback.reward[replica], arms)
-        np.testing.assert_allclose(found[replica], slow(*counts, rows, rows), atol=1e-3)
+        counts = tallied(feedback.action[replica, :, 0], paid[replica], arms)
+        expected = slow(*counts, paid.shape[1], decisions)
+        np.testing.assert_allclose(found[replica], expected, atol=1e-3)
+
+
+@pytest.mark.parametrize(("arms", "rows"), [(2, 4), (6, 90), (10, 100), (50, 1000)])
+def test_it_is_the_rule_on_the_raw_observations(arms, rows, seed):
+    feedback = bernoulli_rows(arms, rows, seed, 3)
+    state = taught(ADAPTIVE, Problem(Arms(arms)), feedback, seed)
+    assert_rule(state, feedback, feedback.reward, rows)
+    # Who knows how many decisions lie ahead is believed.
+    for ahead in (1, 30, 900) if arms == 6 else ():
+        told = ADAPTIVE.record(state, upcoming=ahead)
+        assert_rule(told, feedback, feedback.reward, ahead)
+        # What comes back later is counted again.
+        later = ADAPTIVE.update(told, feedback, np.random.default_rng(seed))
+        assert later.decision_counts.batch.tolist() == [rows] * 3
 
 
 @pytest.mark.parametrize(
@@ -92,20 +96,6 @@ def test_through_a_delay_it_learns_what_came_back_and_how_much_at_a_time(delay, 
     np.testing.assert_allclose(listed(ADAPTIVE, state)[0], expected, atol=2e-3)
 
 
-@pytest.mark.parametrize("ahead", [1, 30, 900])
-def test_who_knows_how_many_decisions_lie_ahead_is_believed(ahead, seed):
-    feedback = bernoulli_feedback(6, 90, seed)
-    state = taught(ADAPTIVE, Problem(Arms(6)), feedback, seed)
-    told = ADAPTIVE.record(state, upcoming=ahead)
-    found = listed(ADAPTIVE, told, 3)
-    for replica in range(3):
-        counts = tallied(feedback.action[replica, :, 0], feedback.reward[replica], 6)
-        np.testing.assert_allclose(found[replica], slow(*counts, 90, ahead), atol=1e-3)
-    # What comes back later is counted again.
-    later = ADAPTIVE.update(told, feedback, np.random.default_rng(seed))
-    assert later.decision_counts.batch.tolist() == [90] * 3
-
-
 def test_a_batch_is_given_out_in_lots(seed):
     problem = Problem(Arms(900))
     fresh = ADAPTIVE.init(problem, 2, np.random.default_rng(seed))
@@ -119,16 +109,13 @@ def test_a_batch_is_given_out_in_lots(seed):
 
 
 def test_on_moving_levels_rewards_are_those_of_the_nearest(seed):
-    feedback, rng = bernoulli_feedback(4, 80, seed), np.random.default_rng((seed, 4))
+    feedback, rng = bernoulli_rows(4, 80, seed, 3), np.random.default_rng((seed, 4))
     reward = rng.normal(feedback.reward, 0.3)
     problem = Problem(Arms(4), scale=Continuous())
     state = taught(ADAPTIVE, problem, feedback._replace(reward=reward), seed)
     low, high = ADAPTIVE.estimator.belief(state.params, np.zeros((3, 1, 0))).levels().T
     paid = reward > ((low + high) / 2)[:, None]
-    found = listed(ADAPTIVE, state, 3)
-    for replica in range(3):
-        counts = tallied(feedback.action[replica, :, 0], paid[replica], 4)
-        np.testing.assert_allclose(found[replica], slow(*counts, 80, 80), atol=1e-3)
+    assert_rule(state, feedback, paid, 80)
 
 
 def test_an_arm_that_has_become_bad_is_left(seed):

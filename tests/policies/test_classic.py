@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from observations import fitted_prior, listed, observed, tallied, taught
+from observations import bernoulli_rows, fitted_prior, listed, observed, tallied, taught
 from scipy import optimize, stats
 
 from submax import (
@@ -101,19 +101,11 @@ def test_preferences_follow_the_gradient_batch_by_batch(step, seed):
     assert np.allclose(listed(policy, state, 4), expected)
 
 
-def some(arms, rows, seed, replicas=1):
-    """Rare rewards of arms pulled at random."""
-    rng = np.random.default_rng((seed, arms, rows))
-    chance = rng.beta(1, 9, size=(replicas, arms))
-    arm = rng.integers(arms, size=(replicas, rows))
-    return observed(arm, rng.random(arm.shape) < np.take_along_axis(chance, arm, axis=1))
-
-
 @pytest.mark.parametrize(("arms", "rows"), [(2, 10), (10, 100), (500, 2000)])
 @pytest.mark.parametrize("policy", [Thompson(), Thompson(1.0, 9.0), Thompson(0.5, 0.5)], ids=repr)
 def test_many_decisions_at_once_are_distributed_as_few(policy, arms, rows, seed):
     """The probabilities of many are computed by quadrature; few are drawn from the posterior."""
-    state = taught(policy, Problem(Arms(arms)), some(arms, rows, seed))
+    state = taught(policy, Problem(Arms(arms)), bernoulli_rows(arms, rows, seed))
     rng, probabilities = np.random.default_rng((seed, 1)), listed(policy, state)[0]
     many = policy.act(state, np.zeros((1, 4000, 0)), rng)
     assert np.allclose(many.log_prob, np.log(probabilities[many.action[..., 0]]))
@@ -290,7 +282,7 @@ def slow_posterior(arm, success, size):
 
 @pytest.mark.parametrize(("arms", "rows"), [(1, 5), (3, 40), (20, 300), (100, 2000)])
 def test_the_posterior_is_the_counts_and_the_likeliest_prior(arms, rows, seed):
-    feedback = some(arms, rows, seed, replicas=3)
+    feedback = bernoulli_rows(arms, rows, seed, replicas=3)
     state = taught(FittedThompson(), Problem(Arms(arms)), feedback)
     for replica in range(3):
         arm, reward = feedback.action[replica, :, 0], feedback.reward[replica]
@@ -302,7 +294,7 @@ def test_the_posterior_is_the_counts_and_the_likeliest_prior(arms, rows, seed):
 @pytest.mark.parametrize("sharpness", [0.5, 1.0, 4.0])
 def test_an_arm_is_as_likely_as_its_draw_is_the_largest(sharpness, seed):
     policy = FittedThompson(sharpness)
-    feedback = some(5, 120, seed)
+    feedback = bernoulli_rows(5, 120, seed)
     state = taught(policy, Problem(Arms(5)), feedback)
     a, b = slow_posterior(feedback.action[0, :, 0], feedback.reward[0], 5)
     rng = np.random.default_rng((seed, 1))

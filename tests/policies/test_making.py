@@ -17,25 +17,8 @@ from submax.policies import (
     presets,
 )
 from submax.policies.specification import PolicySpecification
-from submax.strategies import Clipped, Iterated, Target, Tracking
+from submax.strategies import Iterated, Tracking
 from submax.testing.problems import some_feedback
-
-
-def test_tables_are_built_with_their_parts():
-    made = make_policy(
-        {
-            "kind": "reward-conditioned",
-            "estimator": {"kind": "counting", "smoothing": 2},
-            "strategy": {"kind": "clipped", "weight": 8},
-        }
-    )
-    assert made == RewardConditioned(Counting(2.0), Clipped(8.0))
-    listed = make_policy(
-        {"kind": "reward-conditioned", "strategy": {"kind": "target", "distribution": [0, 1.0]}}
-    )
-    assert listed == RewardConditioned(Counting(), Target((0.0, 1.0)))
-    short = make_policy({"kind": "reward-conditioned", "strategy": "iterated"})
-    assert short == RewardConditioned(Counting(), Iterated())
 
 
 @pytest.mark.parametrize(
@@ -49,6 +32,7 @@ def test_tables_are_built_with_their_parts():
         {"kind": "thompson", "alfa": 1},
         {"kind": "thompson", "alpha": "1"},
         {"kind": "ucb1", "pending": 1},
+        {"kind": "adaptive", "estimator": "counting"},
         {"kind": "reward-conditioned", "strategy": {"kind": "submx"}},
         {"kind": "reward-conditioned", "estimator": {"kind": "counting", "smoothing": -1}},
     ],
@@ -103,17 +87,10 @@ def test_tables_may_hold_presets_objects_and_a_name():
     specification = PolicySpecification.of(table)
     assert specification.label == "mine"
     assert specification.build() == Gridded(Thompson(beta=9.0))
+    short = make_policy({"kind": "reward-conditioned", "strategy": "iterated"})
+    assert short == RewardConditioned(Counting(), Iterated())
     with_object = PolicySpecification.of({"kind": "gridded", "policy": Thompson(beta=9.0)})
     assert with_object.data == {"kind": "gridded", "policy": {"kind": "thompson", "beta": 9.0}}
-
-
-def test_a_class_of_ones_own_is_named_by_a_plain_text(tmp_path):
-    path = tmp_path / "mine.py"
-    path.write_text("from submax.policies.thompson import Thompson\nclass Mine(Thompson): pass\n")
-    made = make_policy(f"{path}:Mine")
-    assert type(made).__name__ == "Mine"
-    assert PolicySpecification.of(made).data == {"kind": f"{path}:Mine"}
-    assert make_policy(PolicySpecification.of(made).data) == made
 
 
 # What a policy is not made for is refused before any decision, and before memory is taken

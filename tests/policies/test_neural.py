@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import jax
 import numpy as np
 import pytest
 from observations import observed, taught
@@ -54,45 +53,6 @@ def test_the_probability_is_that_of_drawn_values(learned, training, problem, see
     for replica in range(4):
         fit = goodness_of_fit(drawn[replica], probabilities[replica, 0])
         assert fit > SMALLEST_P_VALUE
-
-
-def logit_of(arrays, context, arm):
-    choice, given, first_bias, second_weight, second_bias, head, head_bias = arrays
-    first = jax.nn.relu(choice[arm] + context @ given + first_bias)
-    return jax.nn.relu(first @ second_weight + second_bias) @ head + head_bias
-
-
-@jax.jit
-def squares(networks, contexts, arms):
-    """Squared gradients, all of them written out: ``[R, n, ...]`` for each array of the network."""
-    rows = jax.vmap(jax.grad(logit_of), in_axes=(None, 0, 0))
-    return [one**2 for one in jax.vmap(rows)(networks, contexts, arms)]
-
-
-def test_scores_are_those_of_gradients_written_out(learned, training, problem, logits, seed):
-    policy = NeuralUCB(ridge=0.7, hidden=8, training=training)
-    fresh = policy.init(problem, 4, np.random.default_rng(seed))
-    found, deviation = policy.scores(fresh, some_contexts(problem, 4, 5, seed))
-    assert np.all(found == 0)
-    # All slopes are 0 but that of the last bias, which is 1.
-    assert np.allclose(deviation, np.sqrt(1 / 0.7))
-    state = learned(policy)
-    network, buffer = state.network, state.buffer
-    # As many rows as were observed, so that one program serves both.
-    context = some_contexts(problem, 4, buffer.reward.shape[1], seed).astype(np.float32)
-    found, deviation = policy.scores(state, context)
-    seen = squares(list(network), buffer.context, buffer.action[..., 0])
-    diagonal = [0.7 + np.asarray(one).sum(axis=1) for one in seen]
-    for kept, expected in zip(state.extra, diagonal, strict=True):
-        assert np.allclose(kept, expected, rtol=1e-3)
-    for arm in range(3):
-        new = squares(list(network), context, np.full(buffer.action.shape[:2], arm, dtype=np.int32))
-        variance = sum(
-            (np.asarray(one) / precision[:, None]).reshape(*context.shape[:2], -1).sum(axis=-1)
-            for one, precision in zip(new, diagonal, strict=True)
-        )
-        assert np.allclose(deviation[..., arm], np.sqrt(variance), rtol=1e-3)
-    np.testing.assert_allclose(found, logits(network, context), rtol=1e-3, atol=1e-4)
 
 
 def test_the_probability_is_the_share_of_masks(learned, training, problem, logits, seed):

@@ -78,9 +78,8 @@ def test_draws_by_rejection_follow_the_listed_probabilities(strategy, belief, se
     )
     assert decision.log_prob is None
     index = CONTEXTUAL.space.index(decision.action).reshape(2, 3, 3000)
-    for replica, row in np.ndindex(2, 3):
-        fit = goodness_of_fit(index[replica, row], listed[replica, row])
-        assert fit > SMALLEST_P_VALUE
+    for place in np.ndindex(2, 3):
+        assert goodness_of_fit(index[place], listed[place]) > SMALLEST_P_VALUE
     assert np.allclose(listed[1], 1 / 24)
     assert not np.allclose(listed[0], 1 / 24, atol=0.01)
 
@@ -255,7 +254,11 @@ def test_an_action_is_expected_to_earn_its_mean_reward(seed):
 
 # Unlisted
 
-SCALES = [Continuous(), Counts(), Discrete((0.0, 1.0, 2.0))]
+SCALES = [
+    *(Continuous(), Continuous(quantiles=(0.0, 1.0), asked=4, bin_edges=3)),
+    *(Counts(), Counts(quantiles=(0.25, 0.75), asked=5, bin_edges=7)),
+    Discrete((0.0, 1.0, 2.0)),
+]
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=repr)
@@ -268,12 +271,16 @@ def test_where_all_rewards_are_equal_choice_is_uniform(
     policy = RewardConditioned(Counting(), strategy, max_enumerated_actions)
     equal = observed(rng.integers(3, size=(2, 40)), np.ones((2, 40)), log_prob=-np.log(3))
     state = taught(policy, Problem(Arms(3), scale=scale), equal, seed)
+    levels = policy.estimator.belief(state.params, np.zeros((2, 1, 0))).levels()
+    context = np.zeros((2, 600, 0))
+    assert np.all(levels == 1.0) == scale.moves
+    np.testing.assert_allclose(listed(policy, state, 2), 1 / 3)
     with counted_fallbacks() as counts:
-        action = policy.act(state, np.zeros((2, 600, 0)), rng).action
+        action = policy.act(state, context, rng).action
     assert counts == []
+    np.testing.assert_allclose(policy.log_prob(state, context, action), -np.log(3))
     for replica in range(2):
-        fit = goodness_of_fit(action[replica, :, 0], np.full(3, 1 / 3))
-        assert fit > SMALLEST_P_VALUE
+        assert goodness_of_fit(action[replica, :, 0], np.full(3, 1 / 3)) > SMALLEST_P_VALUE
 
 
 class NeverSolved(Optimistic):

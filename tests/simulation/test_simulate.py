@@ -247,16 +247,13 @@ def test_progress_is_called_with_every_decision(delay):
 # When rewards come back: after a batch, after a lag, or after delays that are drawn
 
 
-@given(st.integers(1, 60), st.integers(1, 60))
-def test_every_full_batch_comes_back_and_the_rest_never_does(observations, size):
-    expected = [decision // size * size for decision in range(observations)]
-    assert known(BatchedRewards(size), observations) == (expected, observations // size * size)
-
-
 @given(st.integers(1, 60), st.integers(0, 60))
-def test_every_reward_comes_back_after_that_many_further_decisions(observations, steps):
-    expected = [max(decision - steps, 0) for decision in range(observations)]
-    assert known(Lag(steps), observations) == (expected, max(observations - steps, 0))
+def test_full_batches_come_back_and_every_reward_after_its_lag(observations, steps):
+    *expected, last = [max(decision - steps, 0) for decision in range(observations + 1)]
+    assert known(Lag(steps), observations) == (expected, last)
+    size = max(steps, 1)
+    *expected, last = [decision // size * size for decision in range(observations + 1)]
+    assert known(BatchedRewards(size), observations) == (expected, last)
 
 
 @dataclass(frozen=True)

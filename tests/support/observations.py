@@ -23,6 +23,16 @@ def observed(action, reward, context=None, log_prob=None, weight=None):
     )
 
 
+def bernoulli_rows(arms, rows, seed, replicas=1):
+    """Arms pulled at random, which pay rarely: but for the first row, which fails, and the next."""
+    rng = np.random.default_rng((seed, arms, rows))
+    chance = rng.beta(1, 9, size=(replicas, arms))
+    arm = rng.integers(arms, size=(replicas, rows))
+    paid = rng.random((replicas, rows)) < np.take_along_axis(chance, arm, axis=1)
+    paid[:, :2] = [0, 1]
+    return observed(arm, paid, log_prob=-np.log(arms))
+
+
 def taught(policy, problem, feedback, seed=0):
     """The state of a policy after feedback."""
     rng = np.random.default_rng(seed)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
+from logs import log_of_arrays
 from submax.evaluation import Log, compare, learn, learn_best
 from submax.evaluation.learning import Race, standard_candidates
 from submax.evaluation.sums import Terms, Units
@@ -19,15 +20,8 @@ def log(seed) -> Log:
     rng = np.random.default_rng(seed)
     context, action = rng.normal(size=(2000, 1)), rng.integers(2, size=2000)
     reward = rng.random(2000) < 0.1 + 0.8 * ((context[:, 0] > 0) == action)
-    return Log.read(
-        {
-            "action": action,
-            "reward": reward * 1.0,
-            "propensity": np.full(2000, 0.5),
-            "context": context,
-        },
-        rewards="binary",
-    )
+    options = {"propensity": np.full(2000, 0.5), "context": context, "rewards": "binary"}
+    return log_of_arrays(action, reward * 1.0, **options)
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
+from logs import log_of_arrays
 from submax.core.problem import Feedback
 from submax.evaluation import log as log_module
 from submax.evaluation.learning import learn
@@ -36,14 +37,8 @@ def slots(seed=0, rows=60):
     rng = np.random.default_rng(seed)
     action = rng.integers(2, size=(rows, 2))
     reward = (rng.random(rows) < 0.2 + 0.3 * action.sum(axis=1)).astype(float)
-    return Log.read(
-        {
-            "action": action,
-            "reward": reward,
-            "propensity": np.full(rows, 0.25),
-            "context": rng.normal(size=(rows, 2)),
-        }
-    )
+    context = rng.normal(size=(rows, 2))
+    return log_of_arrays(action, reward, propensity=np.full(rows, 0.25), context=context)
 
 
 def probabilities(learned, log):

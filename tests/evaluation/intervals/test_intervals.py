@@ -7,16 +7,11 @@ from submax.evaluation.estimators import Evidence, make_off_policy
 from submax.evaluation.sums import Terms
 
 
-def normal(terms, level=0.95):
-    return intervals.normal(terms.summed(), level)
+def of_terms(method):
+    return lambda terms, level=0.95: method(terms.summed(), level)
 
 
-def gamma(terms, level=0.95):
-    return intervals.gamma(terms.summed(), level)
-
-
-def sequential(terms, level=0.95):
-    return intervals.sequential(terms.summed(), level)
+normal, gamma, sequential = map(of_terms, (intervals.normal, intervals.gamma, intervals.sequential))
 
 
 Z = stats.norm.ppf(0.975)

@@ -222,6 +222,34 @@ def test_defaults_stand_for_what_is_missing_and_are_counted(mentioned):
         Log.read({**table, "context_age": ["x", "1", "2"]}, context=fields)
 
 
+# Features of actions
+
+ROWS = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]}
+FEATURES = {"A": {"price": 3.0, "genre": "rock"}, "B": {"price": 2.0, "genre": "jazz"}}
+
+
+def described(features, rows=ROWS, **options):
+    return Log.read(rows, action_features=features, **options).schema.menu.features
+
+
+def test_actions_and_the_choices_of_slots_have_features():
+    assert described(FEATURES) == FEATURES
+    slots = {"action_title": ["A", "B"], "action_layout": ["wide", "wide"], "reward": [1, 0]}
+    features = {"title": FEATURES, "layout": {"wide": {"columns": 2.0}}}
+    assert described(features, slots) == features
+    assert Log.read(ROWS).schema.menu.features is None
+    # An action with features need not be taken.
+    more = {**FEATURES, "Z": {"price": 1.0, "genre": "rock"}}
+    assert described(more) == described(more, actions=["A", "B", "Z"]) == more
+
+
+@pytest.mark.parametrize("actions", [None, ["A", "B"]])
+@pytest.mark.parametrize("features", [{"A": FEATURES["A"]}, [FEATURES], "features.csv"])
+def test_an_action_without_features_is_refused(features, actions):
+    with raises_code("invalid-input"):
+        described(features, actions=actions)
+
+
 # Eligible choices
 
 ELIGIBLE = [["A", "B"], ["C", "A"], None, ["C", "B", "A"], ["B", "A"]]

@@ -5,7 +5,8 @@ import pytest
 from refusals import raises_code
 from sklearn.dummy import DummyRegressor
 
-from submax.evaluation import Log, compare
+from logs import log_of_arrays
+from submax.evaluation import compare
 from submax.evaluation.comparison import Difference
 from submax.evaluation.intervals import ConfidenceInterval
 
@@ -15,9 +16,7 @@ ROWS = 400
 def log_of(rng, rows=ROWS, chances=(0.3, 0.4, 0.5)):
     action = rng.integers(len(chances), size=rows)
     reward = (rng.random(rows) < np.array(chances)[action]) * 1
-    return Log.read(
-        {"action": action, "reward": reward, "propensity": np.full(rows, 1 / len(chances))}
-    )
+    return log_of_arrays(action, reward, propensity=np.full(rows, 1 / len(chances)))
 
 
 def array(log, *probabilities):

@@ -143,8 +143,13 @@ def test_precision_and_variance_follow_from_the_gradients(problem, seed):
         NeuralUCB(ridge=0.25, hidden=HIDDEN, training=training),
         np.random.default_rng(seed),
     )
-    found = policy.update(policy.init(problem, REPLICAS, rng), feedback, rng)
-    network, context, listing = found.network, some_context(seed), problem.space.listing()
+    fresh, context = policy.init(problem, REPLICAS, rng), some_context(seed)
+    scores, deviation = policy.scores(fresh, context)
+    assert np.all(scores == 0)
+    # All slopes are 0 but that of the last bias, which is 1.
+    np.testing.assert_allclose(deviation, np.sqrt(1 / 0.25))
+    found = policy.update(fresh, feedback, rng)
+    network, listing = found.network, problem.space.listing()
     rows = inputs(feedback.context, listing)
     taken = problem.space.index(feedback.action)[..., None, None]
     rows = np.take_along_axis(rows, taken, axis=2)[:, :, 0]

@@ -36,8 +36,8 @@ def some_rows(replicas, rows, seed):
     return Feedback(context, action[..., None], reward, np.full(shape, -np.log(3)), weight)
 
 
-def filled(feedback):
-    return Buffer.empty(PROBLEM, len(feedback.reward)).add(feedback, Memory(), None)
+def filled(feedback, problem=PROBLEM):
+    return Buffer.empty(problem, len(feedback.reward)).add(feedback, Memory(), None)
 
 
 def laid_out(buffer):
@@ -195,9 +195,7 @@ def is_trained_long(steps):
 
 
 def paying_table(paying):
-    buffer = Buffer.empty(PAYING, len(paying.reward)).add(paying, Memory(), None)
-    told = np.stack([buffer.reward == 0, buffer.reward == 1], axis=-1)
-    return Minibatches.of(buffer, buffer.action, told)
+    return laid_out(filled(paying, PAYING))
 
 
 def fitted(paying, rng, start=None, before=None):
@@ -207,6 +205,22 @@ def fitted(paying, rng, start=None, before=None):
 @pytest.fixture(scope="module")
 def paying(seed):
     return paying_rows(1000, seed)
+
+
+@pytest.fixture
+def compiled():
+    """What JAX compiles during a test; a list that grows."""
+    heard = []
+
+    def listen(event, duration, **facts):
+        if "backend_compile" in event:
+            heard.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    yield heard
+    unregister = getattr(jax.monitoring, "unregister_event_duration_listener", None)
+    if unregister is not None:
+        unregister(listen)
 
 
 @pytest.fixture(scope="module")
