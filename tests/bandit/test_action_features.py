@@ -1,6 +1,5 @@
 """Bandits whose choices have features."""
 
-import numpy as np
 import pytest
 from refusals import raises_code
 
@@ -23,15 +22,6 @@ DECLARED = {
     "rewards": Continuous(),
     "guard_rails": {"burn_in": ROWS},
 }
-
-
-@pytest.fixture
-def opened(store, clock):
-    def opened(**given):
-        usual = {"background": False, "clock": clock, "rng": np.random.default_rng(7)}
-        return open_bandit(store, **{**usual, "reward_wait": WAIT, **given})
-
-    return opened
 
 
 def fed(bandit, clock, rows=ROWS):

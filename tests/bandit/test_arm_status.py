@@ -11,13 +11,6 @@ from submax.testing import ManualClock
 RUNS = 1000
 
 
-def tallied(rewards, propensities):
-    tally = Tally()
-    for reward, propensity in zip(rewards, propensities, strict=True):
-        tally.learned(float(reward), 1 / propensity)
-    return tally
-
-
 def covered(seed, truth, scale, drawn):
     """The share of runs whose interval holds the truth; weak arms are chosen where they pay."""
     rng = np.random.default_rng([seed, 3])
@@ -26,8 +19,10 @@ def covered(seed, truth, scale, drawn):
         good = rng.random(150) < 0.5
         propensity = np.where(good, 0.9, 0.3)
         chosen = rng.random(150) < propensity
-        rewards = drawn(rng, good)[chosen]
-        _, low, high = tallied(rewards, propensity[chosen]).weighted_rate(scale)
+        tally = Tally()
+        for reward, share in zip(drawn(rng, good)[chosen], propensity[chosen], strict=True):
+            tally.learned(float(reward), 1 / share)
+        _, low, high = tally.weighted_rate(scale)
         hits += low <= truth <= high
     return hits / RUNS
 

@@ -100,6 +100,22 @@ def test_with_numbers_in_the_context_the_first_rows_are_fitted_as_a_version_is(c
     assert len(set(propensities[64:94])) > 3
 
 
+def test_numbers_are_standardized_again_only_if_they_have_moved(monkeypatch, seed):
+    monkeypatch.setattr(learning, "CONTEXT_LEARN_SHARE", 0.0)
+    bandit = submax.Bandit(ARMS, context={"x": float, "y": float}, policy="linear-thompson")
+    seen = np.random.default_rng(seed).normal(3, 2, (600, 2))
+    seen[300:] += 10
+    for rows, few, most in ((300, 0, 150), (600, 300, 600)):
+        for x, y in seen[rows - 300 : rows]:
+            decision = bandit.decide({"x": float(x), "y": float(y)})
+            bandit.reward(decision.id, float(decision.action == "B"))
+        bandit.refit()
+        model = bandit._learner.model
+        assert few < model.fitted_rows <= most
+        mean = seen[: model.fitted_rows].mean(axis=0)
+        assert np.allclose(model.standardization.mean, mean, rtol=1e-4)
+
+
 def test_rewards_that_come_together_are_learned_from_together():
     bandit = submax.Bandit(ARMS, seed=0)
     decisions = bandit.decide_many([{} for _ in range(100)])

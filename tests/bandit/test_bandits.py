@@ -9,7 +9,6 @@ from refusals import raises_code
 
 from submax.bandit.bandit import Bandit
 from submax.bandit.decision import Decision
-from submax.bandit.durable import open_bandit
 from submax.core.rewards import Continuous, Discrete
 
 WAIT, ARMS = 10.0, ["A", "B", "C"]
@@ -17,39 +16,23 @@ NUMBERS = count()
 RAILS = {"holdout": 0.4, "baseline": "A"}
 
 
-def memory(clock, **declaration):
-    return Bandit(declaration.pop("actions"), clock=clock, **declaration)
-
-
-def durable(store, clock, **declaration):
-    return open_bandit(store, background=False, clock=clock, **declaration)
-
-
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
-def made(request, tmp_path, clock):
+def made(request, tmp_path, clock, opened):
     """Makes a bandit of each kind."""
-    where = tmp_path
-    if request.param == "postgres":
-        where = request.getfixturevalue("postgres_address")
-    opened = []
 
     def made(**others):
-        declared = {"actions": ARMS, "policy": {"kind": "thompson"}, "reward_wait": WAIT, **others}
         if request.param == "memory":
-            return memory(clock, **declared)
-        number = next(NUMBERS)
-        store = where if request.param == "postgres" else where / f"{number}.db"
-        opened.append(durable(store, clock, name=f"bandit{number}", **declared))
-        return opened[-1]
+            return Bandit(**{"actions": ARMS, "reward_wait": WAIT, "clock": clock, **others})
+        name = f"bandit{next(NUMBERS)}"
+        if request.param == "sqlite":
+            return opened(tmp_path / f"{name}.db", name=name, **others)
+        return opened(request.getfixturevalue("postgres_address"), name=name, **others)
 
-    yield made
-    for bandit in opened:
-        bandit.close()
+    return made
 
 
 def matured(bandit):
-    found = bandit.counts()
-    return {name: found[name] for name in found if found[name]}
+    return {name: number for name, number in bandit.counts().items() if number}
 
 
 def test_the_same_id_gives_the_same_decision(made):
@@ -293,13 +276,9 @@ def test_settings_change_all_or_none(made, changes, code, parameter):
     assert (bandit.settings.seed, rails.minimum, rails.burn_in) == (5, 0.1, 3)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 @pytest.mark.parametrize("wait", [0.0, WAIT])
-def test_a_store_says_what_a_bandit_in_memory_says(kind, wait, request, tmp_path, clock):
+def test_a_store_says_what_a_bandit_in_memory_says(place, wait, clock, opened):
     """Counts, arms with their intervals and lift, whatever was summed when."""
-    place = tmp_path / "a.db"
-    if kind == "postgres":
-        place = request.getfixturevalue("postgres_address")
     declared = {
         "actions": ARMS,
         "reward_wait": wait,
@@ -307,8 +286,8 @@ def test_a_store_says_what_a_bandit_in_memory_says(kind, wait, request, tmp_path
         "guard_rails": {**RAILS, "control": "B", "control_share": 0.3},
         "sticky": "none",
     }
-    one = memory(clock, rng=np.random.default_rng(1), **declared)
-    two = durable(place, clock, name="bandit", rng=np.random.default_rng(1), **declared)
+    one = Bandit(clock=clock, rng=np.random.default_rng(1), **declared)
+    two = opened(place, name="bandit", rng=np.random.default_rng(1), **declared)
     for number in range(150):
         call = {"id": f"d{number}", "unit": f"u{number % 60}", "activate": number % 7 != 0}
         if number == 90:

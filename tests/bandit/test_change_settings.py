@@ -1,5 +1,3 @@
-from functools import partial
-
 from refusals import raises_code
 
 import submax
@@ -8,13 +6,8 @@ from submax.bandit.declaring import audit_lines
 RAILS = {"control": "B", "control_share": 0.2}
 
 
-def opened(store, **settings):
-    given = {"actions": ["A", "B", "C"], "policy": "thompson-1-1", "reward_wait": 10, **settings}
-    return submax.open(store, name="shop", background=False, **given)
-
-
-def test_settings_policy_and_guard_rails_are_changed_without_a_restart(store, seed):
-    bandit = opened(store, guard_rails=RAILS)
+def test_settings_policy_and_guard_rails_are_changed_without_a_restart(opened):
+    bandit = opened(guard_rails=RAILS)
     settings = bandit.set(
         refit_rows=7, sticky=60, policy="rcp-submax", guard_rails={"minimum": 0.05}
     )
@@ -27,20 +20,20 @@ def test_settings_policy_and_guard_rails_are_changed_without_a_restart(store, se
     assert bandit.set(guard_rails=submax.GuardRails()).guard_rails == submax.GuardRails()
 
 
-def test_what_would_change_the_meaning_of_the_log_stays(store):
-    bandit = opened(store)
+def test_what_would_change_the_meaning_of_the_log_stays(opened, store):
+    bandit = opened()
     for changes in (
         {"rewards": "counts"}, {"combine": "first"}, {"default_reward": None}, {"quarantine": 5.0},
         {"actions": ["A", "B"]},
     ):  # fmt: skip
-        for change in (bandit.set, partial(opened, store)):
+        for change in (bandit.set, opened):
             with raises_code("invalid-input"):
                 change(**changes)
     assert [one.action for one in audit_lines(store)] == ["declare"]
 
 
-def test_without_a_control_a_paused_bandit_answers_with_the_baseline_or_uniformly(store):
-    bandit = opened(store, guard_rails={"holdout": 0.1, "baseline": "C"})
+def test_without_a_control_a_paused_bandit_answers_with_the_baseline_or_uniformly(opened):
+    bandit = opened(guard_rails={"holdout": 0.1, "baseline": "C"})
     bandit.pause()
     assert {bandit.decide().action for _ in range(20)} == {"C"}
     # Uniform, where the baseline is not eligible; the same for the same unit.

@@ -1,9 +1,10 @@
 """Decisions that are drawn as arrays are like decisions that are drawn one by one."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from submax.bandit.durable import open_bandit
 from submax.core.policy import PolicyTraits
 from submax.policies.epsilon_greedy import Random
 
@@ -29,16 +30,9 @@ class Broken(ByAge):
         return np.where(context[..., :1] < 0, np.nan, super().probabilities(state, context))
 
 
-def opened(seed, policy=None, **options):
-    return open_bandit(
-        ":memory:",
-        actions=ARMS,
-        context={"age": float},
-        policy=policy or ByAge(),
-        background=False,
-        rng=np.random.default_rng(seed),
-        **options,
-    )
+@pytest.fixture
+def by_age(opened):
+    return partial(opened, context={"age": float}, policy=ByAge())
 
 
 def contexts(seed, count):
@@ -52,10 +46,12 @@ def contexts(seed, count):
     ids=["none", "minimum", "control", "burn-in"],
 )
 @pytest.mark.parametrize(("count", "most"), [(1, 10**6), (30, 10**6), (30, 7)])
-def test_without_a_holdout_the_same_numbers_are_drawn(seed, rails, count, most, monkeypatch):
+def test_without_a_holdout_the_same_numbers_are_drawn(
+    by_age, seed, rails, count, most, monkeypatch
+):
     # Many probabilities are computed in parts.
     monkeypatch.setattr("submax.bandit.active_version.MAX_PROBABILITIES", most)
-    one, many = (opened(seed, guard_rails=rails) for _ in range(2))
+    one, many = (by_age(name=name, guard_rails=rails) for name in ("one", "many"))
     requests = contexts(seed, count)
     single = [one.decide(**request) for request in requests]
     together = many.decide_many(requests)
@@ -64,13 +60,13 @@ def test_without_a_holdout_the_same_numbers_are_drawn(seed, rails, count, most, 
     assert [each.propensity for each in together] == pytest.approx(propensities, abs=1e-12)
 
 
-def test_requests_with_different_eligible_arms_are_drawn_each_among_their_own(seed):
+def test_requests_with_different_eligible_arms_are_drawn_each_among_their_own(by_age, seed):
     sets = [["A"], ["A", "B"], ARMS, ["C"], ["B", "C"]] * 20
     requests = [
         {**request, "eligible": eligible}
         for request, eligible in zip(contexts(seed, len(sets)), sets, strict=True)
     ]
-    for request, one in zip(requests, opened(seed).decide_many(requests), strict=True):
+    for request, one in zip(requests, by_age().decide_many(requests), strict=True):
         share = 1 / (1 + np.exp(-request["context"]["age"]))
         raw = {"A": share, "B": 1 - share, "C": 0.0}
         total = sum(raw[name] for name in request["eligible"])
@@ -78,8 +74,8 @@ def test_requests_with_different_eligible_arms_are_drawn_each_among_their_own(se
         assert one.propensity == pytest.approx(raw[one.action] / total if total else 1.0)
 
 
-def test_rows_for_which_the_policy_fails_are_uniform_and_counted(seed):
-    bandit = opened(seed, Broken())
+def test_rows_for_which_the_policy_fails_are_uniform_and_counted(by_age):
+    bandit = by_age(policy=Broken())
     ages = [1.0, -1.0, -2.0]
     first, *failed = bandit.decide_many([{"context": {"age": age}} for age in ages])
     assert [one.propensity for one in failed] == pytest.approx([1 / 3] * 2)

@@ -24,31 +24,10 @@ from submax.evaluation.log import Log
 WAIT, ARMS = 10.0, ["A", "B", "C"]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def where(request, tmp_path):
-    """The place of a new store of each kind."""
-    return (
-        str(tmp_path / "page.db")
-        if request.param == "sqlite"
-        else request.getfixturevalue("postgres_address")
-    )
-
-
 @pytest.fixture
-def opened(where, clock):
-    """Opens a bandit in the store, which is closed at the end."""
-    bandits = []
-
-    def opened(place=where, **others):
-        declared = {"actions": ARMS, "policy": {"kind": "thompson"}, "reward_wait": WAIT, **others}
-        bandits.append(
-            open_bandit(place, **{"name": "page", "background": False, "clock": clock, **declared})
-        )
-        return bandits[-1]
-
-    yield opened
-    for bandit in bandits:
-        bandit.close()
+def store(place):
+    """Where bandits are opened."""
+    return place
 
 
 def fed(bandit, clock, rows=30, first=0):
@@ -78,11 +57,11 @@ def test_rewards_are_stored_once_whatever_threads_do(opened):
         assert len({one.action for one in made if one.id == name}) == 1
 
 
-def test_simultaneous_first_decisions_of_a_unit_have_one_action(opened, where):
+def test_simultaneous_first_decisions_of_a_unit_have_one_action(opened, place):
     """Single and batched requests are mixed; on PostgreSQL another store decides beside it."""
     declared = {"context": {"age": float}, "policy": {"kind": "linucb"}}
     bandits = [opened(**declared)]
-    if not where.endswith(".db"):
+    if isinstance(place, str):
         bandits.append(opened(**declared))
     barrier = threading.Barrier(4)
 
@@ -119,7 +98,7 @@ def test_many_writes_are_awaited_at_once(opened):
     assert {reward.source for reward in bandit.find_decision("d1").rewards} == {"key"}
 
 
-def test_a_bandit_goes_on_after_a_restart(opened, clock, where):
+def test_a_bandit_goes_on_after_a_restart(opened, clock, place):
     declared = {"context": {"age": float}, "policy": {"kind": "linucb"}, "sticky": 1e6}
     bandit = opened(**declared)
     first = bandit.decide({"age": 3}, id="one", unit="u")
@@ -127,7 +106,7 @@ def test_a_bandit_goes_on_after_a_restart(opened, clock, where):
     bandit.add("D", ramp=50)
     before, numbers = bandit.counts(), bandit.arms()
     bandit.close()
-    again = open_bandit(where, name="page", background=False, clock=clock)
+    again = open_bandit(place, name="page", background=False, clock=clock)
     with again:
         assert again.counts() == before
         assert [one.decisions for one in again.arms()] == [one.decisions for one in numbers]
@@ -256,7 +235,7 @@ def test_a_decision_is_found_with_what_became_of_it(opened, clock):
 
 
 @pytest.mark.parametrize("anonymous", [False, True])
-def test_a_unit_is_erased_and_the_store_is_whole(opened, clock, where, anonymous):
+def test_a_unit_is_erased_and_the_store_is_whole(opened, clock, place, anonymous):
     bandit = opened(sticky=1e6, context={"age": float}, policy={"kind": "linucb"})
     for number in range(12):
         made = bandit.decide({"age": 1}, unit=("somebody", "other")[number % 2])
@@ -272,7 +251,7 @@ def test_a_unit_is_erased_and_the_store_is_whole(opened, clock, where, anonymous
     ] * anonymous
     assert "damage" not in {finding.kind for finding in examined(bandit.store)}
     bandit.close()
-    with open_store(where, clock=clock) as store:
+    with open_store(place, clock=clock) as store:
         rows = [store.select(f"select * from {table}") for table in COLUMNS]
     assert "somebody" not in repr(rows)
 
@@ -326,12 +305,9 @@ def test_damage_is_named_and_never_exported(tmp_path, clock):
         copy.unlink()
 
 
-def test_every_change_is_audited_and_seen_by_others(opened, where, clock):
+def test_every_change_is_audited_and_seen_by_others(opened, place):
     bandit = opened()
-    if where.endswith(".db"):
-        other = open_bandit(bandit.store, name="page", background=False, clock=clock)
-    else:
-        other = opened()
+    other = opened() if isinstance(place, str) else opened(bandit.store)
     bandit.set(refit_rows=7)
     bandit.add("D")
     bandit.pause("A")
@@ -368,9 +344,9 @@ def test_changes_at_the_same_moment_are_all_kept(opened):
     assert sorted(in_threads(add, range(6), 6)) == ["added", *["refused"] * 5]
 
 
-def test_a_deleted_bandit_is_gone_and_its_name_is_free(opened, where, clock):
+def test_a_deleted_bandit_is_gone_and_its_name_is_free(opened, clock):
     bandit = opened()
-    other = open_bandit(bandit.store, name="other", actions=["X", "Y"], background=False)
+    other = opened(bandit.store, name="other", actions=["X", "Y"])
     fed(bandit, clock)
     other.decide(id="kept")
     store = bandit.store
@@ -381,7 +357,7 @@ def test_a_deleted_bandit_is_gone_and_its_name_is_free(opened, where, clock):
         bandit.decide()
     assert bandit_names(store) == ["other"]
     assert other.find_decision("kept") is not None
-    again = open_bandit(store, name="page", actions=["X", "Y"], background=False, clock=clock)
+    again = opened(store, actions=["X", "Y"])
     assert again.counts()["decisions"] == 0
     assert BanditReader.of(store, "page").counts()["decisions"] == 0
 
@@ -413,7 +389,7 @@ def test_code_that_a_store_names_is_run_only_with_trust(tmp_path, clock):
         assert bandit.decide().action in ARMS
 
 
-def test_versions_are_fitted_published_held_and_rolled_back(opened, clock, where):
+def test_versions_are_fitted_published_held_and_rolled_back(opened, clock, place):
     bandit = opened(keep_versions=2)
     assert not bandit.refit()
     with raises_code("conflict"):
@@ -446,13 +422,13 @@ def test_versions_are_fitted_published_held_and_rolled_back(opened, clock, where
     assert again.refit().rows == 30
     again.store.execute([("update version set model = :bad where number = 5", {"bad": b"x"})])
     again.close()
-    with open_bandit(where, name="page", background=False, clock=clock) as damaged:
+    with open_bandit(place, name="page", background=False, clock=clock) as damaged:
         assert damaged.version == 4
         kinds = [finding.kind for finding in examined(damaged.store)]
         assert kinds.count("damage") == 2
 
 
-@pytest.mark.parametrize("where", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 def test_what_has_happened_lately_is_summed_by_the_minute(opened, clock):
     rails = {"holdout": 0.2, "baseline": "A"}
     bandit = opened(guard_rails=rails, context={"device": ["phone", "desk"]}, policy="rcp-adaptive")

@@ -1,5 +1,4 @@
 import threading
-from contextlib import closing
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,15 +22,6 @@ PAGE = {"title": ["A", "B", "C"], "layout": ["wide", "narrow"]}
 ANY_SCALE = {"kind": "epsilon-greedy"}
 PATIENCE = 60.0
 """Seconds after which a test gives up on what runs beside it."""
-
-
-@pytest.fixture
-def opened(store, clock):
-    def opened(store=store, **others):
-        declaration = {"actions": ARMS, "policy": {"kind": "thompson"}, "reward_wait": WAIT}
-        return open_bandit(store, **{"background": False, "clock": clock, **declaration, **others})
-
-    return opened
 
 
 def fed(bandit, clock, rows=30, first=0):
@@ -160,7 +150,7 @@ def test_the_same_declaration_again_changes_nothing(opened, store, rewards, agai
 def test_what_may_change_is_declared_anew_and_stays(opened, store, clock):
     fed(opened(), clock).refit()
     opened(policy="ucb1", guard_rails={"minimum": 0.1}, refit_rows=7, seed=3)
-    bandit = open_bandit(store, background=False, clock=clock)
+    bandit = open_bandit(store, name="page", background=False, clock=clock)
     settings = bandit.settings
     assert (settings.policy, settings.guard_rails.minimum) == ("ucb1", 0.1)
     assert (settings.refit_rows, settings.seed) == (7, 3)
@@ -211,7 +201,7 @@ def test_a_bandit_lives_in_a_file_of_its_name(tmp_path):
     with open_bandit(tmp_path / "Home Page.db", actions=ARMS, background=False) as bandit:
         assert bandit.name == "home-page"
         bandit.decide(id="one")
-    with closing(open_store(tmp_path / "Home Page.db", read_only=True)) as store:
+    with open_store(tmp_path / "Home Page.db", read_only=True) as store:
         assert bandit_names(store) == ["home-page"]
 
 

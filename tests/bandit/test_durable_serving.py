@@ -5,10 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from refusals import raises_code
-from stored import named, new_store, probabilities
+from stored import named, probabilities
 
 import submax
-from submax.bandit.durable import open_bandit
 
 FILE = str(Path(__file__).parents[1] / "support" / "weighted.py")
 WEIGHTS = (1.0, 2.0, 4.0, 8.0, 3.0, 7.0)
@@ -23,22 +22,9 @@ SIGMAS = 7.0
 
 
 @pytest.fixture
-def opened(clock, seed):
+def declared(opened):
     """A bandit of weighted arms, or of another declaration."""
-
-    def opened(actions=ARMS, policy=WEIGHTED, **others):
-        return open_bandit(
-            new_store(clock),
-            actions=actions,
-            policy=policy,
-            reward_wait=10.0,
-            background=False,
-            clock=clock,
-            rng=np.random.default_rng(seed),
-            **others,
-        )
-
-    return opened
+    return lambda actions=ARMS, policy=WEIGHTED: opened(actions=actions, policy=policy)
 
 
 def learned(bandit, clock, decisions=20):
@@ -66,18 +52,18 @@ def shares(names, weights):
     ],
 )
 def test_a_propensity_is_that_of_the_policy_over_all_that_is_eligible(
-    opened, clock, eligible, left, fitted
+    declared, clock, eligible, left, fitted
 ):
     actions, every = (PAGE, JOINT) if isinstance(eligible, dict) else (ARMS, ARMS)
-    bandit = learned(opened(actions), clock) if fitted else opened(actions)
+    bandit = learned(declared(actions), clock) if fitted else declared(actions)
     expected = shares(left, [WEIGHTS[every.index(name)] for name in left])
     assert probabilities(bandit, eligible=eligible) == pytest.approx(expected, rel=1e-5)
     decision = bandit.decide(eligible=eligible)
     assert decision.propensity == pytest.approx(expected[named(decision.action)], rel=1e-14)
 
 
-def test_new_choices_have_the_share_of_a_uniform_policy(opened, clock):
-    bandit = learned(opened(), clock)
+def test_new_choices_have_the_share_of_a_uniform_policy(declared, clock):
+    bandit = learned(declared(), clock)
     bandit.add("E", ramp=0)
     bandit.add("F", ramp=0)
     old = shares(ARMS, WEIGHTS[:4])
@@ -88,8 +74,8 @@ def test_new_choices_have_the_share_of_a_uniform_policy(opened, clock):
     assert probabilities(bandit, eligible=["E", "F"]) == {"E": 0.5, "F": 0.5}
 
 
-def test_new_choices_of_a_slot_make_new_joint_actions(opened, clock):
-    bandit = learned(opened(PAGE), clock)
+def test_new_choices_of_a_slot_make_new_joint_actions(declared, clock):
+    bandit = learned(declared(PAGE), clock)
     bandit.add("tall", slot="layout", ramp=0)
     found = probabilities(bandit)
     assert len(found) == 9
@@ -102,8 +88,8 @@ def test_new_choices_of_a_slot_make_new_joint_actions(opened, clock):
 
 @pytest.mark.parametrize("verb", ["pause", "retire"])
 @pytest.mark.parametrize("fitted", [False, True])
-def test_a_choice_that_is_not_active_has_nothing_until_it_is_resumed(opened, clock, verb, fitted):
-    bandit = learned(opened(), clock) if fitted else opened()
+def test_a_choice_that_is_not_active_has_nothing_until_it_is_resumed(declared, clock, verb, fitted):
+    bandit = learned(declared(), clock) if fitted else declared()
     before = probabilities(bandit)
     getattr(bandit, verb)("D")
     found = probabilities(bandit)
@@ -125,9 +111,9 @@ def test_a_choice_that_is_not_active_has_nothing_until_it_is_resumed(opened, clo
     ],
 )
 def test_real_valued_actions_are_within_their_bounds_with_their_density(
-    opened, clock, policy, slots
+    declared, clock, policy, slots
 ):
-    bandit = opened({**slots, "price": (1.0, 20.0)}, policy)
+    bandit = declared({**slots, "price": (1.0, 20.0)}, policy)
     volume = 19.0 * (2 if slots else 1)
     assert bandit.decide().propensity == pytest.approx(1 / volume)
     learned(bandit, clock)
@@ -149,7 +135,7 @@ def test_real_valued_actions_are_within_their_bounds_with_their_density(
         assert best == pytest.approx(round(best))
 
 
-def test_draws_of_a_gridded_policy_agree_with_their_density(opened, clock):
+def test_draws_of_a_gridded_policy_agree_with_their_density(declared, clock):
     """The share of draws in a part is the integral of the density over it: E[1/p; part].
 
     A part without a best cell has 150 of 1500 draws if ε is 1/2. A density of twice or half of
@@ -157,7 +143,7 @@ def test_draws_of_a_gridded_policy_agree_with_their_density(opened, clock):
     """
     explored = {"kind": "epsilon-greedy", "epsilon": 0.5}
     policy, draws = {"kind": "gridded", "points": 10, "policy": explored}, 1500
-    bandit = learned(opened({"price": (1.0, 20.0)}, policy), clock)
+    bandit = learned(declared({"price": (1.0, 20.0)}, policy), clock)
     decisions = [bandit.decide() for _ in range(draws)]
     price = np.array([decision.action["price"] for decision in decisions])
     inverse = 1 / np.array([decision.propensity for decision in decisions])
@@ -167,8 +153,8 @@ def test_draws_of_a_gridded_policy_agree_with_their_density(opened, clock):
         assert abs(part.mean() - (high - low)) < SIGMAS * error
 
 
-def test_among_many_joint_actions_the_greedy_one_is_as_frequent_as_it_says(opened, clock, seed):
-    bandit = learned(opened(MANY, "epsilon-greedy-0.2"), clock)
+def test_among_many_joint_actions_the_greedy_one_is_as_frequent_as_it_says(declared, clock, seed):
+    bandit = learned(declared(MANY, "epsilon-greedy-0.2"), clock)
     decisions = [bandit.decide() for _ in range(DRAWS)]
     often = [decision for decision in decisions if decision.propensity > 1e-3]
     kinds = {tuple(one.action.values()): one.propensity for one in often}
@@ -177,16 +163,18 @@ def test_among_many_joint_actions_the_greedy_one_is_as_frequent_as_it_says(opene
     assert abs(len(often) / DRAWS - expected) < SIGMAS * error
 
 
-def test_real_valued_actions_are_uniform_until_a_version_knows_the_choices(opened, clock):
-    bandit = learned(opened({"title": ["A", "B"], "price": (0.0, 2.0)}, "grid-thompson-1-1"), clock)
+def test_real_valued_actions_are_uniform_until_a_version_knows_the_choices(declared, clock):
+    bandit = learned(
+        declared({"title": ["A", "B"], "price": (0.0, 2.0)}, "grid-thompson-1-1"), clock
+    )
     bandit.add("C", slot="title")
     assert [bandit.decide().propensity for _ in range(20)] == [pytest.approx(1 / 6)] * 20
     assert "C" in {bandit.decide().action["title"] for _ in range(200)}
 
 
 @pytest.mark.parametrize("actions", [MANY, {"title": ["A", "B"], "price": (0.0, 2.0)}])
-def test_eligible_choices_cannot_be_named_where_actions_are_not_listed(opened, actions):
-    bandit = opened(actions, "random")
+def test_eligible_choices_cannot_be_named_where_actions_are_not_listed(declared, actions):
+    bandit = declared(actions, "random")
     slot = next(iter(actions))
     with raises_code("invalid-input"):
         bandit.decide(eligible={slot: actions[slot][:1]})

@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from refusals import raises_code
-from stored import new_store, probabilities
+from stored import probabilities
 
 import submax
 from submax.bandit.declaring import bandit_names
-from submax.bandit.durable import open_bandit
 from submax.bandit.tables import DECISION_COLUMNS, decision_row
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
@@ -23,21 +22,14 @@ SIGMAS = 7.0
 
 
 @pytest.fixture
-def opened(clock, seed):
-    def opened(rails, weights=SURE, actions=ARMS, store=None, **others):
-        return open_bandit(
-            store or new_store(clock),
-            actions=actions,
-            policy={"kind": f"{FILE}:Weighted", "weights": list(weights)},
-            guard_rails=rails,
-            reward_wait=10.0,
-            background=False,
-            clock=clock,
-            rng=np.random.default_rng(seed),
-            **others,
-        )
+def guarded(opened):
+    """A bandit of weighted arms with guard rails."""
 
-    return opened
+    def guarded(rails, weights=SURE, actions=ARMS, **others):
+        policy = {"kind": f"{FILE}:Weighted", "weights": list(weights)}
+        return opened(actions=actions, policy=policy, guard_rails=rails, **others)
+
+    return guarded
 
 
 def records(bandit):
@@ -45,8 +37,8 @@ def records(bandit):
     return [decision_row(row) for row in rows]
 
 
-def test_the_minimum_is_kept_for_all_that_are_eligible_and_limits_how_many_are_added(opened):
-    bandit = opened({"minimum": 0.25})
+def test_the_minimum_is_kept_for_all_that_are_eligible_and_limits_how_many_are_added(guarded):
+    bandit = guarded({"minimum": 0.25})
     assert probabilities(bandit) == pytest.approx(dict.fromkeys(ARMS, 0.25))
     assert probabilities(bandit, eligible=["A", "B"]) == pytest.approx({"A": 0.75, "B": 0.25})
     assert probabilities(bandit, eligible=["B"]) == {"B": 1.0}
@@ -58,9 +50,9 @@ def test_the_minimum_is_kept_for_all_that_are_eligible_and_limits_how_many_are_a
 @pytest.mark.parametrize("minimum", [0.0, 0.05])
 @pytest.mark.parametrize("control", [{}, {"control": "B", "control_share": 0.2}])
 def test_the_control_has_its_share_every_action_the_minimum_and_the_policy_divides_the_rest(
-    opened, weights, minimum, control
+    guarded, weights, minimum, control
 ):
-    found = probabilities(opened({"minimum": minimum, **control}, weights))
+    found = probabilities(guarded({"minimum": minimum, **control}, weights))
     others = dict(zip(ARMS, weights, strict=True))
     if control:
         assert found["B"] == pytest.approx(0.2, rel=1e-5)
@@ -71,13 +63,13 @@ def test_the_control_has_its_share_every_action_the_minimum_and_the_policy_divid
         assert found[name] == pytest.approx(expected, rel=1e-5)
 
 
-def test_a_control_or_baseline_that_is_not_eligible_is_not_shown(opened):
-    bandit = opened({"control": "B", "control_share": 0.2})
+def test_a_control_or_baseline_that_is_not_eligible_is_not_shown(guarded):
+    bandit = guarded({"control": "B", "control_share": 0.2})
     assert probabilities(bandit, eligible=["A", "C"]) == {"A": 1.0, "C": 0.0}
     assert probabilities(bandit, eligible=["B"]) == {"B": 1.0}
     bandit.pause("B")
     assert "B" not in probabilities(bandit)
-    held_out = opened({"holdout": 0.5, "baseline": "A"}, (1.0, 1.0, 1.0, 1.0))
+    held_out = guarded({"holdout": 0.5, "baseline": "A"}, (1.0, 1.0, 1.0, 1.0), name="other")
     shown = held_out.decide_many([{"eligible": ["B", "C"]}] * 100)
     assert {one.action for one in shown} == {"B", "C"}
     held_out.pause("A")
@@ -92,13 +84,13 @@ def test_a_control_or_baseline_that_is_not_eligible_is_not_shown(opened):
         ({"burn_in": 5, "control": "B", "control_share": 0.4}, (0.2, 0.4, 0.2, 0.2)),
     ],
 )
-def test_the_share_of_the_control_is_kept(opened, rails, expected):
-    assert probabilities(opened(rails)) == pytest.approx(dict(zip(ARMS, expected, strict=True)))
+def test_the_share_of_the_control_is_kept(guarded, rails, expected):
+    assert probabilities(guarded(rails)) == pytest.approx(dict(zip(ARMS, expected, strict=True)))
 
 
-def test_the_control_of_slots_is_a_joint_action(opened):
+def test_the_control_of_slots_is_a_joint_action(guarded):
     rails = {"control": {"title": "B", "layout": "wide"}, "control_share": 0.4}
-    bandit = opened(rails, (1.0, 1.0, 1.0, 1.0), PAGE)
+    bandit = guarded(rails, (1.0, 1.0, 1.0, 1.0), PAGE)
     names = itertools.product(*PAGE.values())
     expected = {name: 0.4 if name == ("B", "wide") else 0.2 for name in names}
     assert probabilities(bandit) == pytest.approx(expected)
@@ -106,25 +98,21 @@ def test_the_control_of_slots_is_a_joint_action(opened):
     assert found == pytest.approx({("A", "wide"): 0.6, ("B", "wide"): 0.4})
 
 
-def test_so_many_decisions_are_uniform_and_then_none_also_after_opening_again(opened, clock):
-    store = new_store(clock)
-    first = opened({"burn_in": 7}, store=store)
-    found = [probabilities(first) for _ in range(4)]
-    again = opened({"burn_in": 7}, store=store)
-    found += [probabilities(again) for _ in range(6)]
+def test_so_many_decisions_are_uniform_and_then_none_also_after_opening_again(guarded):
+    found = []
+    for decisions in (4, 6):
+        bandit = guarded({"burn_in": 7})
+        found += [probabilities(bandit) for _ in range(decisions)]
     assert found == [dict.fromkeys(ARMS, 0.25)] * 7 + [dict(zip(ARMS, SURE, strict=True))] * 3
 
 
-def test_burn_in_and_holdout_work_for_eligible_arms_and_for_prices(opened, clock, seed):
-    assert probabilities(opened({"burn_in": 5}), eligible=["B", "C"]) == {"B": 0.5, "C": 0.5}
-    priced = open_bandit(
-        new_store(clock),
+def test_burn_in_and_holdout_work_for_eligible_arms_and_for_prices(guarded, opened):
+    assert probabilities(guarded({"burn_in": 5}), eligible=["B", "C"]) == {"B": 0.5, "C": 0.5}
+    priced = opened(
+        name="priced",
         actions={"price": (0.0, 4.0)},
         policy="grid-thompson-1-1",
         guard_rails={"burn_in": 100, "holdout": 0.5, "baseline": {"price": 1.5}},
-        background=False,
-        clock=clock,
-        rng=np.random.default_rng(seed),
     )
     shown = priced.decide_many([{}] * 100)
     held = {(one.action["price"], one.propensity) for one in shown if one.holdout}
@@ -132,8 +120,8 @@ def test_burn_in_and_holdout_work_for_eligible_arms_and_for_prices(opened, clock
     assert {one.propensity for one in shown if not one.holdout} == {0.25}
 
 
-def test_the_holdout_is_a_share_that_has_the_baseline_for_certain(opened):
-    bandit = opened({"holdout": 0.2, "baseline": "C"}, (1.0, 1.0, 1.0, 1.0))
+def test_the_holdout_is_a_share_that_has_the_baseline_for_certain(guarded):
+    bandit = guarded({"holdout": 0.2, "baseline": "C"}, (1.0, 1.0, 1.0, 1.0))
     for _ in range(DRAWS // 1000):
         bandit.decide_many([{}] * 1000)
     held = np.array([record.assignment == "holdout" for record in records(bandit)])
@@ -172,10 +160,10 @@ MANY = {slot: [str(number) for number in range(10)] for slot in "abcde"}
     ids=repr,
 )
 def test_rails_that_make_no_sense_are_refused_and_nothing_is_written(
-    opened, store, rails, code, parameter
+    guarded, store, rails, code, parameter
 ):
     with raises_code(code, parameter):
-        opened(rails, store=store)
+        guarded(rails)
     assert bandit_names(store) == []
 
 

@@ -16,43 +16,36 @@ from submax.policies import make_policy
 LONG = 600.0
 
 
-@pytest.fixture(scope="module")
-def runner():
-    runner = JobRunner()
-    yield runner
-    runner.close()
+def test_jobs_run_in_one_other_process_of_low_priority(jobs):
+    first = jobs.run(os.getpid)
+    assert first == jobs.run(os.getpid) != os.getpid()
+    assert jobs.run(os.nice, 0) >= min(19, os.nice(0) + 10)
+    assert jobs.run(os.getenv, "OMP_NUM_THREADS") == os.getenv("OMP_NUM_THREADS", "1")
 
 
-def test_jobs_run_in_one_other_process_of_low_priority(runner):
-    first = runner.run(os.getpid)
-    assert first == runner.run(os.getpid) != os.getpid()
-    assert runner.run(os.nice, 0) >= min(19, os.nice(0) + 10)
-    assert runner.run(os.getenv, "OMP_NUM_THREADS") == os.getenv("OMP_NUM_THREADS", "1")
-
-
-def test_errors_and_warnings_come_back(runner):
+def test_errors_and_warnings_come_back(jobs):
     with pytest.raises(InputError, match="no-such-policy") as caught:
-        runner.run(make_policy, "no-such-policy")
+        jobs.run(make_policy, "no-such-policy")
     assert caught.value.code == "invalid-input"
     with pytest.raises(JobError, match="math domain error"):
-        runner.run(math.sqrt, -1.0)
+        jobs.run(math.sqrt, -1.0)
     with pytest.warns(DeprecationWarning, match="old"):
-        runner.run(warnings.warn, "old", DeprecationWarning)
+        jobs.run(warnings.warn, "old", DeprecationWarning)
     with pytest.raises(JobError):
         # A result that cannot be sent.
-        runner.run(compile, "1", "code", "eval")
-    assert runner.run(math.sqrt, 4.0) == 2.0
+        jobs.run(compile, "1", "code", "eval")
+    assert jobs.run(math.sqrt, 4.0) == 2.0
 
 
-def test_a_dead_process_fails_its_job_and_no_other(runner):
+def test_a_dead_process_fails_its_job_and_no_other(jobs):
     with pytest.raises(JobError) as caught:
-        runner.run(os._exit, 3)
+        jobs.run(os._exit, 3)
     assert caught.value.code == "job-failed"
-    first = runner.run(os.getpid)
+    first = jobs.run(os.getpid)
     # One that dies between two jobs is not noticed.
     os.kill(first, signal.SIGKILL)
     os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
-    assert runner.run(os.getpid) != first
+    assert jobs.run(os.getpid) != first
 
 
 def test_closing_breaks_off_a_job():

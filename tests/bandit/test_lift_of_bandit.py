@@ -1,10 +1,10 @@
 import math
+from functools import partial
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from refusals import raises_code
-from stored import new_store
 
 import submax
 from submax.bandit.lift import LiftTally
@@ -14,16 +14,16 @@ CONTROL = {"control": "A", "control_share": 0.25}
 CHANCES = {"A": 0.2, "B": 0.6}
 
 
-def opened(store, clock, **settings):
-    given = {"actions": ["A", "B"], "policy": "thompson-1-1", "reward_wait": 10, **settings}
-    return submax.open(store, name="shop", background=False, clock=clock, **given)
+@pytest.fixture
+def opened(opened):
+    return partial(opened, actions=["A", "B"])
 
 
-def run(bandit, clock, rng, decisions=600, units=None, rewards=CHANCES):
+def run(bandit, clock, rng, decisions=600, units=None):
     for number in range(decisions):
         unit = None if units is None else f"visitor-{number % units}"
         decision = bandit.decide(unit=unit)
-        bandit.reward(decision.id, float(rng.random() < rewards[decision.action]))
+        bandit.reward(decision.id, float(rng.random() < CHANCES[decision.action]))
         clock.now += 1
         if number % 200 == 199:
             bandit.refit()
@@ -31,14 +31,14 @@ def run(bandit, clock, rng, decisions=600, units=None, rewards=CHANCES):
 
 
 @pytest.mark.parametrize("units", [None, 300])
-def test_the_store_keeps_the_tally_of_the_log(units, seed, tmp_path, clock):
-    bandit = opened(new_store(clock), clock, guard_rails={**HOLDOUT, **CONTROL}, seed=seed)
+def test_the_store_keeps_the_tally_of_the_log(opened, units, seed, tmp_path, clock):
+    bandit = opened(guard_rails={**HOLDOUT, **CONTROL}, seed=seed)
     run(bandit, clock, np.random.default_rng(seed), decisions=599, units=units)
     late = bandit.decide(unit=units and "visitor-1")
     clock.now += 11
     holdout, control = bandit.lift()
     assert bandit.reward(late.id, 1.0).status == "late"
-    assert opened(bandit.store, clock).lift() == [holdout, control]
+    assert opened().lift() == [holdout, control]
     bandit.export(tmp_path / "log.parquet")
     log = pq.read_table(tmp_path / "log.parquet").to_pydict()
     reward, group = np.array(log["reward"]), np.array(log["group"])
@@ -57,12 +57,11 @@ def test_the_store_keeps_the_tally_of_the_log(units, seed, tmp_path, clock):
     assert not holdout.alarm
 
 
-def test_a_comparison_begins_anew_when_its_groups_change(seed, clock):
-    store = new_store(clock)
-    bandit = opened(store, clock, guard_rails=HOLDOUT, seed=seed)
+def test_a_comparison_begins_anew_when_its_groups_change(opened, seed, clock):
+    bandit = opened(guard_rails=HOLDOUT, seed=seed)
     run(bandit, clock, np.random.default_rng(seed), decisions=50)
     assert bandit.lift()[0].decisions > 0
-    changed = opened(store, clock, guard_rails={**HOLDOUT, "holdout": 0.5})
+    changed = opened(guard_rails={**HOLDOUT, "holdout": 0.5})
     report = changed.lift()[0]
     assert (report.decisions, report.decisions_of_group) == (0, 0)
     run(changed, clock, np.random.default_rng(seed), decisions=20)
@@ -70,13 +69,13 @@ def test_a_comparison_begins_anew_when_its_groups_change(seed, clock):
     assert report.decisions + report.decisions_of_group == 20
     assert report.sample_ratio.expected == 0.5
     # Other settings do not change the groups.
-    same = opened(store, clock, refit_rows=7)
+    same = opened(refit_rows=7)
     assert same.lift() == changed.lift()
 
 
-def test_in_an_a_a_test_both_groups_are_decided_alike(seed, clock):
+def test_in_an_a_a_test_both_groups_are_decided_alike(opened, seed, clock):
     rails = {**HOLDOUT, "aa_test": True}
-    bandit = opened(new_store(clock), clock, guard_rails=rails, seed=seed)
+    bandit = opened(guard_rails=rails, seed=seed)
     shown = [bandit.decide() for _ in range(200)]
     held_out = [one for one in shown if one.holdout]
     # Drawn by the policy, which prefers neither action: all of them the baseline has a chance of
@@ -94,16 +93,9 @@ def test_in_an_a_a_test_both_groups_are_decided_alike(seed, clock):
     assert report.cautions
 
 
-def test_few_units_without_bounds_have_no_interval(clock, seed):
-    bandit = opened(
-        new_store(clock),
-        clock,
-        guard_rails=HOLDOUT,
-        rewards="continuous",
-        policy="rcp-adaptive",
-        default_reward=None,
-        seed=seed,
-    )
+def test_few_units_without_bounds_have_no_interval(opened, clock, seed):
+    unbounded = {"rewards": "continuous", "policy": "rcp-adaptive", "default_reward": None}
+    bandit = opened(guard_rails=HOLDOUT, seed=seed, **unbounded)
     bandit.reward(bandit.decide(unit="visitor-1").id, 12.5)
     clock.now += 11
     (report,) = bandit.lift()
@@ -117,8 +109,8 @@ def test_few_units_without_bounds_have_no_interval(clock, seed):
         submax.Bandit(["A", "B"]).lift()
 
 
-def test_a_lost_part_of_a_group_is_an_alarm(seed, clock):
-    bandit = opened(new_store(clock), clock, guard_rails=HOLDOUT, seed=seed)
+def test_a_lost_part_of_a_group_is_an_alarm(opened, seed, clock):
+    bandit = opened(guard_rails=HOLDOUT, seed=seed)
     for _ in range(400):
         decision = bandit.decide(activate=False)
         # Pages of the holdout fail to load.

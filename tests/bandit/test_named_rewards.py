@@ -1,4 +1,5 @@
 import math
+from functools import partial
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -9,20 +10,14 @@ from hypothesis import strategies as st
 from refusals import raises_code
 
 import submax
-from submax.bandit.durable import open_bandit
 from submax.bandit.settings import Settings
 
 NAMES = {"click": 1, "purchase": 20}
 
 
-def opened(clock, store=None, **declared):
-    return open_bandit(
-        store or stored.new_store(clock),
-        name="page",
-        clock=clock,
-        background=False,
-        **{"actions": ["A", "B"], "rewards": NAMES, "reward_wait": 60, **declared},
-    )
+@pytest.fixture
+def opened(opened):
+    return partial(opened, actions=["A", "B"], rewards=NAMES)
 
 
 def learned_rewards(bandit, clock, wait=61):
@@ -38,8 +33,8 @@ def learned_rewards(bandit, clock, wait=61):
     ],
     ids=["a name", "a table"],
 )
-def test_the_same_reward_without_a_key_is_given_once(clock, given, other, expected):
-    bandit = opened(clock)
+def test_the_same_reward_without_a_key_is_given_once(opened, clock, given, other, expected):
+    bandit = opened()
     decision = bandit.decide()
     assert not bandit.reward(decision.id, **given).repeated
     assert bandit.reward(decision.id, **given).repeated
@@ -60,8 +55,8 @@ def test_the_same_reward_without_a_key_is_given_once(clock, given, other, expect
         ({"value": 0.5, "name": "click"}, "invalid-input"),
     ],
 )
-def test_a_name_that_was_not_declared_is_refused_and_nothing_is_written(clock, reward, code):
-    bandit = opened(clock)
+def test_a_name_that_was_not_declared_is_refused_and_nothing_is_written(opened, reward, code):
+    bandit = opened()
     decision = bandit.decide()
     before = bandit.counts()
     with raises_code(code):
@@ -71,7 +66,7 @@ def test_a_name_that_was_not_declared_is_refused_and_nothing_is_written(clock, r
             [{"id": decision.id, "value": 1, "name": "click"}, {"id": decision.id, **reward}]
         )
     assert bandit.counts() == before
-    without = opened(clock, stored.new_store(clock), rewards="binary")
+    without = opened(name="other", rewards="binary")
     with raises_code("unknown-reward-name"):
         without.reward(without.decide().id, 1.0, name="click")
 
@@ -89,9 +84,9 @@ def test_a_name_that_was_not_declared_is_refused_and_nothing_is_written(clock, r
         "slots",
     ],
 )
-def test_a_wrong_declaration_is_refused(clock, rewards):
+def test_a_wrong_declaration_is_refused(opened, rewards):
     with raises_code("invalid-input"):
-        opened(clock, rewards=rewards)
+        opened(rewards=rewards)
 
 
 @settings(max_examples=50, deadline=None)
@@ -118,8 +113,8 @@ def test_bounds_follow_from_the_weights():
     assert Settings.of({"actions": ["A"], "rewards": many}).scale.bounds == (-2.0, 6.0)
 
 
-def test_an_export_has_a_column_for_each_name(clock, tmp_path):
-    bandit = opened(clock)
+def test_an_export_has_a_column_for_each_name(opened, clock, tmp_path):
+    bandit = opened()
     first, second = bandit.decide(), bandit.decide()
     bandit.reward(first.id, 1, name="purchase")
     bandit.reward(second.id, {"click": 1, "purchase": 0})

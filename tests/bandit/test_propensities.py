@@ -4,6 +4,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from stored import named
 
 import submax
 from submax.testing import ManualClock
@@ -51,10 +52,6 @@ def opened(policy, clock, rng):
     clock.now += 10
     bandit.refit()
     return bandit
-
-
-def named(action):
-    return tuple(action.values())
 
 
 @pytest.mark.filterwarnings("ignore::submax.core.errors.ContextIgnoredWarning")

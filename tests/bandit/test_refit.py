@@ -19,13 +19,6 @@ DECLARED = {"actions": ["A", "B"], "context": {"x": float, "y": ["u", "v"]}, "re
 ANEW, NEW = "fitted anew to all rows", "new rewards"
 
 
-@pytest.fixture(scope="module")
-def jobs():
-    runner = JobRunner()
-    yield runner
-    runner.close()
-
-
 @pytest.fixture
 def store(tmp_path, clock):
     with open_store(tmp_path / "store.db", clock=clock) as opened:

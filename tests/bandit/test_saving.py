@@ -204,7 +204,6 @@ def test_a_state_that_is_defined_beside_the_base_class_is_loaded(
     path, tmp_path, monkeypatch, inside
 ):
     (tmp_path / "derived_policy.py").write_text(DERIVED)
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "live")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "derived_policy", raising=False)
     derived = importlib.import_module("derived_policy").Derived

@@ -1,26 +1,21 @@
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from refusals import raises_code
-from stored import exported, new_store
+from stored import exported
 
 import submax
-from submax.bandit.durable import open_bandit
 from submax.core.problem import Feedback
 from submax.policies.slots import PerSlot
 
 SLOTS = {"title": ["a", "b", "c"], "image": ["x", "y"]}
 
 
-def opened(clock, **declared):
-    return open_bandit(
-        new_store(clock),
-        name="page",
-        clock=clock,
-        background=False,
-        **{"actions": SLOTS, "rewards": "slots", "reward_wait": 60, **declared},
-    )
+@pytest.fixture
+def opened(opened):
+    return partial(opened, actions=SLOTS, policy="rcp-adaptive", rewards="slots")
 
 
 @pytest.mark.parametrize(
@@ -32,8 +27,8 @@ def opened(clock, **declared):
         {"value": np.array([0.0, 1.0])},
     ],
 )
-def test_a_row_has_the_reward_of_each_slot_and_their_sum(clock, reward):
-    bandit = opened(clock)
+def test_a_row_has_the_reward_of_each_slot_and_their_sum(opened, clock, reward):
+    bandit = opened()
     assert bandit.reward(bandit.decide().id, **reward).status == "accepted"
     clock.now += 61
     (row,) = exported(bandit)
@@ -50,19 +45,19 @@ def test_a_row_has_the_reward_of_each_slot_and_their_sum(clock, reward):
         ({"value": [0, 1, 0]}, "invalid-input"),
     ],
 )
-def test_a_reward_that_fits_no_slot_is_refused(clock, reward, code):
-    bandit = opened(clock)
+def test_a_reward_that_fits_no_slot_is_refused(opened, reward, code):
+    bandit = opened()
     visit = bandit.decide().id
     before = bandit.counts()
     with raises_code(code):
         bandit.reward(visit, **reward)
     assert bandit.counts() == before
     with raises_code("invalid-input", "default_reward"):
-        opened(clock, default_reward=1.0)
+        opened(default_reward=1.0)
 
 
-def test_versions_are_fitted_to_the_rewards_of_slots(clock):
-    bandit = opened(clock)
+def test_versions_are_fitted_to_the_rewards_of_slots(opened, clock):
+    bandit = opened()
     best = {"title": "c", "image": "y"}
     for _ in range(60):
         shown = bandit.decide()

@@ -37,14 +37,6 @@ from submax.core.errors import Error
 
 WAIT, QUARANTINE = 10.0, 20.0
 DECLARE = "insert into bandit (name, created, settings, actions) values (:name, 0, '{}', '[]')"
-BOTH = ["sqlite", pytest.param("postgres", marks=pytest.mark.needs("postgresql"))]
-
-
-@pytest.fixture(params=BOTH)
-def place(request, tmp_path):
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_address")
-    return tmp_path / "store.db"
 
 
 @pytest.fixture

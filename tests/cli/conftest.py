@@ -93,7 +93,7 @@ def unrendered(monkeypatch) -> None:
 
 
 @pytest.fixture
-def log_folder(tmp_path, monkeypatch) -> Path:
+def folder(tmp_path, monkeypatch) -> Path:
     """The folder of the commands, in which there is a log of 400 decisions."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

@@ -442,37 +442,27 @@ def test_wrong_options_are_refused_and_nothing_is_written(arguments, facts, refu
     assert not out.exists()
 
 
-FAULTS = {
-    "exit": ("import numpy as np", "raise SystemExit(0)", ["SystemExit"]),
-    "missing": ("def update", "def upgrade", ["update"]),
-    "nan": ("= 1.0", "= np.nan", ["nan"]),
-    "shape": ("np.zeros((len(context), 1,", "np.zeros((1, 1,", ["shape"]),
-}
+FAULTS = [
+    ("import numpy as np", "raise SystemExit(0)", ["SystemExit"]),
+    ("def update", "def upgrade", ["update"]),
+    ("= 1.0", "= np.nan", ["nan"]),
+    ("np.zeros((len(context), 1,", "np.zeros((1, 1,", ["shape"]),
+    ("arms = 3", "arms = [3, 3]", ["[environment]"]),
+    ("arms = 3", "", ["'bernoulli'", "arms"]),
+    ("first_arm.py:FirstArm", "mine.py:Mine", ["mine.py"]),
+    ("[environment]", "reference = { arm = 3 }\n[environment]", ["'arm'", "reference"]),
+]
 
 
-@pytest.mark.parametrize("fault", list(FAULTS))
-def test_own_policy_that_fails_is_named_and_nothing_is_written(fault, refused_with, tmp_path):
-    old, new, words = FAULTS[fault]
-    assert old in first_arm()
+@pytest.mark.parametrize(("old", "new", "facts"), FAULTS)
+def test_what_is_wrong_in_files_of_the_user_is_named_and_nothing_is_written(
+    old, new, facts, refused_with, tmp_path
+):
+    own = OWN.replace('["random"]', '[{ kind = "first_arm.py:FirstArm" }]')
+    assert (old in own) != (old in first_arm())
     (tmp_path / "first_arm.py").write_text(first_arm().replace(old, new, 1))
     file, out = tmp_path / "own.toml", tmp_path / "out"
-    file.write_text(OWN.replace('["random"]', '[{ kind = "first_arm.py:FirstArm" }]'))
-    refused_with(words, "simulate", file, "--out", out)
-    assert not out.exists()
-
-
-@pytest.mark.parametrize(
-    ("change", "facts"),
-    [
-        (("arms = 3", "arms = [3, 3]"), ["[environment]"]),
-        (("arms = 3", ""), ["'bernoulli'", "arms"]),
-        (('["random"]', '[{ kind = "mine.py:Mine" }]'), ["mine.py"]),
-        (("[environment]", "reference = { arm = 3 }\n[environment]"), ["'arm'", "reference"]),
-    ],
-)
-def test_wrong_files_are_refused_and_nothing_is_written(change, facts, refused_with, tmp_path):
-    file, out = tmp_path / "own.toml", tmp_path / "out"
-    file.write_text(OWN.replace(*change))
+    file.write_text(own.replace(old, new))
     refused_with(facts, "simulate", file, "--out", out)
     assert not out.exists()
 
@@ -484,19 +474,16 @@ def test_policies_that_ignore_the_context_are_named(done, file, tmp_path):
     assert said.startswith("own: rcp-submax does not look at the context")
 
 
-def test_directory_with_results_of_another_experiment(done, refused_with, file, tmp_path):
+def test_a_directory_with_other_results_or_files_stays_as_it_is(done, refused_with, file, tmp_path):
+    (tmp_path / "files" / "own").mkdir(parents=True)
+    (tmp_path / "files" / "own" / "thesis.txt").write_text("do not lose")
+    refused_with(["own", "--out"], "simulate", file, "--out", tmp_path / "files")
+    assert _contents(tmp_path / "files") == {"own/thesis.txt": b"do not lose"}
     done("simulate", file, "--out", tmp_path, "--replicas", 2, "--no-figures")
     before = _contents(tmp_path / "own")
     refused_with(["replicas = 2", "--out"], "simulate", file, "--out", tmp_path, "--replicas", 1)
     refused_with(["seed = 0"], "simulate", file, "--out", tmp_path, "--replicas", 2, "--seed", 9)
     assert _contents(tmp_path / "own") == before
-
-
-def test_directory_with_files_of_others(refused_with, file, tmp_path):
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own" / "thesis.txt").write_text("do not lose")
-    refused_with(["own", "--out"], "simulate", file, "--out", tmp_path)
-    assert _contents(tmp_path / "own") == {"thesis.txt": b"do not lose"}
 
 
 def _contents(directory: Path) -> dict[str, bytes]:

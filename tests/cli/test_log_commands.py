@@ -21,11 +21,6 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def folder(log_folder):
-    return log_folder
-
-
 def files(folder):
     return sorted(path.name for path in folder.iterdir())
 
@@ -78,12 +73,8 @@ def test_learn_takes_parameters_and_a_declaration(folder, done):
     assert learned.specification == {"kind": "epsilon-greedy", "epsilon": 0.3}
     assert len(learned.schema.menu.slots[0].choices) == 4
     # Parameters may also stand behind a name.
-    done(
-        "learn",
-        "log.csv",
-        "--policy",
-        "rcp-submax,estimator.smoothing=0.5,max_enumerated_actions=10",
-    )
+    named = "rcp-submax,estimator.smoothing=0.5,max_enumerated_actions=10"
+    done("learn", "log.csv", "--policy", named)
     policy = TrainedPolicy.read(folder / "policy.safetensors").policy
     assert (policy.estimator.smoothing, policy.max_enumerated_actions) == (0.5, 10)
 

@@ -1,17 +1,11 @@
-import httpx
 import numpy as np
 import pytest
-from in_process import InProcess
+from in_process import shared_serving  # noqa: F401 - fixtures
 from server_process import start_server  # noqa: F401 - fixtures
-from waiting import wait_until
 
 from submax.bandit.durable import open_bandit
 from submax.bandit.store import open_store
-from submax.server.app import App
-from submax.server.service import Service
 from submax.testing import ManualClock
-
-BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
 @pytest.fixture
@@ -41,28 +35,13 @@ def opened(tmp_path, clock, seed):
         bandit.close()
 
 
-class Client(InProcess):
-    """Asks an application in this process, as a browser or as a program."""
-
-    def page(self, path: str, **options) -> httpx.Response:
-        """What a browser gets."""
-        headers = {**BROWSER, **options.pop("headers", {})}
-        return self.get(path, headers=headers, **options)
-
-
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def served(shared_serving, tmp_path_factory):  # noqa: F811 - the fixture
     """Serves a new store, which ``fill`` declares bandits in."""
-    clients = []
 
-    def served(fill, **options) -> Client:
+    def served(fill):
         store = open_store(tmp_path_factory.mktemp("pages") / "shop.db")
         fill(store)
-        service = Service(store)
-        clients.append(Client(App(service, **options)))
-        wait_until(lambda: service.ready)
-        return clients[-1]
+        return shared_serving(store)
 
-    yield served
-    for client in clients:
-        client.close()
+    return served

@@ -1,13 +1,10 @@
 import pytest
-from in_process import InProcess
+from in_process import InProcess, serving, shared_serving  # noqa: F401 - fixtures
 from postgres_server import postgres, postgres_address  # noqa: F401 - fixtures
 from server_process import serve, start_server  # noqa: F401 - fixtures
-from waiting import wait_until
 
 from submax.bandit.store import Store, open_store
-from submax.server.app import App
 from submax.server.keys import Keys
-from submax.server.service import Service
 
 WATCHED = ("bandit", "decision", "reward", "early_reward", "key", "publication", "audit")
 """The tables of what requests may change."""
@@ -32,34 +29,7 @@ def shared_store(tmp_path_factory):
 
 
 @pytest.fixture
-def serving(store):
-    """An application over a store or a service, which is ready if that ``is_awaited``."""
-    yield from _applications()
-
-
-@pytest.fixture(scope="module")
-def shared_serving():
-    """Like ``serving``, for all tests of a module."""
-    yield from _applications()
-
-
-def _applications():
-    opened = []
-
-    def serving(store, *, is_awaited=True, **options) -> InProcess:
-        service = store if isinstance(store, Service) else Service(store)
-        opened.append(InProcess(App(service, **options)))
-        if is_awaited:
-            wait_until(lambda: service.ready)
-        return opened[-1]
-
-    yield serving
-    for client in opened:
-        client.close()
-
-
-@pytest.fixture
-def http(serving, store) -> InProcess:
+def http(serving, store) -> InProcess:  # noqa: F811 - the fixture
     return serving(store)
 
 

@@ -202,15 +202,6 @@ def test_a_key_is_refused_from_its_expiry_on(serving, store, key):
         assert [one.status_code for one in answers] == expected
 
 
-@pytest.mark.parametrize("expires", ["2001-01-01", "tomorrow", ""])
-def test_an_expiry_that_is_over_or_no_time_makes_no_key(serving, store, key, expires):
-    admin = key("admin")
-    http = serving(store)
-    answer = http.post("/keys", json={"scopes": ["read"], "expires": expires}, headers=admin)
-    assert (answer.status_code, answer.json()["code"]) == (400, "invalid-input")
-    assert len(list(Keys(store))) == 1
-
-
 def test_the_last_use_of_a_key_is_shown_and_kept(serving, store, key, tmp_path):
     admin, used = key("admin"), key("read", name="used")
     key("read", name="idle")

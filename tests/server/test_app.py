@@ -124,9 +124,6 @@ def test_the_description_is_valid_and_made_for_people_and_for_generators_of_clie
     assert all(field.get("description") for field in fields.values())
 
 
-HOLDOUT = {"holdout": 0.5, "baseline": "A"}
-
-
 def changed(http, **changes):
     return done(http.request("PATCH", "/bandits/arms", json=changes))
 
@@ -137,7 +134,7 @@ def test_settings_are_changed_and_audited(http):
     assert shown == done(http.get("/bandits/arms"))
     assert (shown["refit_rows"], shown["sticky"]) == (7, "none")
     assert shown["guard_rails"]["minimum"] == 0.1
-    shown = changed(http, refit_rows=None, guard_rails=HOLDOUT)
+    shown = changed(http, refit_rows=None, guard_rails={"holdout": 0.5, "baseline": "A"})
     assert shown["refit_rows"] == 100
     # Guard rails that are not named stay.
     assert (shown["guard_rails"]["minimum"], shown["guard_rails"]["holdout"]) == (0.1, 0.5)

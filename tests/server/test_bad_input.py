@@ -111,6 +111,10 @@ WRONG = {
     "unknown version": ("/bandits/arms/publish", {"version": 9}, 404),
     "nothing to go back to": ("/bandits/arms/roll-back", {}, 409),
     "no scope": ("/keys", {"scopes": []}, 400),
+    **{
+        f"expires {one}": ("/keys", {"scopes": ["admin"], "expires": one}, 400)
+        for one in ("2001-01-01", "tomorrow", "")
+    },
     "bandit there already": ("/bandits", ARMS, 409),
     "too many": (MANY, {"requests": [CONTEXT] * 1001}, 400),
     "one of many": (MANY, {"requests": [CONTEXT, {"eligible": ["Z"]}]}, 400),

@@ -12,6 +12,7 @@ import httpx
 import pytest
 import requirements
 import yaml
+from server_process import free_port
 from waiting import wait_until
 
 from submax.cli.serving import serve as serve_command
@@ -32,12 +33,6 @@ def instructions():
 
 def last(word):
     return [rest for one, rest in instructions() if one == word][-1]
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 @pytest.fixture(scope="module")

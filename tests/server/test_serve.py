@@ -303,19 +303,6 @@ class SpinningTraining(SpinningUpdate):
 """
 
 
-@pytest.fixture
-def serving_policy(serve, tmp_path):
-    def serving_policy(name):
-        (tmp_path / "policy.py").write_text(POLICY)
-        options = {"reward_wait": 0.01, "refit_rows": 1, "background": False}
-        options["policy"] = f"{tmp_path / 'policy.py'}:{name}"
-        with open_bandit(tmp_path / "page.db", actions=["A", "B"], **options) as bandit:
-            bandit.decide()
-        return serve(tmp_path / "page.db", 0, "--trust")
-
-    return serving_policy
-
-
 def ends(server):
     """The exit status after SIGTERM; the file must be free then."""
     server.signal(signal.SIGTERM)
@@ -324,29 +311,28 @@ def ends(server):
     return status
 
 
-def test_sigterm_while_a_fit_computes_for_ever(serving_policy, tmp_path):
-    server = serving_policy("SpinningUpdate")
+@pytest.mark.parametrize("policy", ["SpinningUpdate", "SpinningTraining"])
+def test_sigterm_while_a_fit_computes_for_ever(serve, tmp_path, policy):
+    (tmp_path / "policy.py").write_text(POLICY)
+    options = {"reward_wait": 0.01, "refit_rows": 1, "background": False}
+    options["policy"] = f"{tmp_path / 'policy.py'}:{policy}"
+    with open_bandit(tmp_path / "page.db", actions=["A", "B"], **options) as bandit:
+        bandit.decide()
+    server = serve(tmp_path / "page.db", 0, "--trust")
     wait_until((tmp_path / "begun").exists)
+    fitting = int((tmp_path / "begun").read_text())
+    assert fitting != server.process.pid
     assert server.get("/healthz", timeout=30).status_code == 200
     with Client(server.address, "page") as client:
         client.decide(id="meanwhile")
-    assert ends(server) == 0
-    assert "Traceback" not in server.said
-    with open_bandit(server.file, background=False, trust=True) as bandit:
-        assert bandit.decide(id="meanwhile").repeated
-
-
-def test_sigterm_while_a_model_is_trained(serving_policy, tmp_path):
-    server = serving_policy("SpinningTraining")
-    wait_until((tmp_path / "begun").exists)
-    training = int((tmp_path / "begun").read_text())
-    assert training != server.process.pid
-    os.kill(training, 0)
-    # The training has a process of its own, which is killed.
+    os.kill(fitting, 0)
+    # The fit has a process of its own, which is killed.
     assert ends(server) == 0
     assert "Traceback" not in server.said
     with pytest.raises(ProcessLookupError):
-        os.kill(training, 0)
+        os.kill(fitting, 0)
+    with open_bandit(server.file, background=False, trust=True) as bandit:
+        assert bandit.decide(id="meanwhile").repeated
 
 
 HELD_OPEN = {

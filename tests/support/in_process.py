@@ -1,9 +1,16 @@
-"""An ASGI application in this process, with a client."""
+"""An ASGI application in this process, with a client, and fixtures that serve stores."""
 
 import asyncio
 from threading import Thread
 
 import httpx
+import pytest
+from waiting import wait_until
+
+from submax.server.app import App
+from submax.server.service import Service
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
 class InProcess:
@@ -26,6 +33,10 @@ class InProcess:
     def get(self, path: str, **options) -> httpx.Response:
         return self.request("GET", path, **options)
 
+    def page(self, path: str, **options) -> httpx.Response:
+        """What a browser gets."""
+        return self.get(path, headers={**BROWSER, **options.pop("headers", {})}, **options)
+
     def post(self, path: str, **options) -> httpx.Response:
         return self.request("POST", path, **options)
 
@@ -43,3 +54,30 @@ class InProcess:
 
     def _wait(self, coroutine):
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(60)
+
+
+@pytest.fixture
+def serving():
+    """An application over a store or a service, which is ready if that ``is_awaited``."""
+    yield from _applications()
+
+
+@pytest.fixture(scope="module")
+def shared_serving():
+    """Like ``serving``, for all tests of a module."""
+    yield from _applications()
+
+
+def _applications():
+    opened = []
+
+    def serving(store, *, is_awaited=True, **options) -> InProcess:
+        service = store if isinstance(store, Service) else Service(store)
+        opened.append(InProcess(App(service, **options)))
+        if is_awaited:
+            wait_until(lambda: service.ready)
+        return opened[-1]
+
+    yield serving
+    for client in opened:
+        client.close()

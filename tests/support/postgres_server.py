@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 import requirements
+from server_process import free_port
 
 PASSWORD = "s3cret-of-the-tests"
 SETTINGS = {
@@ -33,7 +33,7 @@ class PostgresServer:
 
     def __init__(self, programs: Path, folder: Path) -> None:
         self.programs, self.folder = programs, folder
-        self.port = _free_port()
+        self.port = free_port()
         self._as = _user()
         if self._as:
             shutil.chown(folder, self._as["user"], self._as["group"])
@@ -86,12 +86,6 @@ class PostgresServer:
     def execute(self, database: str, statement: str) -> None:
         with psycopg.connect(self.address(database), autocommit=True) as connection:
             connection.execute(statement)
-
-
-def _free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
 
 
 def _user() -> dict:

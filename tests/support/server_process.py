@@ -1,6 +1,7 @@
 """The command ``serve`` in a process of its own, and fixtures that start it."""
 
 import os
+import socket
 import subprocess
 import sys
 from threading import Thread
@@ -81,6 +82,12 @@ class Server:
         self.process.stderr.close()
         if self._http is not None:
             self._http.close()
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return listening.getsockname()[1]
 
 
 @pytest.fixture(scope="module")
