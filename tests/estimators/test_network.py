@@ -220,7 +220,7 @@ def with_equal_levels(estimator, seed):
     )
     levels = np.broadcast_to(np.eye(2, dtype=np.float32), (REPLICAS, 2, 2))
     latent = estimator.drawn(PROBLEM, REPLICAS, rng)
-    return design.exported(model, levels, latent)
+    return model.exported(levels, latent)
 
 
 @cvae

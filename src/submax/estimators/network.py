@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import Allowed, Count, NonNegative, one_of
 from submax.core.conditioning import Belief, ConditionalDistribution, Estimator
-from submax.core.errors import InputError, warn_of_divergence
-from submax.core.numerics import where_chosen
+from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.core.policy import PolicyTraits
 from submax.core.problem import Feedback, Problem
@@ -30,7 +29,7 @@ from submax.models.networks.choices import (
     joint_probabilities,
 )
 from submax.models.networks.densities import MixtureDensity, outputs
-from submax.models.training_settings import ContextScaling, Minibatches, Training
+from submax.models.training_settings import ContextScaling, Training
 
 if TYPE_CHECKING:
     from submax.models.nn.designs import CVAEDesign, SoftmaxDesign
@@ -184,7 +183,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
     def fit(
         self, params: NetworkParams, feedback: Feedback, rng: np.random.Generator
     ) -> NetworkParams:
-        from submax.models.nn.training import train
+        from submax.models.nn.training import refit
 
         problem = params.problem
         feedback.check(problem)
@@ -193,29 +192,19 @@ class NetworkEstimator(Estimator[NetworkParams]):
             return params
         buffer = params.buffer.add(feedback, self.memory, rng)
         encoding = problem.scale.reward_encoding(buffer.reward, buffer.weight)
-        scaling = None
-        if self.training.stops_early:
-            scaling = ContextScaling.of(buffer, self.largest_deviation)
-        action, reward = problem.space.scaled(buffer.action), encoding.encoded(buffer.reward)
-        rows = Minibatches.of(buffer, action, reward, scaling)
-        start = self._start(params, encoding)
-        trained = train(self.design(problem), self.training, rows, rng, start, params.buffer.filled)
-        latent = self.drawn(problem, len(news), rng)
-        network = self.written(problem, trained.parameters, encoding, latent)
-        warn_of_divergence(trained.diverged)
-        # A replica without new rows, or whose training diverged, keeps its network.
-        learned = news & ((trained.diverged < 0) | (params.buffer.filled == 0))
-        encoding = where_chosen(learned, encoding, params.reward_encoding)
-        return NetworkParams(
-            problem,
-            buffer,
-            where_chosen(learned, trained.parameters, params.parameters),
-            where_chosen(learned, network, params.network),
-            encoding,
-            where_chosen(learned, latent, params.latent),
-            buffer.level_share(encoding)[:, None],
-            where_chosen(learned, scaling, params.scaling),
+        columns = problem.space.scaled(buffer.action), encoding.encoded(buffer.reward)
+        start, design = self._start(params, encoding), self.design(problem)
+        most = self.largest_deviation
+
+        def exported(parameters: Parameters) -> dict[str, Any]:
+            latent = self.drawn(problem, len(news), rng)
+            network = self.written(problem, parameters, encoding, latent)
+            return {"network": network, "latent": latent, "reward_encoding": encoding}
+
+        fitted: NetworkParams = refit(
+            params, buffer, news, design, self.training, columns, rng, exported, start, most
         )
+        return fitted._replace(level_share=buffer.level_share(fitted.reward_encoding)[:, None])
 
     def _start(self, params: NetworkParams, encoding: RewardEncoding) -> Parameters | None:
         """Return the parameters to continue training from, for bin edges that may have moved."""
@@ -238,9 +227,8 @@ class NetworkEstimator(Estimator[NetworkParams]):
         """Return the trained network as plain arrays, evaluated at the levels."""
         from submax.models.nn.training import restored
 
-        design = self.design(problem)
         levels = encoding.encoded(encoding.levels).astype(np.float32)
-        return design.exported(restored(design, parameters), levels, latent)
+        return restored(self.design(problem), parameters).exported(levels, latent)
 
     def belief(self, params: NetworkParams, context: Floats) -> NetworkBelief:
         return NetworkBelief(self, params, context)

@@ -77,7 +77,7 @@ def test_the_decoder_of_a_cvae(form, shared, width, reals, seed):
     expected = over(axes, decode)(model.decoder, every, context, LEVELS)
     # Of two components, one chance, and a location and a width for each number.
     assert expected.shape == (REPLICAS, ASKED, ROWS, DRAWS, CHOICES + (2 + 4 * reals) * (reals > 0))
-    network = design.exported(model, LEVELS, latent)
+    network = model.exported(LEVELS, latent)
     np.testing.assert_allclose(network.logits(context), expected, **PRECISION)
     again = read_back(network)
     np.testing.assert_array_equal(again.logits(context), network.logits(context))

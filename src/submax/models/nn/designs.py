@@ -1,7 +1,7 @@
 """Designs of the networks: softmax and CVAE in JAX."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -61,22 +61,6 @@ def log_prob_together(logits: jax.Array, chosen: jax.Array, sizes: tuple[int, ..
     in_slot = slot_of == np.arange(len(sizes))[:, None]
     masked = jnp.where(in_slot, logits[:count], -jnp.inf)
     return (logits[:count] * chosen).sum() - jax.nn.logsumexp(masked, axis=1).sum()
-
-
-def contiguous(arrays: Iterable[ArrayLike]) -> Iterator[NDArray[np.float32]]:
-    """Yield the arrays as numpy reads them fastest."""
-    return (np.ascontiguousarray(array, dtype=np.float32) for array in arrays)
-
-
-def slot_network(network: Network, levels: NDArray[np.float32], latent: ArrayLike) -> SlotNetwork:
-    """Return the network, with inputs (z ⊕ c), at encoded ``levels [R, L, E]`` and draws of z.
-
-    Each injection becomes a plain layer per level, and the draws ``latent [R, L or 1, Z, J]``
-    become part of the first bias.
-    """
-    draws = np.asarray(latent, dtype=np.float32)
-    from_latent, from_context, bias, *rest = network.folded(levels, [draws.shape[-1]])
-    return SlotNetwork(*contiguous([from_context, bias + draws @ from_latent, *rest]))
 
 
 def log_density(output: jax.Array, numbers: jax.Array, components: int) -> jax.Array:
@@ -209,12 +193,6 @@ class SoftmaxDesign(Design[Network]):
 
         return at
 
-    def exported(
-        self, model: Network, levels: NDArray[np.float32], latent: ArrayLike
-    ) -> SlotNetwork:
-        """Return the network in numpy; the latent variable has width 0."""
-        return slot_network(model, levels, latent)
-
 
 LEAST_STEPS = 300
 """Smallest number of training steps from new parameters, tuned for weak signals. Earlier a latent
@@ -251,6 +229,9 @@ class CVAEModel(eqx.Module):
     def decoded(self, latent: jax.Array, context: jax.Array, reward: jax.Array) -> jax.Array:
         """Return the logits of all choices, then the parameters of a mixture density: ``[O]``."""
         return self.decoder(jnp.concatenate([latent, context]), reward)
+
+    def exported(self, levels: NDArray[np.float32], latent: ArrayLike) -> SlotNetwork:
+        return self.decoder.exported(levels, latent)
 
 
 @dataclass(frozen=True)
@@ -323,12 +304,6 @@ class CVAEDesign(Design[CVAEModel]):
             return chosen
         numbers = action[len(self.sizes) :]
         return chosen + log_density(output[sum(self.sizes) :], numbers, self.components)
-
-    def exported(
-        self, model: CVAEModel, levels: NDArray[np.float32], latent: ArrayLike
-    ) -> SlotNetwork:
-        """Return the decoder in numpy."""
-        return slot_network(model.decoder, levels, latent)
 
 
 def _bounded(log_deviation: jax.Array) -> jax.Array:

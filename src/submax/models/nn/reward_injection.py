@@ -1,6 +1,7 @@
 """Layers of networks, and the ways in which the reward enters them."""
 
-from typing import Any, Self, TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import Self, TypeAlias
 
 import equinox as eqx
 import jax
@@ -9,9 +10,16 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from submax.models.networks.choices import SlotNetwork
+
 Weights: TypeAlias = NDArray[np.float32]
 Parameter: TypeAlias = jax.Array | NDArray[np.float32]
 """A parameter of a layer: of numpy when it is drawn, of JAX in training."""
+
+
+def contiguous(arrays: Iterable[ArrayLike]) -> Iterator[Weights]:
+    """Yield the arrays as numpy reads them fastest."""
+    return (np.ascontiguousarray(array, dtype=np.float32) for array in arrays)
 
 
 class Dense(eqx.Module):
@@ -163,17 +171,20 @@ class Network(eqx.Module):
         """Return the outputs ``[O]`` for inputs ``[I]`` and an encoded reward ``[E]``."""
         return self.head(self.trunk(x, reward))
 
-    def folded(self, levels: NDArray[np.float32], ends: ArrayLike) -> list[NDArray[Any]]:
-        """Return the network at encoded levels ``[R, L, E]``, as plain layers in numpy.
+    def exported(self, levels: Weights, latent: ArrayLike) -> SlotNetwork:
+        """Return the network, with inputs (z ⊕ c), at encoded ``levels [R, L, E]`` and draws of z.
 
-        They are the first layer's weights ``[R, L, I, H]``, split at the ``ends`` of inputs, its
-        biases ``[R, L, 1, H]``, and the weights and biases of the second layer and the head.
+        Each injection becomes a plain layer per level, and the draws ``latent [R, L or 1, Z, J]``
+        become part of the first bias.
         """
+        draws = np.asarray(latent, dtype=np.float32)
         weight, bias = self.trunk.first.folded(levels)
-        return [
-            *np.split(weight, np.asarray(ends), axis=2),
-            bias,
+        from_latent, from_context = np.split(weight, [draws.shape[-1]], axis=2)
+        arrays = (
+            from_context,
+            bias + draws @ from_latent,
             *self.trunk.second.folded(levels),
             np.asarray(self.head.weight).swapaxes(-1, -2)[:, None],
             np.asarray(self.head.bias)[:, None, None],
-        ]
+        )
+        return SlotNetwork(*contiguous(arrays))

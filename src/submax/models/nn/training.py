@@ -3,7 +3,7 @@
 import functools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,13 +14,16 @@ import numpy as np
 import optax
 from numpy.typing import NDArray
 
-from submax.core.arrays import Booleans, Integers
-from submax.core.errors import InputError
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.errors import InputError, warn_of_divergence
+from submax.core.numerics import where_chosen
+from submax.models.memory import Buffer
 from submax.models.networks.choices import Parameters
 from submax.models.nn.designs import Design, Example
 from submax.models.nn.reward_injection import Injection
 from submax.models.training_settings import (
     MIN_ROWS_TO_HOLD_OUT,
+    ContextScaling,
     HeldOut,
     Minibatches,
     Training,
@@ -420,6 +423,34 @@ def train(
         best_step = np.where(returns, 0, best_step)
     steps = best_step.astype(np.int64) if early else None
     return Trained(best, diverged.astype(np.int64), steps)
+
+
+def refit(
+    state: Any,
+    buffer: Buffer,
+    news: Booleans,
+    design: Design[Any],
+    training: Training,
+    columns: tuple[NDArray[Any], Floats],
+    rng: np.random.Generator,
+    exported: Callable[[Parameters], Mapping[str, Any]],
+    start: Parameters | None = None,
+    largest_deviation: float = 0.0,
+) -> Any:
+    """Return the ``state`` after training its network on all rows of the ``buffer``.
+
+    ``columns`` are the actions and the rewards of `Minibatches.of`, and ``exported`` makes the
+    fields of the state that follow from the trained parameters. A replica without ``news [R]``, or
+    whose training diverged, keeps its network, if it has one.
+    """
+    scaling = ContextScaling.of(buffer, largest_deviation) if training.stops_early else None
+    rows = Minibatches.of(buffer, *columns, scaling)
+    trained = train(design, training, rows, rng, start, state.buffer.filled)
+    warn_of_divergence(trained.diverged)
+    found = {"parameters": trained.parameters, "scaling": scaling, **exported(trained.parameters)}
+    learned = news & ((trained.diverged < 0) | (state.buffer.filled == 0))
+    chosen = {key: where_chosen(learned, new, getattr(state, key)) for key, new in found.items()}
+    return state._replace(buffer=buffer, **chosen)
 
 
 def begins_anew(rows_before: Integers, filled: Integers) -> Booleans:

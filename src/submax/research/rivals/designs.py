@@ -7,19 +7,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from submax.models.networks.choices import SlotNetwork
 from submax.models.nn.designs import (
     LEAST_STEPS,
     Design,
     Example,
-    contiguous,
     log_prob,
     one_hot,
-    slot_network,
 )
-from submax.models.nn.reward_injection import Dense, Network
+from submax.models.nn.reward_injection import Dense, Network, contiguous
 from submax.research.rivals.value_networks import ValueNetwork
 
 
@@ -64,11 +61,6 @@ class PolicyDesign(Design[Network]):
         """Return the model with a head of zeros, so training begins at a uniform policy."""
         head = Dense(np.zeros_like(model.head.weight), np.zeros_like(model.head.bias))
         return Network(model.trunk, head)
-
-    def exported(
-        self, model: Network, levels: NDArray[np.float32], latent: ArrayLike
-    ) -> SlotNetwork:
-        return slot_network(model, levels, latent)
 
     def losses(self, model: Network, batch: Example, key: jax.Array) -> jax.Array:
         shape = (batch.reward.shape[0], len(self.sizes))

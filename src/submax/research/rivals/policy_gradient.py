@@ -1,14 +1,13 @@
 """Policies that train a policy network on logged decisions, by gradients of the reward."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import Count, NonNegative, Positive, Probability
-from submax.core.errors import InputError, warn_of_divergence
-from submax.core.numerics import where_chosen
+from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
@@ -22,7 +21,7 @@ from submax.models.networks.choices import (
     choice_probabilities,
     joint_probabilities,
 )
-from submax.models.training_settings import ContextScaling, Minibatches, Training
+from submax.models.training_settings import ContextScaling, Training
 from submax.policies.arm_statistics import EVERYTHING, by_rows
 from submax.research.rivals.value_networks import ValueBelief, reward_shares
 
@@ -182,7 +181,7 @@ class GradientPolicy(Policy[PolicyNetwork]):
     def update(
         self, state: PolicyNetwork, feedback: Feedback, rng: np.random.Generator
     ) -> PolicyNetwork:
-        from submax.models.nn.training import restored, train
+        from submax.models.nn.training import refit, restored
 
         feedback.check(state.problem)
         news = np.any(feedback.weight > 0, axis=1)
@@ -194,24 +193,22 @@ class GradientPolicy(Policy[PolicyNetwork]):
                 "was chosen, and log_prob is None: log it, or take a policy such as actor-critic"
             )
         critic = state.critic and state.critic.trained(feedback, self.training, 0.0, rng)
-        before, buffer = state.learned, state.buffer.add(feedback, EVERYTHING, rng)
-        state = state._replace(critic=critic, buffer=buffer)
-        scaling = ContextScaling.of(buffer, 1.0) if self.training.stops_early else None
-        action = state.problem.space.scaled(buffer.action)
-        rows = Minibatches.of(buffer, action, self.columns(state), scaling)
+        state, buffer = state._replace(critic=critic), state.buffer.add(feedback, EVERYTHING, rng)
+        columns = (
+            state.problem.space.scaled(buffer.action),
+            self.columns(state._replace(buffer=buffer)),
+        )
         design = self.design(state.problem)
         start = state.parameters if self.training.continued else None
-        trained = train(design, self.training, rows, rng, start)
         none = np.zeros((len(news), 1, 0), dtype=np.float32)
-        network = design.exported(restored(design, trained.parameters), none, none[:, :, None])
-        warn_of_divergence(trained.diverged)
-        # A replica without new rows, or whose training diverged, keeps its network if it has one.
-        learned = news & ((trained.diverged < 0) | ~before)
-        return state._replace(
-            parameters=where_chosen(learned, trained.parameters, state.parameters),
-            network=where_chosen(learned, network, state.network),
-            scaling=where_chosen(learned, scaling, state.scaling),
+
+        def exported(parameters: Parameters) -> dict[str, Any]:
+            return {"network": restored(design, parameters).exported(none, none[:, :, None])}
+
+        found: PolicyNetwork = refit(
+            state, buffer, news, design, self.training, columns, rng, exported, start, 1.0
         )
+        return found
 
     def _mixed(self, state: PolicyNetwork, found: Floats) -> Floats:
         """Mix the probabilities of the network with the uniform ones; ``[R, ...]``."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import BelowOne, Count
-from submax.core.errors import InputError, warn_of_divergence
+from submax.core.errors import InputError
 from submax.core.numerics import where_chosen
 from submax.core.optional import require_extra
 from submax.core.policy import Policy, PolicyTraits
@@ -19,7 +19,7 @@ from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.memory import Buffer
 from submax.models.networks.choices import Parameters, first_choices
-from submax.models.training_settings import ContextScaling, Minibatches, Training
+from submax.models.training_settings import ContextScaling, Training
 from submax.policies.arm_statistics import EVERYTHING, by_rows
 
 Weights = NDArray[np.float32]
@@ -167,7 +167,7 @@ class ValueBelief(NamedTuple):
         self, feedback: Feedback, training: Training, dropout: float, rng: np.random.Generator
     ) -> Self:
         """The belief after more feedback; the same object if the feedback has no rows."""
-        from submax.models.nn.training import restored, train
+        from submax.models.nn.training import refit, restored
         from submax.research.rivals.designs import ValueDesign
 
         feedback.check(self.problem)
@@ -177,23 +177,17 @@ class ValueBelief(NamedTuple):
         buffer = self.buffer.add(feedback, EVERYTHING, rng)
         space, width = self.problem.space, self.problem.context_width
         design = ValueDesign(space.choices, width, self.network.first_bias.shape[1], dropout)
-        scaling = ContextScaling.of(buffer) if training.stops_early else None
         targets = reward_shares(self.problem.scale, buffer, buffer.reward)[..., None]
-        rows = Minibatches.of(buffer, buffer.action, targets, scaling)
         # By default training starts from new parameters: with a fitted number of steps, continuing
         # from the old ones is worse if rewards carry little information (docs/results/tuning.md).
         start = self.parameters if training.continued else None
-        trained = train(design, training, rows, rng, start)
-        network = design.exported(restored(design, trained.parameters))
-        warn_of_divergence(trained.diverged)
-        # A replica without new rows, or whose training diverged, keeps its network.
-        learned = has_rows & ((trained.diverged < 0) | (self.buffer.filled == 0))
-        return self._replace(
-            buffer=buffer,
-            parameters=where_chosen(learned, trained.parameters, self.parameters),
-            network=where_chosen(learned, network, self.network),
-            scaling=where_chosen(learned, scaling, self.scaling),
-        )
+
+        def exported(parameters: Parameters) -> dict[str, Any]:
+            return {"network": design.exported(restored(design, parameters))}
+
+        columns = buffer.action, targets
+        found: Self = refit(self, buffer, has_rows, design, training, columns, rng, exported, start)
+        return found
 
     def choices(self) -> Integers:
         """All joint actions; choices are indexed among those of all slots together: ``[M, S]``."""
