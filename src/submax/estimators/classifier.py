@@ -17,10 +17,9 @@ from submax.core.serialization import serializable
 from submax.estimators.counting import counted
 from submax.models.classifiers import (
     LARGEST_SEED,
-    ComparedByKey,
+    FitsModels,
     FittedClassifier,
     ModelCache,
-    Models,
     described,
     fitted_classifier,
     reward_features,
@@ -50,7 +49,7 @@ INSTEAD = "take the CVAE, such as rcp-cvae-submax"
 
 
 @dataclass(frozen=True, eq=False)
-class Classifier(ComparedByKey, Estimator[ClassifierParams]):
+class Classifier(FitsModels, Estimator[ClassifierParams]):
     """π(a | c, r_l) = (N_l p̂(a | c, r_l) + s) / (N_l + s A), with p̂ by any classifier.
 
     The ``classifier`` is an object with ``fit(X, y)`` and ``predict_proba``, as in scikit-learn,
@@ -118,9 +117,8 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
         seed = np.where(news, rng.integers(LARGEST_SEED, size=len(news)), params.seed)
         counts, _ = counted(problem, encoding, buffer)
         fresh = ClassifierParams(problem, buffer, encoding, counts, seed, ModelCache())
-        before = self._models(params)
-        models = ModelCache.after(before, news, lambda replica: self._fitted(fresh, replica))
-        return fresh._replace(models=models)
+        refitted: ClassifierParams = self._refitted(params, fresh, news)
+        return refitted
 
     def belief(self, params: ClassifierParams, context: Floats) -> TabularBelief:
         share = normalized(params.counts.sum(axis=-1))[:, None]
@@ -152,11 +150,7 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
     def _key(self) -> tuple[Any, ...]:
         return (described(self.unfitted), self.smoothing, self.minimum_rows, self.memory)
 
-    def _models(self, params: ClassifierParams) -> Models:
-        return params.models.get(len(params.seed), lambda replica: self._fitted(params, replica))
-
     def _fitted(self, params: ClassifierParams, replica: int) -> FittedClassifier | None:
-        """Return the classifier of one replica, fitted to its rows; None if there are too few."""
         buffer, rows = params.buffer, int(params.buffer.filled[replica])
         if rows < self.minimum_rows:
             return None

@@ -3,6 +3,7 @@
 import copy
 import importlib
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -94,21 +95,6 @@ Models = tuple[Any, ...]
 """A fitted model for each replica, None if it has none: of a classifier or of regressors."""
 
 
-class ComparedByKey:
-    """Equality and hash by ``_key``, for hyper-parameters that cannot be compared themselves."""
-
-    _key: Any
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ComparedByKey) and (type(self), self._key) == (
-            type(other),
-            other._key,
-        )
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-
 @serializable("model-cache")
 @dataclass(eq=False)
 class ModelCache:
@@ -133,11 +119,34 @@ class ModelCache:
             self._models = tuple(map(fit, range(replicas)))
         return self._models
 
-    @classmethod
-    def after(cls, models: Models, news: Booleans, fit: Callable[[int], Any]) -> "ModelCache":
-        """Return the models after new rows, fitted anew where there are ``news [R]``."""
-        both = enumerate(zip(models, news, strict=True))
-        return cls.holding(tuple(fit(replica) if new else model for replica, (model, new) in both))
+
+class FitsModels(ABC):
+    """A model of each replica, fitted to the rows of a state with ``seed [R]`` and ``models``.
+
+    Objects are equal if their ``_key`` is: their hyper-parameters cannot be compared themselves.
+    """
+
+    _key: Any
+
+    @abstractmethod
+    def _fitted(self, state: Any, replica: int) -> Any:
+        """Return the model of one replica; None if it has too few rows."""
+
+    def _models(self, state: Any) -> Models:
+        models: Models = state.models.get(len(state.seed), lambda one: self._fitted(state, one))
+        return models
+
+    def _refitted(self, before: Any, after: Any, news: Booleans) -> Any:
+        """Return the state ``after`` new rows, with models fitted anew where there are ``news``."""
+        models = enumerate(zip(self._models(before), news, strict=True))
+        fitted = (self._fitted(after, one) if new else model for one, (model, new) in models)
+        return after._replace(models=ModelCache.holding(tuple(fitted)))
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
 
 class Unpredicted(FallbackWarning):

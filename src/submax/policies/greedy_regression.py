@@ -18,9 +18,8 @@ from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.classifiers import (
     LARGEST_SEED,
-    ComparedByKey,
+    FitsModels,
     ModelCache,
-    Models,
     class_by_name,
     copied,
     made,
@@ -117,7 +116,7 @@ class RegressionState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class GreedyRegression(ComparedByKey, TabularPolicy[RegressionState]):
+class GreedyRegression(FitsModels, TabularPolicy[RegressionState]):
     """Take argmax_a q̂_a(c), with q̂_a a regressor that is fitted to the rows of the action a.
 
     The ``regressor`` is the dotted name of a class with ``fit`` and ``predict``, as in
@@ -182,9 +181,8 @@ class GreedyRegression(ComparedByKey, TabularPolicy[RegressionState]):
         buffer = state.buffer.add(feedback, self.memory, rng)
         seed = np.where(news, rng.integers(LARGEST_SEED, size=len(news)), state.seed)
         fresh = RegressionState(state.problem, buffer, seed, ModelCache())
-        before = self._models(state)
-        models = ModelCache.after(before, news, lambda replica: self._fitted(fresh, replica))
-        return fresh._replace(models=models)
+        refitted: RegressionState = self._refitted(state, fresh, news)
+        return refitted
 
     def probabilities(self, state: RegressionState, context: Floats) -> Floats:
         state.problem.check_context(context)
@@ -194,9 +192,6 @@ class GreedyRegression(ComparedByKey, TabularPolicy[RegressionState]):
             if model is not None:
                 result[replica] = sharpened(model.predict(context[replica]), 0.0)
         return result
-
-    def _models(self, state: RegressionState) -> Models:
-        return state.models.get(len(state.seed), lambda replica: self._fitted(state, replica))
 
     def _fitted(self, state: RegressionState, replica: int) -> ActionModels | None:
         buffer, rows = state.buffer, slice(0, int(state.buffer.filled[replica]))

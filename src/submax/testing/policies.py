@@ -176,21 +176,16 @@ def _check_frequencies(rules: Rules, problem: Problem, seed: int) -> None:
     feedback = repeated(some_feedback(problem, 1, FEEDBACK_ROWS, seed), replicas)
     _, taught = _states(policy, problem, replicas, feedback, seed)
     fresh = policy.init(problem, MANY, np.random.default_rng(seed))
+
+    def cell(action: Actions) -> Integers:
+        return problem.space.index(action[:, -1])
+
     for state, alike in ((fresh, MANY), (taught, replicas)):
         for rows in (1, DECISION_ROWS[-1]):
             context = some_contexts(problem, 1, rows, seed).repeat(alike, axis=0)
             # That the probabilities are those of log_prob was checked with the decisions.
             expected = policy.probabilities(state, context)[:, -1].mean(axis=0)
-            _check_choices(
-                rules,
-                state,
-                context,
-                lambda action: problem.space.index(action[:, -1]),
-                expected,
-                1500,
-                "log_prob",
-                seed,
-            )
+            _check_choices(rules, state, context, cell, expected, 1500, "log_prob", seed)
 
 
 def _check_choices(
