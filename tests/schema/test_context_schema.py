@@ -164,7 +164,6 @@ def test_earlier_rows_have_the_default_of_a_field_that_is_added():
     values = wider.with_missing(["de", 31.0])
     assert values == wider.clean({"country": "de", "age": 31.0})
     assert wider.widened(before).tolist() == wider.encode([values]).tolist()
-    assert wider.stored({"country": "de", "age": 31.0}) == values
 
 
 @pytest.mark.parametrize(

@@ -534,7 +534,6 @@ class DurableBandit(BanditFace):
         self._check_open()
         check_identifier("the unit of a decision", unit)
         count = export.erase(self.store, self.name, unit, anonymous=anonymous, who=who)
-        self._pins.forget(unit)
         self.follow()
         return count
 

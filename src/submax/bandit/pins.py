@@ -51,13 +51,10 @@ class StorePins(Pins):
             ]
         )
 
-    def forget(self, unit: str | None = None) -> None:
-        """Forget the pins of a unit, or all, that are in memory."""
+    def forget(self) -> None:
+        """Forget the pins that are in memory."""
         with self._lock:
-            if unit is None:
-                self._pins.clear()
-            else:
-                self._pins.pop(unit, None)
+            self._pins.clear()
 
     def _row(self, pin: Pin) -> UnitRow:
         menu = self._declared().menu

@@ -208,10 +208,6 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         ContextSchema.of(dict(zip(names, fields, strict=True)))
         return ContextSchema(names, tuple(fields), tuple(added))
 
-    def stored(self, context: Mapping[str, Value]) -> list[Value]:
-        """Return the values of a context that was clean when it was stored."""
-        return [context.get(name, _default(field)) for name, field in self.table.items()]
-
     def with_missing(self, values: Sequence[Value]) -> list[Value]:
         """Return the values of an earlier decision, with defaults for fields that were added."""
         return [*values, *map(_default, self.fields[len(values) :])]

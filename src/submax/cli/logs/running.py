@@ -276,15 +276,17 @@ def _print_and_write(
 ) -> None:
     """Print a comparison without the notes that are already ``known``, and write its numbers."""
     out.mkdir(parents=True, exist_ok=True)
-    write_estimates(out, found)
+    for file in (ESTIMATES, DIFFERENCES, SLICES):
+        if rows := found.rows(Path(file).stem):
+            write_csv(out / file, rows)
     new_notes = [note for note in found.notes if note not in known]
     size = printing["effect"]
     effect = size and size(found.estimates[0].value)
     click.echo(text_of(found._replace(notes=new_notes), **{**printing, "effect": effect}))
     if found.slices:
         names = ("slice", "is", "policy", "value", "low", "high", "rows")
-        rows = [[_short(row[name]) for name in names] for row in found.rows("slices")]
-        click.echo(str(Summary([], names, rows, texts=3)))
+        cells = [[_short(row[name]) for name in names] for row in found.rows("slices")]
+        click.echo(str(Summary([], names, cells, texts=3)))
     click.echo(f"All numbers: {out / ESTIMATES}")
     if report is not None:
         found.report(report, shlex.join(["submax", *sys.argv[1:]]))
@@ -293,14 +295,6 @@ def _print_and_write(
 
 def _short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def write_estimates(directory: Path, comparison: Comparison) -> None:
-    """Write the estimates, the differences and the slices, each into one CSV file."""
-    for file in (ESTIMATES, DIFFERENCES, SLICES):
-        rows = comparison.rows(Path(file).stem)
-        if rows:
-            write_csv(directory / file, rows)
 
 
 # Learning -----------------------------------------------------------------------------------------

@@ -371,8 +371,7 @@ export interface Publish {
  * ``status`` is
  *
  * - ``accepted``;
- * - ``late``: ``reward_wait`` was over, or the decision is in the archive already, so the
- * reward is stored but not learned from;
+ * - ``late``: ``reward_wait`` was over, so the reward is stored but not learned from;
  * - ``quarantined``: no decision of the store has this id yet. The reward waits for it, for the
  * seconds of the setting ``quarantine``;
  * - ``conflict``: another value is stored under the same id and key, so this one is not.
