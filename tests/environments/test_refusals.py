@@ -1,14 +1,17 @@
 """What is no environment is refused, with the name of the parameter that is wrong."""
 
 import math
+from functools import partial
 
 import pytest
 from refusals import raises_code
 
-from submax import Bernoulli, Combinatorial, Contextual, Gaussian, Ratings
+from submax import Bernoulli, Classification, Combinatorial, Contextual, Gaussian, Ratings
 from submax.research import Cascade, Dueling, Pricing, SmoothReward
 
 ORDERED = ((0.5, 0.6, 0.9), (0.4, 0.5, 0.7), (0.1, 0.3, 0.5))
+PAYMENTS = 0.1, [0.01, 0.1], (0.1,), (-0.1, 0.2), (0.1, math.nan), (0.0, True), (0.2, 0.1)
+TABLE = partial(Classification.of, [[1.0], [2.0]], ["a", "b"])
 CYCLE = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))
 
 
@@ -22,6 +25,8 @@ CYCLE = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))
         (Ratings, {"arms": 3, "values": [1.0, 2.0]}, "values"),
         (Ratings, {"arms": 3, "values": (1.0, math.nan)}, None),
         (Ratings, {"arms": 3, "values": (2.0, 1.0)}, None),
+        *((TABLE, {"pays": pays}, None) for pays in PAYMENTS),
+        *((Classification, {"file": "sklearn:iris", "pays": pays}, None) for pays in PAYMENTS),
         (Contextual, {"arms": 0}, "arms"),
         (Combinatorial, {"sizes": ()}, None),
         (Combinatorial, {"sizes": [2, 3]}, "sizes"),

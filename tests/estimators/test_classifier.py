@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
+from logs import log_of_arrays
 from submax.bandit.store import open_store
 from submax.core.errors import counted_fallbacks
 from submax.core.problem import Problem
@@ -17,7 +18,6 @@ from submax.core.spaces import Arms
 from submax.estimators.classifier import Classifier
 from submax.estimators.counting import Counting
 from submax.evaluation.learning import learn
-from submax.evaluation.log import Log
 from submax.models.classifiers import Unpredicted
 from submax.models.memory import Memory
 from submax.policies import make_policy
@@ -184,9 +184,7 @@ def log(seed):
     rng = np.random.default_rng(seed)
     context, action = rng.normal(size=(80, 2)), rng.integers(3, size=80)
     reward = (rng.random(80) < 0.2 + 0.5 * (action == 1)) * 1.0
-    return Log.read(
-        {"action": action, "reward": reward, "context": context, "propensity": np.full(80, 1 / 3)}
-    )
+    return log_of_arrays(action, reward, context=context, propensity=np.full(80, 1 / 3))
 
 
 def test_a_classifier_of_someones_own_needs_trust(log, tmp_path, monkeypatch):

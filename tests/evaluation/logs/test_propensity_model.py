@@ -9,6 +9,7 @@ from scipy.special import softmax
 from scipy.stats import chi2
 from sklearn.linear_model import LinearRegression
 
+from logs import log_of_arrays
 from submax.core.numerics import draw
 from submax.evaluation import Log, compare
 
@@ -46,9 +47,7 @@ def rms(error):
 
 def test_estimates_are_near_the_policy_that_logged(seed, mentioned):
     context, action, probability = of_softmax(seed)
-    log = Log.read(
-        {"action": action, "reward": np.ones(ROWS), "context": context}
-    ).with_estimated_propensities()
+    log = log_of_arrays(action, np.ones(ROWS), context=context).with_estimated_propensities()
     wanted = probability[np.arange(ROWS), action]
     assert rms(log.propensity - wanted) < tolerance(3 * (CHOICES - 1), ROWS)
     assert log.estimated.all()
@@ -90,9 +89,7 @@ def test_slots_are_estimated_one_by_one(seed):
     rng = np.random.default_rng(seed + 1000)
     second = softmax(np.column_stack([context, -context.sum(axis=1)]), axis=1)
     layout = chosen(second, rng)
-    log = Log.read(
-        {"action": np.column_stack([title, layout]), "reward": np.ones(ROWS), "context": context}
-    )
+    log = log_of_arrays(np.column_stack([title, layout]), np.ones(ROWS), context=context)
     log = log.with_estimated_propensities()
     row = np.arange(ROWS)
     wanted = np.column_stack([first[row, title], second[row, layout]])
@@ -105,10 +102,8 @@ def test_only_gaps_are_filled_and_marked(seed, mentioned):
     context, action, probability = of_softmax(seed, rows=1000)
     logged = probability[np.arange(1000), action]
     gaps = np.random.default_rng(seed).random(1000) < 0.3
-    table = {"action": action, "reward": np.ones(1000), "context_x0": context[:, 0]}
-    table |= {"context_x1": context[:, 1]}
-    table["propensity"] = [None if gap else one for gap, one in zip(gaps, logged, strict=True)]
-    log = Log.read(table)
+    known = [None if gap else one for gap, one in zip(gaps, logged, strict=True)]
+    log = log_of_arrays(action, np.ones(1000), propensity=known, context=context)
     filled = log.with_estimated_propensities()
     assert filled.estimated.tolist() == gaps.tolist()
     assert filled.propensity[~gaps].tolist() == logged[~gaps].tolist()

@@ -6,6 +6,7 @@ from refusals import raises_code
 from scipy import stats
 from sklearn.dummy import DummyRegressor
 
+from logs import log_of_arrays
 from submax.evaluation import Log, compare
 from submax.evaluation.intervals import normal
 from submax.evaluation.reward_models import folds_of
@@ -112,8 +113,6 @@ def test_independent_rows_of_a_cluster_hardly_widen_the_default_interval(rng):
 
 
 def test_no_difference_of_rewards_is_beyond_their_bounds(rng):
-    log = Log.read(
-        {"action": ["A", "B"] * 15, "reward": [1, 0] * 15, "propensity": [0.02, 0.98] * 15}
-    )
+    log = log_of_arrays(["A", "B"] * 15, [1, 0] * 15, propensity=[0.02, 0.98] * 15)
     found = compare(log, {"p": np.tile([1.0, 0.0], (30, 1))}, estimators=["ips"])
     assert all(-1 <= end <= 1 for one in found.differences for end in one.interval)

@@ -243,9 +243,7 @@ def test_an_arm_with_a_few_lucky_rows_is_not_the_best():
     reward = (np.arange(rows) % 4 == 0) * 1.0
     reward[:4] = 1.0
     propensity = np.where(action == "B", 0.001, 0.4995)
-    log = Log.read(
-        {"action": action, "reward": reward, "propensity": propensity}, actions=ARMS, context={}
-    )
+    log = log_of_arrays(action, reward, propensity=propensity, actions=ARMS)
     found = compare(log, ["always=*"], baseline="best", estimators=["snips"])
     lucky = next(one for one in found.recommended() if one.policy == "always=B")
     assert (lucky.value, lucky.judged) == (1.0, False)
