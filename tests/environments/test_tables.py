@@ -125,22 +125,6 @@ def test_a_bad_table_is_refused(tmp_path, kind, text, parameter):
         _ = kind(str(path)).problem
 
 
-@pytest.mark.parametrize(
-    ("columns", "parameter"),
-    [
-        ({"x": [1.0, float("nan")], "v": [1, 2]}, "x"),
-        ({"x": [1, None], "v": [1, 2]}, "x"),
-        ({"x": [[1], [2]], "v": [1, 2]}, "x"),
-        ({"x": [1, 2], "v": [1.0, float("nan")]}, "v"),
-        ({"x": [1, 2], "v": [1, 2, 3]}, "columns"),
-        ({"x": [1, "a"], "v": [1, 2]}, "columns"),
-    ],
-)
-def test_bad_columns_are_refused(columns, parameter):
-    with raises_code("invalid-input", parameter):
-        Designs.of(columns)
-
-
 @pytest.mark.parametrize("kind", [Designs, Classification])
 def test_a_bad_file_is_refused(kind, tmp_path):
     broken = tmp_path / "broken.parquet"
