@@ -146,10 +146,7 @@ def load_packaged(name: str) -> tuple[Floats, NDArray[Any]]:
 
 def _numbers(column: NDArray[np.str_]) -> Floats | None:
     """The column as numbers; None if some cell is not a finite number."""
-    try:
-        values = column.astype(np.float64)
-    except ValueError:
-        return None
+    values = np.array([*map(_number, column)])
     return values if np.isfinite(values).all() else None
 
 

@@ -168,7 +168,7 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
     def compute_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         """Return the probabilities that decisions are drawn from: ``[R, n, D] -> [R, n, ...]``."""
 
-    def cached_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
+    def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         """Return ``compute_probabilities``, from the state if they are stored there.
 
         Without context all rows share one policy, ``[R, 1, ...]``.
@@ -372,9 +372,6 @@ class RewardConditioned(ConditionedPolicy):
             lambda *part: self._estimated(state, *part), rows, context, action[:, :, None]
         )
         return found._replace(log_prob=found.log_prob[..., 0])
-
-    def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
-        return self.cached_probabilities(state, context)
 
     def compute_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         strategy, belief = self.strategy, self.belief(state, context)

@@ -105,13 +105,13 @@ class SlotBySlot(ConditionedPolicy):
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         space = state.problem.space
         space.check_listable("a list of probabilities")
-        chosen = self.cached_probabilities(state, context)[..., None, :]
+        chosen = super().probabilities(state, context)[..., None, :]
         return joint_probabilities(chosen, space.choices)
 
     def choices(self, state: RewardConditionedState, context: Floats) -> list[Floats]:
         """Return the policy of each slot, ``[R, n, choices]``."""
         ends = first_choices(state.problem.space.choices)[1:]
-        return np.split(self.cached_probabilities(state, context), ends, axis=-1)
+        return np.split(super().probabilities(state, context), ends, axis=-1)
 
     def compute_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         belief = self.belief(state, context)
