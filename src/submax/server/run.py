@@ -82,7 +82,7 @@ def serve(
     # A SIGTERM before the event loop handles signals must still close the store.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        announce(store, host, port, service.names(), log_format)
+        announce(service, host, port, log_format)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(app, host, port))
     except KeyboardInterrupt:
@@ -139,14 +139,14 @@ async def serve_until(app: App, host: str, port: int, end: Coroutine[Any, Any, o
     ended.result()
 
 
-def announce(store: str, host: str, port: int, names: list[str], log_format: str = "text") -> None:
+def announce(service: Service, host: str, port: int, log_format: str) -> None:
     """Say at which address the server listens, even if only errors are logged."""
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    # Without the password of a database.
-    shown = f"...@{store.rpartition('@')[2]}" if "@" in store else store
-    sentence = f"submax serves {shown} ({', '.join(names) or 'no bandit yet'}) at {address}"
+    # ``where`` has no password.
+    store, names = service.store.where, service.names()
+    sentence = f"submax serves {store} ({', '.join(names) or 'no bandit yet'}) at {address}"
     if log_format == "json":
-        fields = {"store": shown, "address": address, "bandits": names}
+        fields = {"store": store, "address": address, "bandits": names}
         LOG.info("%s", sentence, extra={"event": "serving", "fields": fields})
     else:
         print(sentence, file=sys.stderr, flush=True)
