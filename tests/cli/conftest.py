@@ -27,14 +27,10 @@ def first_arm() -> str:
     return code.removeprefix("python\n")
 
 
-def _one_thread(jobs: int) -> ThreadPoolExecutor:
-    """Do the work of a sweep in this process, since to start a worker takes seconds."""
-    return ThreadPoolExecutor(1)
-
-
 def _invoke(*arguments: object) -> Result:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("submax.cli.running.local_executor", _one_thread)
+        # In this process, since to start a worker takes seconds.
+        patch.setattr("submax.cli.running.local_executor", lambda jobs: ThreadPoolExecutor(1))
         return invoke_with_workers(*arguments)
 
 

@@ -53,6 +53,7 @@ FORGETTING = {
     "strategy": "submax",
     "estimator": {"kind": "counting", "memory": {"discount": 0.99}},
 }
+USUAL = "rcp-adaptive"
 QUICK = {"reward_wait": 5, "default_reward": 0.0}
 
 
@@ -79,7 +80,9 @@ LIKED = {("phone", "de"): "A", ("phone", "fr"): "B", ("desk", "de"): "B", ("desk
 
 
 def test_a_personalised_bandit_says_who_gets_what(opened, play):
-    bandit = opened(actions=["A", "B"], context=CONTEXTS, guard_rails={"minimum": 0.1}, **QUICK)
+    bandit = opened(
+        actions=["A", "B"], context=CONTEXTS, policy=USUAL, guard_rails={"minimum": 0.1}, **QUICK
+    )
 
     def visitor(rng):
         return {name: str(rng.choice(values)) for name, values in CONTEXTS.items()}
@@ -141,7 +144,8 @@ def test_of_many_arms_the_most_frequent_are_shown(opened):
 
 
 def test_slots_are_shown_one_by_one(opened):
-    bandit = opened(actions={"title": ["A", "B"], "colour": ["red", "blue"]}, reward_wait=0)
+    slots = {"title": ["A", "B"], "colour": ["red", "blue"]}
+    bandit = opened(actions=slots, policy=USUAL, reward_wait=0)
     made = bandit.decide_many([{}] * 50)
     bandit.reward_many([{"id": one.id, "value": 1.0} for one in made])
     for slot, choices in (("title", {"A", "B"}), ("colour", {"red", "blue"})):
@@ -158,7 +162,8 @@ def test_slots_are_shown_one_by_one(opened):
 @pytest.fixture
 def bandit(opened):
     fields = {"age": float, "device": ["phone", "desk"]}
-    return opened(actions=["A", "B"], context=fields, reward_wait=60, quarantine=100, seed=1)
+    declared = {"actions": ["A", "B"], "context": fields, "policy": USUAL}
+    return opened(**declared, reward_wait=60, quarantine=100, seed=1)
 
 
 def decided(bandit, count: int = 1, **more):
@@ -230,11 +235,8 @@ def test_terms_of_templates_are_those_of_the_glossary():
 
 
 def test_an_empty_bandit_has_all_pages(opened):
-    for declared in (
-        {},
-        {"context": CONTEXTS},
-        {"actions": {"price": [0.0, 1.0]}, "policy": "random"},
-    ):
-        bandit = opened(**declared)
+    prices = {"actions": {"price": [0.0, 1.0]}, "policy": "random"}
+    for number, declared in enumerate(({}, {"context": CONTEXTS, "policy": USUAL}, prices)):
+        bandit = opened(name=f"b{number}", **declared)
         for page in (overview, arms_page, decisions_page, health, settings_page, bandit_row):
-            assert page(bandit).name == "b"
+            assert page(bandit).name == bandit.name

@@ -1,14 +1,17 @@
-"""Stores for tests that need no path, and what is in them."""
+"""Stores for tests that need no path, bandits in them, and fixtures that open both."""
 
 import itertools
 import time
 
+import numpy as np
 import pytest
 
 from submax.bandit.declaring import read_bandit
+from submax.bandit.durable import open_bandit
 from submax.bandit.export import DecisionTables
 from submax.bandit.row_texts import read_choices
 from submax.bandit.store import open_store
+from submax.testing import ManualClock
 
 OPENED = []
 """Stores of the current test, which a fixture closes."""
@@ -49,3 +52,38 @@ def fitted(bandit):
     """Fit a version, and return it."""
     assert bandit.refit().learned
     return bandit.versions()[-1]
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def store(clock):
+    """A store for tests that need no path."""
+    return new_store(clock)
+
+
+@pytest.fixture
+def opened(store, clock, seed):
+    """Opens a bandit in the store or another place; all are closed when the test is over."""
+    bandits = []
+
+    def opened(place=store, **others):
+        options = {"name": "page", "background": False, "clock": clock}
+        options["rng"] = np.random.default_rng(seed)
+        declared = {"actions": ["A", "B", "C"], "policy": "thompson-1-1", "reward_wait": 10.0}
+        bandits.append(open_bandit(place, **{**options, **declared, **others}))
+        return bandits[-1]
+
+    yield opened
+    for bandit in bandits:
+        bandit.close()
+
+
+@pytest.fixture(autouse=True)
+def closed_stores():
+    yield
+    while OPENED:
+        OPENED.pop().close()
