@@ -236,8 +236,17 @@ class ActionColumns:
         code = columns.get("eligible set", np.full(len(action), UNKNOWN))
         return action, self._numbers[code]
 
-    def notes(self) -> Iterator[str]:
+    def notes(self, action: NDArray[Any]) -> Iterator[str]:
         """Yield sentences about what may surprise in the actions."""
+        for place, declared in enumerate(self.menu.slots if self.menu is not None else ()):
+            found = {index for part in in_pieces(action) for index in np.unique(part[:, place])}
+            inactive = [
+                one.name
+                for index, one in enumerate(declared.choices)
+                if one.status != "active" and index in found
+            ]
+            if inactive:
+                yield f"the log contains choices that are no longer active: {listed(inactive)}"
         for slot, names in () if self._declared else self.slots.items():
             column, ranks = self._columns[slot], [rank(name) for name in names]
             if all(kind == 0 for kind, *_ in ranks) and any(one % 1 for _, one, _ in ranks):
@@ -424,7 +433,7 @@ def read_log(
         # The export of a bandit has more columns, for people: these need no note.
         notes.append(f"columns that were not used: {listed(unused)}")
     notes += of_time
-    notes += actions.notes()
+    notes += actions.notes(table["action"])
     menu = actions.menu
     for name in {"session", "cluster"} & table.keys():
         # From 0, in the order of their first rows.
