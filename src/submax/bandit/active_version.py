@@ -261,7 +261,7 @@ class ActiveVersion:
         if not self.can_list or (not self.ignores_context and not len(encoded)):
             return None
         if self.ignores_context:
-            return self._sampler(self.active).probabilities
+            return self._sampler(self.active, False).probabilities
         context = self.model.standardization.apply(encoded)[None]
         average: Floats = self._within_rails(self._among(context, self.active), self.active).mean(0)
         return average
@@ -283,7 +283,7 @@ class ActiveVersion:
     ) -> Iterable[ActionSampler]:
         """For each row of context values, a sampler of the eligible joint actions, if listed."""
         if uniform or self.ignores_context:
-            return [self._uniform(eligible) if uniform else self._sampler(eligible)] * len(rows)
+            return [self._sampler(eligible, uniform)] * len(rows)
         # Listed probabilities of all rows at once could fill the memory.
         size = max(math.prod(map(len, eligible)), math.prod(map(len, self.model.active)))
         step = max(1, MAX_PROBABILITIES // size)
@@ -296,9 +296,11 @@ class ActiveVersion:
             for probabilities in self._within_rails(self._among(context, eligible), eligible)
         )
 
-    def _context_free_sampler(self, eligible: ChoiceIndices) -> ActionSampler:
-        """The sampler for probabilities that do not depend on the context."""
-        (probabilities,) = self._within_rails(self._context_free(eligible), eligible)
+    def _context_free_sampler(self, eligible: ChoiceIndices, uniform: bool) -> ActionSampler:
+        """The sampler for probabilities that are equal, or do not depend on the context."""
+        size = math.prod(map(len, eligible))
+        among = np.full((1, size), 1 / size) if uniform else self._context_free(eligible)
+        (probabilities,) = self._within_rails(among, eligible)
         return ActionSampler(probabilities, eligible)
 
     def _among(self, context: Floats, eligible: ChoiceIndices) -> Floats:
@@ -322,12 +324,6 @@ class ActiveVersion:
             places = find_places((indices,), (known,))
             choices.append(tuple(places[places >= 0].tolist()))
         return find_places(eligible, self.model.active) >= 0, tuple(choices)
-
-    def _uniform(self, eligible: ChoiceIndices) -> ActionSampler:
-        """The sampler for equal probabilities, within the guard rails."""
-        size = math.prod(map(len, eligible))
-        (probabilities,) = self._within_rails(np.full((1, size), 1 / size), eligible)
-        return ActionSampler(probabilities, eligible)
 
     def _encoded(self, rows: Sequence[list[Any]]) -> Floats:
         return self.model.standardization.apply(self.settings.context.encode(rows))[None]

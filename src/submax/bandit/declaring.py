@@ -162,7 +162,13 @@ def declare(
     found = find_bandit(store, name)
     if found is None:
         settings = new_settings(name, declaration, trained, bandit_names(store))
-        if _inserted(store, name, settings, trained, detail, who):
+        menu = settings.menu if trained is None else trained.schema.menu
+        values = {"name": name, "settings": _json(settings), "actions": _json(menu)}
+        row = _insert("bandit", created=store.now(0), groups_since=1, **values)
+        row = row._replace(sql=f"{row.sql} on conflict (name) do nothing", required=True)
+        then = [] if trained is None else _start_statements(store, name, trained)
+        with suppress(ConflictError):
+            store.execute([row, *then, audit_statement(store, name, who, "declare", detail)])
             warn_if_context_is_ignored(settings, settings.build_policy(custom))
             return read_bandit(store, name)
         # Another process was first: its declaration holds, and this one is compared with it.
@@ -185,36 +191,15 @@ def declare(
     return found
 
 
-def _inserted(
-    store: Store,
-    name: str,
-    settings: Settings,
-    trained: TrainedPolicy | None,
-    detail: str,
-    who: Who,
-) -> bool:
-    """Write a new bandit, unless another process was first; whether it was written here."""
-    menu = settings.menu if trained is None else trained.schema.menu
-    values = {"name": name, "settings": _json(settings), "actions": _json(menu)}
-    row = _insert("bandit", created=store.now(0), groups_since=1, **values)
-    row = row._replace(sql=f"{row.sql} on conflict (name) do nothing", required=True)
-    then = [] if trained is None else _start_statements(store, name, trained)
-    try:
-        store.execute([row, *then, audit_statement(store, name, who, "declare", detail)])
-    except ConflictError:
-        return False
-    return True
-
-
-def _checked_settings(
+def _new_settings(
     store: Store,
     here: DeclaredBandit,
     changes: Mapping[str, Any],
     custom: Policy[Any] | None,
     *,
     again: bool,
-) -> Settings:
-    """The settings after a change, after a check with the policy, unless code had to be run for it.
+) -> Changes:
+    """Change settings, after a check with the policy, unless code had to be run for it.
 
     ``reward_wait`` may become longer or shorter: rewards keep the mark of being late with which
     they were written. With 0 a decision matures at its reward, which is another order of rows.
@@ -230,12 +215,37 @@ def _checked_settings(
             parameter="reward_wait",
         )
     if settings == before:
-        return settings
+        return {}, []
     policy = None
     if custom is not None or "policy" in changes or not here.references_user_code:
         policy = settings.build_policy(custom)
     msgspec.structs.replace(settings, menu=here.menu).check(policy)
-    return settings
+    columns: dict[str, Any] = {"settings": _json(settings)}
+    if settings.groups != before.groups:
+        columns["groups_since"] = here.revision + 1
+    # Decisions that wait mature by the new time; those that have matured stay as they are.
+    longer = wait_of(settings) - wait_of(before)
+    if not math.isfinite(longer) or longer == 0:
+        return columns, []
+    # Rewards of decisions that have matured are late, also within a longer time. A cursor of 0 is
+    # the beginning, before anything was read.
+    settled = store.now(here.n) - wait_of(before)
+    moved = {"bandit": here.n, "longer": longer}
+    return columns, [
+        Statement(
+            "update counts set settled = :settled where bandit = :bandit and settled < :settled",
+            {"bandit": here.n, "settled": settled},
+        ),
+        Statement(
+            "update version set cursor = cursor + :longer where bandit = :bandit and cursor <> 0",
+            moved,
+        ),
+        Statement(
+            "update progress set matured = matured + :longer "
+            "where bandit = :bandit and matured <> 0",
+            moved,
+        ),
+    ]
 
 
 def change_settings(
@@ -258,45 +268,13 @@ def change_settings(
     text = _detail(changes) if detail is None else detail
 
     def changes_of(here: DeclaredBandit) -> Changes:
-        settings = _checked_settings(store, here, changes, custom, again=again)
-        columns, then = _new_settings(store, here, settings)
+        columns, then = _new_settings(store, here, changes, custom, again=again)
         # What was set is recorded even if the values are the same.
         if columns or not again:
             then.append(audit_statement(store, name, who, action, text))
         return columns, then
 
     return _change(store, name, changes_of)
-
-
-def _new_settings(store: Store, here: DeclaredBandit, settings: Settings) -> Changes:
-    if settings == here.settings:
-        return {}, []
-    columns: dict[str, Any] = {"settings": _json(settings)}
-    if settings.groups != here.settings.groups:
-        columns["groups_since"] = here.revision + 1
-    # Decisions that wait mature by the new time; those that have matured stay as they are.
-    longer = wait_of(settings) - wait_of(here.settings)
-    if not math.isfinite(longer) or longer == 0:
-        return columns, []
-    # Rewards of decisions that have matured are late, also within a longer time. A cursor of 0 is
-    # the beginning, before anything was read.
-    settled = store.now(here.n) - wait_of(here.settings)
-    moved = {"bandit": here.n, "longer": longer}
-    return columns, [
-        Statement(
-            "update counts set settled = :settled where bandit = :bandit and settled < :settled",
-            {"bandit": here.n, "settled": settled},
-        ),
-        Statement(
-            "update version set cursor = cursor + :longer where bandit = :bandit and cursor <> 0",
-            moved,
-        ),
-        Statement(
-            "update progress set matured = matured + :longer "
-            "where bandit = :bandit and matured <> 0",
-            moved,
-        ),
-    ]
 
 
 def change_choice(store: Store, name: str, change: Change, *, who: Who = PYTHON) -> None:

@@ -290,12 +290,30 @@ class Draws:
     def _repeated(
         self, version: ActiveVersion, request: CheckedRequest, pin: Pin
     ) -> DrawnAction | None:
-        """Draw from a pin; None if nothing that the pin knows is eligible."""
+        """Draw from a pin; None if nothing that the pin knows is eligible.
+
+        Actions that the pin does not know have the probability 0, so units keep their actions. The
+        control has its share, which guard rails fix.
+        """
+        eligible = request.eligible
         if pin.probabilities is None:
-            repeats = is_eligible(pin.action, request.eligible)
+            repeats = is_eligible(pin.action, eligible)
             return DrawnAction(pin.action, pin.propensity, None) if repeats else None
-        pinned = _pinned(version, request.eligible, pin, np.array(pin.probabilities))
-        return None if pinned is None else self._chosen(version, request, pinned, pin.period)
+        weights, share = np.array(pin.probabilities), 0.0
+        if eligible != pin.eligible:
+            places = find_places(eligible, pin.eligible)
+            weights = np.where(places < 0, 0.0, weights[places])
+        control = version.control_place(eligible)
+        if control is not None and len(weights) > 1:
+            share = version.settings.guard_rails.control_share
+            weights[control] = 0.0
+        total = weights.sum()
+        if total <= 0:
+            return None
+        pinned: Floats = (1.0 - share) * weights / total
+        if share:
+            pinned[control] = share
+        return self._chosen(version, request, pinned, pin.period)
 
     def _chosen(
         self,
@@ -335,32 +353,6 @@ def _periods(sticky: float | str, version: int, now: float) -> tuple[list[str], 
         return [f"v{version}"], -math.inf
     number = now // sticky
     return [f"t{sticky:g}.{one:.0f}" for one in (number, number - 1)], now - sticky
-
-
-def _pinned(
-    version: ActiveVersion, eligible: ChoiceIndices, pin: Pin, probabilities: Floats
-) -> Floats | None:
-    """The probabilities of a pin among the actions that are eligible now; None if all are 0.
-
-    Actions that the pin does not know have the probability 0, so units keep their actions. The
-    control has its share, which guard rails fix.
-    """
-    if eligible != pin.eligible:
-        places = find_places(eligible, pin.eligible)
-        probabilities = np.where(places < 0, 0.0, probabilities[places])
-    weights, control = probabilities, version.control_place(eligible)
-    share = version.settings.guard_rails.control_share
-    if control is None or len(weights) == 1:
-        control, share = None, 0.0
-    else:
-        weights = np.where(np.arange(len(weights)) == control, 0.0, weights)
-    total = weights.sum()
-    if total <= 0:
-        return None
-    found: Floats = (1.0 - share) * weights / total
-    if control is not None:
-        found[control] = share
-    return found
 
 
 def group_of(

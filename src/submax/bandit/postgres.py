@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import lru_cache
 from threading import BoundedSemaphore, Lock
 from typing import Any
@@ -267,10 +267,8 @@ class PostgresDatabase:
             if self._leader is not None:
                 self._leader.close()
 
-    @contextmanager
-    def _writer(self) -> Iterator[Session]:
-        with self._session(self._writing, {**SESSION, **WRITING}) as session:
-            yield session
+    def _writer(self) -> AbstractContextManager[Session]:
+        return self._session(self._writing, {**SESSION, **WRITING})
 
     @contextmanager
     def _reader(self) -> Iterator[Session]:

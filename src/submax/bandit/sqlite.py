@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -58,8 +59,9 @@ class SQLiteDatabase:
         self, path: Path | str, *, read_only: bool, clock: Callable[[], float] | None
     ) -> None:
         self.where, self.read_only = str(path), read_only
-        self._clock, self._closed, self._n = clock or time.time, False, 0
+        self._clock, self._closed = clock or time.time, False
         self._readers: list[sqlite3.Connection] = []
+        self._files: dict[Path, tuple[int, int] | None] = {}
         with ExitStack() as opened:
             if str(path) == MEMORY:
                 folder = opened.enter_context(TemporaryDirectory(prefix="submax-"))
@@ -70,7 +72,6 @@ class SQLiteDatabase:
             opened.enter_context(file_in_use(self.path, writing=not read_only))
             if not read_only:
                 self._writer = opened.enter_context(closing(connected(self.path, "rw")))
-                self._writer.create_function("next_number", 0, self._next_number)
                 with store_errors(self.path):
                     self._prepare()
                 files = (self.path, Path(f"{self.path}-wal"))
@@ -155,10 +156,6 @@ class SQLiteDatabase:
                     "nothing more is written: put it back, or close the store and open it again"
                 )
 
-    def _next_number(self) -> int:
-        self._n += 1
-        return self._n
-
     def load(self, tables: Iterable[tuple[str, str, Iterable[list[Any]]]]) -> None:
         """Write rows, given by table, columns and lists of rows, in one transaction."""
         with self._transaction():
@@ -172,7 +169,8 @@ class SQLiteDatabase:
 
     def _read_number(self) -> None:
         """Read the last number that was used; numbers of a transaction that failed are left out."""
-        (self._n,) = self._writer.execute("select coalesce(max(n), 0) from counts").fetchone()
+        ((last,),) = self._writer.execute("select coalesce(max(n), 0) from counts")
+        self._writer.create_function("next_number", 0, count(last + 1).__next__)
 
     # Reading
 
@@ -252,17 +250,11 @@ class SQLiteDatabase:
             self._check_other_name()
         for pragma in (f"page_size = {PAGE_BYTES}", "journal_mode = wal", "synchronous = full"):
             run(f"pragma {pragma}", {})
-        run("begin immediate", {})
-        try:
+        with self._transaction():
             # Always a write: the log must exist, so its identity is known.
             migrate(run, version, SQLITE_TYPES)
             write_setting(run, PATH_KEY, str(self.path))
-            run("commit", {})
-            run("pragma wal_checkpoint", {})
-        except BaseException:
-            if self._writer.in_transaction:
-                run("rollback", {})
-            raise
+        run("pragma wal_checkpoint", {})
         self._read_number()
 
     def _check_other_name(self) -> None:
