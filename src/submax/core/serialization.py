@@ -130,10 +130,11 @@ def read_state(
         written = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["submax"])
         if written["format"] != FORMAT:
             raise ValueError(f"its format is {written['format']!r}, not {FORMAT!r}")
-        state = (
-            None if facts_only else _Reader(load(data), _classes_in(modules)).read(written["tree"])
-        )
-        return state, written["facts"]
+        if facts_only:
+            return None, written["facts"]
+        kinds = (kind for module in modules for kind in vars(sys.modules[module]).values())
+        custom = {kind.__qualname__: kind for kind in kinds if isinstance(kind, type)}
+        return _Reader(load(data), custom).read(written["tree"]), written["facts"]
     except (SafetensorError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise InputError(f"the state cannot be read: {error}") from error
     except RecursionError as error:
@@ -242,13 +243,3 @@ class _Reader:
         items = tree["tuple"] if "tuple" in tree else tree["list"]
         made = [self.read(one) for one in items]
         return tuple(made) if "tuple" in tree else made
-
-
-def _classes_in(modules: Sequence[str]) -> dict[str, type]:
-    """Return the classes that the modules name, by their qualified names."""
-    return {
-        kind.__qualname__: kind
-        for module in modules
-        for kind in vars(sys.modules[module]).values()
-        if isinstance(kind, type)
-    }

@@ -8,14 +8,7 @@ from typing import Self
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
-from submax.core.checks import (
-    Count,
-    NonNegative,
-    Positive,
-    finite,
-    probability,
-    whole_number,
-)
+from submax.core.checks import Count, NonNegative, Positive, finite, probability, whole_number
 from submax.core.environment import Environment, Outcome, World
 from submax.core.errors import InputError
 from submax.core.problem import Problem

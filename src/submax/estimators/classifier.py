@@ -101,7 +101,7 @@ class Classifier(FitsModels, Estimator[ClassifierParams]):
             problem.scale.reward_encoding(nothing, nothing),
             np.zeros((replicas, problem.scale.levels, problem.space.size)),
             np.zeros(replicas, dtype=np.int64),
-            ModelCache.holding((None,) * replicas),
+            ModelCache((None,) * replicas),
         )
 
     def fit(

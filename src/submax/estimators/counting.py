@@ -156,10 +156,22 @@ class MemoryCounts(NamedTuple):
 
     def after(self, rows: MemoryRows, smoothing: Floats) -> Self:
         """Return the counts after more rows, predicted with the constants ``smoothing [R, L]``."""
-        memories = self
+        replicas, _, width, arms = self.sums.shape
+        sums, weights = self
         for part in rows.parts():
-            memories = memories._after_part(part, smoothing)
-        return memories
+            new = np.count_nonzero(part.weight, axis=1)[:, None]
+            pulls = sums[:, :, :-1].sum(axis=2, keepdims=True)
+            sums = sums / (1 + (new * RATES)[:, :, None, None] * pulls)
+            likelihood = _log_likelihood(sums[:, :, :-1], part, smoothing)
+            counts = tally(part.level * arms + part.arm, part.weight, (width - 1) * arms)
+            sums[:, :, :-1] += counts.reshape(replicas, 1, width - 1, arms)
+            sums[:, :, -1] += tally(part.arm, part.importance, arms)[:, None]
+            changed = weights * np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
+            changed /= changed.sum(axis=1, keepdims=True)
+            kept = (1 - SWITCH_RATE) ** new
+            changed = kept * changed + (1 - kept) * FIRST_WEIGHTS
+            weights = np.where(new > 0, changed, weights)
+        return type(self)(sums, weights)
 
     def mixed(self) -> tuple[Floats, Floats]:
         """Return the weighted means of counts ``[R, L, A]``, and of sums of r / q ``[R, A]``."""
@@ -167,21 +179,6 @@ class MemoryCounts(NamedTuple):
         means = self.weights[:, None] @ self.sums.reshape(replicas, rates, -1)
         means = means.reshape(replicas, rows, arms)
         return means[:, :-1], means[:, -1]
-
-    def _after_part(self, rows: MemoryRows, smoothing: Floats) -> Self:
-        replicas, _, width, arms = self.sums.shape
-        new = np.count_nonzero(rows.weight, axis=1)[:, None]
-        pulls = self.sums[:, :, :-1].sum(axis=2, keepdims=True)
-        sums = self.sums / (1 + (new * RATES)[:, :, None, None] * pulls)
-        likelihood = _log_likelihood(sums[:, :, :-1], rows, smoothing)
-        counts = tally(rows.level * arms + rows.arm, rows.weight, (width - 1) * arms)
-        sums[:, :, :-1] += counts.reshape(replicas, 1, width - 1, arms)
-        sums[:, :, -1] += tally(rows.arm, rows.importance, arms)[:, None]
-        weights = self.weights * np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
-        weights /= weights.sum(axis=1, keepdims=True)
-        kept = (1 - SWITCH_RATE) ** new
-        weights = kept * weights + (1 - kept) * FIRST_WEIGHTS
-        return type(self)(sums, np.where(new > 0, weights, self.weights))
 
 
 def _log_likelihood(counts: Floats, rows: MemoryRows, smoothing: Floats) -> Floats:

@@ -96,22 +96,16 @@ Models = tuple[Any, ...]
 
 
 @serializable("model-cache")
-@dataclass(eq=False)
+@dataclass(init=False, eq=False)
 class ModelCache:
-    """The fitted models of all replicas, or nothing yet.
+    """The fitted models of all replicas; without ``models``, they are fitted on demand.
 
     It has no fields, so files do not contain models: they would be pickles, which run code when
     they are read. Models are fitted again from rows and seeds when they are first needed.
     """
 
-    def __post_init__(self) -> None:
-        self._models: Models | None = None
-
-    @classmethod
-    def holding(cls, models: Models) -> "ModelCache":
-        cache = cls()
-        cache._models = models
-        return cache
+    def __init__(self, models: Models | None = None) -> None:
+        self._models = models
 
     def get(self, replicas: int, fit: Callable[[int], Any]) -> Models:
         """Return the models; ``fit`` makes that of each replica if the cache is empty."""
@@ -140,7 +134,7 @@ class FitsModels(ABC):
         """Return the state ``after`` new rows, with models fitted anew where there are ``news``."""
         models = enumerate(zip(self._models(before), news, strict=True))
         fitted = (self._fitted(after, one) if new else model for one, (model, new) in models)
-        return after._replace(models=ModelCache.holding(tuple(fitted)))
+        return after._replace(models=ModelCache(tuple(fitted)))
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._key == other._key

@@ -160,16 +160,14 @@ class GreedyRegression(FitsModels, TabularPolicy[RegressionState]):
         problem.space.check_listable("greedy-regression", "take rcp-adaptive")
         self.unfitted(problem.scale == Binary())
         buffer, seed = StoredBuffer.empty(problem, replicas), np.zeros(replicas, dtype=np.int64)
-        return RegressionState(problem, buffer, seed, ModelCache.holding((None,) * replicas))
+        return RegressionState(problem, buffer, seed, ModelCache((None,) * replicas))
 
     def restricted(self, state: RegressionState, choices: Choices) -> RegressionState:
         kept = state.problem.space.indices_of(choices)
         models = tuple(
             None if model is None else model.restricted(kept) for model in self._models(state)
         )
-        return state._replace(
-            problem=state.problem.restricted(choices), models=ModelCache.holding(models)
-        )
+        return state._replace(problem=state.problem.restricted(choices), models=ModelCache(models))
 
     def update(
         self, state: RegressionState, feedback: Feedback, rng: np.random.Generator

@@ -9,14 +9,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from submax.core.arrays import Integers
-from submax.core.checks import (
-    Allowed,
-    Checked,
-    Count,
-    NonNegative,
-    Probability,
-    whole_number,
-)
+from submax.core.checks import Allowed, Checked, Count, NonNegative, Probability, whole_number
 
 
 class Step(NamedTuple):

@@ -180,23 +180,16 @@ def _listable(space: Space) -> bool:
 
 def check_delay(delay: Delay) -> None:
     """Raise an AssertionError where ``delay`` breaks its contract."""
-    rules = Rules(delay)
-    rules.require(delay.length >= 0, "length must be 0 or more")
-    for observations in sorted({1, 2, 7, delay.length, delay.length + 1, 3 * delay.length + 2}):
-        if observations > 0:
-            _check_schedule(rules, observations)
-
-
-def _check_schedule(rules: Rules, observations: int) -> None:
-    steps = list(rules.subject.schedule(observations))
-    decided = np.cumsum([step.decide for step in steps])
-    received = np.cumsum([step.receive for step in steps])
-    for rule, kept in {
-        "every step must take at least one decision and give back no fewer than 0 rewards": all(
-            step.decide >= 1 and step.receive >= 0 for step in steps
-        ),
-        "the decisions must add up to the observations": decided[-1] == observations,
-        "no reward may come back before its decision is taken": np.all(received <= decided),
-        "the schedule must be the same twice": steps == [*rules.subject.schedule(observations)],
-    }.items():
-        rules.require(kept, rule)
+    rules, length = Rules(delay), delay.length
+    rules.require(length >= 0, "length must be 0 or more")
+    for observations in sorted({1, 2, 7, max(length, 1), length + 1, 3 * length + 2}):
+        steps = list(delay.schedule(observations))
+        decided, received = np.cumsum(steps, axis=0).T
+        rule = "every step must take at least one decision and give back no fewer than 0 rewards"
+        rules.require(np.all(np.array(steps) >= (1, 0)), rule)
+        rule = "the decisions must add up to the observations"
+        rules.require(decided[-1] == observations, rule)
+        rule = "no reward may come back before its decision is taken"
+        rules.require(np.all(received <= decided), rule)
+        same = steps == list(delay.schedule(observations))
+        rules.require(same, "the schedule must be the same twice")

@@ -7,12 +7,7 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.conditioning import Belief, Estimator
 from submax.core.problem import Feedback, Problem
-from submax.testing.assertions import (
-    SMALLEST_P_VALUE,
-    Rules,
-    contents,
-    goodness_of_fit,
-)
+from submax.testing.assertions import SMALLEST_P_VALUE, Rules, contents, goodness_of_fit
 from submax.testing.problems import (
     cases,
     check_separation,

@@ -9,22 +9,11 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.errors import InputError
-from submax.core.policy import (
-    Policy,
-    TabularPolicy,
-    act_among,
-    probabilities_among,
-)
+from submax.core.policy import Policy, TabularPolicy, act_among, probabilities_among
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.spaces import Box, Choices
-from submax.testing.assertions import (
-    SMALLEST_P_VALUE,
-    Rules,
-    contents,
-    goodness_of_fit,
-    leaves,
-)
+from submax.testing.assertions import SMALLEST_P_VALUE, Rules, contents, goodness_of_fit, leaves
 from submax.testing.problems import (
     REPLICAS,
     accepted,

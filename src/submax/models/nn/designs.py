@@ -217,7 +217,11 @@ class Encoder(eqx.Module):
     ) -> tuple[jax.Array, jax.Array]:
         """Return μ and ln σ ``[J]`` for an action ``[C + d]``, context ``[D]``, reward ``[E]``."""
         hidden = self.trunk(jnp.concatenate([action, context]), reward)
-        return self.mean(hidden), _bounded(self.log_deviation(hidden))
+        # Without the bound, σ² would overflow for a context a hundred deviations from the mean, and
+        # make the loss of the whole minibatch infinite.
+        log_deviation, linear = self.log_deviation(hidden), LARGEST_LINEAR_LOG_DEVIATION
+        excess = jnp.maximum(log_deviation - linear, 0.0)
+        return self.mean(hidden), jnp.minimum(log_deviation, linear) + jnp.log1p(excess)
 
 
 class CVAEModel(eqx.Module):
@@ -304,10 +308,3 @@ class CVAEDesign(Design[CVAEModel]):
             return chosen
         numbers = action[len(self.sizes) :]
         return chosen + log_density(output[sum(self.sizes) :], numbers, self.components)
-
-
-def _bounded(log_deviation: jax.Array) -> jax.Array:
-    # Without the bound, σ² would overflow for a context a hundred deviations from the mean, and
-    # make the loss of the whole minibatch infinite.
-    excess = jnp.maximum(log_deviation - LARGEST_LINEAR_LOG_DEVIATION, 0.0)
-    return jnp.minimum(log_deviation, LARGEST_LINEAR_LOG_DEVIATION) + jnp.log1p(excess)

@@ -231,7 +231,8 @@ class Trainer:
         no_stopping = nothing_held | (after.step <= before.least)
         better = (before.limit > 0) & ((loss < before.loss) | no_stopping)
         stale = jnp.where(better, 0, before.stale + 1)
-        stopped = (stale >= self.patience) | (after.step >= after.limit)
+        patience = LONG_PATIENCE if self.training.steps == "converged" else PATIENCE
+        stopped = (stale >= patience) | (after.step >= after.limit)
         return after._replace(
             limit=jnp.where(stopped, 0, after.limit),
             best=where_kept(better, after.vector, before.best),
@@ -239,10 +240,6 @@ class Trainer:
             best_step=jnp.where(better, jnp.minimum(after.step, after.limit), before.best_step),
             stale=stale,
         )
-
-    @property
-    def patience(self) -> int:
-        return LONG_PATIENCE if self.training.steps == "converged" else PATIENCE
 
     @property
     def block(self) -> int:
