@@ -1,5 +1,6 @@
 """The commands that run, compare, draw and list experiments, and their options."""
 
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,12 @@ def compare(directory: Path, policies: str, measure: str, confidence: float, for
 @main.command()
 def policies() -> None:
     """List the policies that can be given by name."""
-    from submax.cli.running import print_policies
+    from submax.policies import POLICIES
+    from submax.policies.presets import PRESETS
 
-    print_policies()
+    def kind_of(preset: str) -> str:
+        return str(PRESETS[preset]["kind"])
+
+    for kind, names in groupby(sorted(PRESETS, key=kind_of), kind_of):
+        about = (POLICIES.find(kind).__doc__ or "").strip().splitlines()[0].replace("``", "")
+        print(about, *(f"  {name}" for name in names), "", sep="\n")

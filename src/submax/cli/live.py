@@ -1,5 +1,6 @@
 """The commands for live bandits: ``submax bandit``, ``submax keys`` and ``submax store``."""
 
+import contextlib
 import functools
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -144,11 +145,10 @@ def actions_of(texts: Sequence[str]) -> Any:
         return texts[0].split(",")
     slots: dict[str, Any] = {}
     for name, choices in _pairs(texts, "--actions", "title=A,B or, for a number, price=1:9.5"):
-        low, colon, high = choices.partition(":")
-        try:
-            slots[name] = (float(low), float(high)) if colon else choices.split(",")
-        except ValueError:
-            slots[name] = choices.split(",")
+        low, _, high = choices.partition(":")
+        slots[name] = choices.split(",")
+        with contextlib.suppress(ValueError):
+            slots[name] = (float(low), float(high))
     return slots
 
 
@@ -231,7 +231,7 @@ def status(found: "Found") -> Answer:
 def _ignored_context(details: Table) -> list[str]:
     warning = (
         "Warning: the policy ignores the context, so every visitor gets the same "
-        "probabilities; the default, rcp-adaptive, does."
+        "probabilities; the default, rcp-adaptive, uses the context."
     )
     return [warning] if details["context_ignored"] else []
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import click
 
 from submax._version import __version__
-from submax.core.errors import Error, InputError, MissingExtraError, StoreError
+from submax.core.errors import InputError, MissingExtraError, StoreError
 from submax.core.processes import prefer_single_thread, variable_text
 
 # Exit statuses: 2 as click uses it, 1 for other errors, 130 as shells report Ctrl-C.
@@ -54,10 +54,11 @@ class Commands(click.Group):
     def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
-        except (InputError, MissingExtraError) as error:
-            _exit(_sentence(error), WRONG_INPUT, context)
-        except StoreError as error:
-            _exit(_sentence(error), FAILED, context)
+        except (InputError, MissingExtraError, StoreError) as error:
+            # The code is shown, unless it only says that a value is wrong.
+            code = "" if error.code == InputError.default_code else f" ({error.code})"
+            status = FAILED if isinstance(error, StoreError) else WRONG_INPUT
+            _exit(f"Error: {error}{code}", status, context)
         except KeyboardInterrupt:
             _exit("Stopped. Give the same command again to resume.", INTERRUPTED, context)
         except BrokenExecutor:
@@ -71,12 +72,6 @@ class Commands(click.Group):
             raise  # click ends quietly: whoever reads the output has seen enough, as in | head
         except OSError as error:
             _exit(f"Error: {error}", FAILED, context)
-
-
-def _sentence(error: Error) -> str:
-    """The message with its code, unless the code only says that a value is wrong."""
-    code = "" if error.code == InputError.default_code else f" ({error.code})"
-    return f"Error: {error}{code}"
 
 
 def _exit(message: str, status: int, context: click.Context) -> None:

@@ -6,11 +6,10 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any
@@ -25,13 +24,7 @@ from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.numerics import standard_error
 from submax.core.optional import missing_extra, require_extra
-from submax.policies import POLICIES
-from submax.policies.presets import PRESETS
-from submax.research.paper.claims import (
-    Statement,
-    illustration_statements,
-    statements_of,
-)
+from submax.research.paper.claims import Statement, illustration_statements, statements_of
 from submax.research.paper.reproduce import RUNS
 from submax.simulation.compare import POWER, Finals, PairedDifference, Side
 from submax.simulation.experiment import Cell, Labels, Specification, cells
@@ -59,18 +52,6 @@ SIGNIFICANT = 0.05
 
 
 # Running
-
-
-@contextmanager
-def progress(
-    name: str, todo: Sequence[Cell], console: Console
-) -> Iterator[Callable[[str, Any], None]]:
-    """Draw a live bar of the decisions in cells; yield a function for each finished cell."""
-    decisions = {cell.key: cell.decisions for cell in todo}
-    columns = [*Progress.get_default_columns(), TimeElapsedColumn()]
-    with Progress(*columns, console=console, disable=not todo) as bar:
-        task = bar.add_task(f"{name}: {len(todo)} cells", total=sum(decisions.values()))
-        yield lambda key, result: bar.update(task, advance=decisions[key])
 
 
 def _prepare(options: SimpleNamespace) -> None:
@@ -181,7 +162,14 @@ def _run(
         todo = unfinished(directory, chosen)
         if len(todo) < count:
             say(console, f"{name}: {count - len(todo)} of {count} cells are already finished.")
-    with progress(name, todo, console) as finished:
+    decisions = {cell.key: cell.decisions for cell in todo}
+    columns = [*Progress.get_default_columns(), TimeElapsedColumn()]
+    with Progress(*columns, console=console, disable=not todo) as bar:
+        task = bar.add_task(f"{name}: {len(todo)} cells", total=sum(decisions.values()))
+
+        def finished(key: str, result: Any) -> None:
+            bar.update(task, advance=decisions[key])
+
         RUNS[specification.experiment](specification, chosen, directory, executor, finished)
 
 
@@ -266,20 +254,6 @@ def _table(
     return table
 
 
-# What can be named
-
-
-def print_policies() -> None:
-    """Print the presets, each below the first sentence of its class."""
-    for kind, names in groupby(sorted(PRESETS, key=_kind), _kind):
-        about = (POLICIES.find(kind).__doc__ or "").strip().splitlines()[0].replace("``", "")
-        print(about, *(f"  {name}" for name in names), "", sep="\n")
-
-
-def _kind(preset: str) -> str:
-    return str(PRESETS[preset]["kind"])
-
-
 # Results
 
 
@@ -310,8 +284,17 @@ def print_sweep(specification: Specification, directory: Path, console: Console)
     wide.print(specification.title or specification.name, markup=False)
     for measure in ["regret"] if specification.measure == "regret" else ["reward", "regret"]:
         wide.print(_final_table(finals, measure))
-    for line in _fallback_lines(read_csv(directory / SUMMARY)):
-        wide.print(line, markup=False, soft_wrap=True)
+    rows = read_csv(directory / SUMMARY)
+    for policy in dict.fromkeys(row["policy"] for row in rows):
+        own = [row for row in rows if row["policy"] == policy]
+        decisions = sum(int(row["observations"]) * int(row["replicas"]) for row in own)
+        if fallbacks := sum(int(row["fallbacks"]) for row in own):
+            say(
+                wide,
+                f"{policy}: {fallbacks} of {decisions} decisions fell back to a simpler rule, "
+                "because the configured one could not be computed (column fallbacks of "
+                "summary.csv)",
+            )
     if section:
         wide.print(_statement_table(section, statements_of(section, finals)))
 
@@ -350,17 +333,6 @@ def _with_error(side: Side) -> str:
     mean, error = float(side.values.mean()), standard_error(side.values)
     texts = [f"{one:.1f}" if abs(one) < 100 else f"{one:.0f}" for one in (mean, error)]
     return texts[0] if math.isnan(error) else " ± ".join(texts)
-
-
-def _fallback_lines(rows: Sequence[dict[str, str]]) -> Iterator[str]:
-    for policy in dict.fromkeys(row["policy"] for row in rows):
-        own = [row for row in rows if row["policy"] == policy]
-        decisions = sum(int(row["observations"]) * int(row["replicas"]) for row in own)
-        if fallbacks := sum(int(row["fallbacks"]) for row in own):
-            yield (
-                f"{policy}: {fallbacks} of {decisions} decisions fell back to a simpler rule, "
-                "because the configured one could not be computed (column fallbacks of summary.csv)"
-            )
 
 
 def _statement_table(section: str, statements: Sequence[Statement]) -> Table:

@@ -39,6 +39,8 @@ REFUSALS: dict[int, type[InputError]] = {
 RewardValue = float | Mapping[str, float] | Sequence[float]
 """A reward, a table of rewards by name or slot, or a list with one reward for each slot."""
 Table = dict[str, Any]
+Outcome = httpx.Response | httpx.TransportError
+"""The response to an attempt, or why it failed on its way."""
 Answer = TypeVar("Answer")
 Parameters = ParamSpec("Parameters")
 
@@ -139,10 +141,9 @@ def _failure(content: bytes) -> tuple[str, str | None]:
 
 
 class Attempt(NamedTuple):
-    """A request to be sent after a pause."""
+    """A request, as arguments for httpx, to be sent after a pause of so many seconds."""
 
-    url: str
-    timeout: float
+    request: Table
     pause: float
 
 
@@ -182,12 +183,11 @@ class Core:
             positive("deadline", deadline)
         self._timeout, self._attempts, self._deadline = timeout, attempts, deadline
 
-    def _exchange(self, call: Call[Answer]) -> Generator[Attempt, tuple[int, bytes], Answer]:
+    def _exchange(self, call: Call[Answer]) -> Generator[Attempt, Outcome, Answer]:
         """Make a call; return the answer or raise the error that it reports.
 
         A generator without input and output, so threads and event loops share it: it yields an
-        ``Attempt``, is sent the status and content of the response, and gets the exception thrown
-        in if the request failed on its way. After a failure the next server is tried, and stays
+        ``Attempt``, and is sent its outcome. After a failure the next server is tried, and stays
         the first choice if it answers.
         """
         until = float("inf") if self._deadline is None else time.monotonic() + self._deadline
@@ -202,13 +202,14 @@ class Core:
                     f"no answer from {server} before the deadline, after {made} attempts "
                     f"({reason}): check that the server runs, or give a longer deadline"
                 )
-            try:
-                status, content = yield Attempt(server + call.path, min(timeout, left), pause)
-                if status not in RETRIED:
-                    return understood(status, content, call)
-                reason, _ = _failure(content)
-            except httpx.TransportError as error:
-                reason = f"{type(error).__name__}: {str(error) or 'timed out'}"
+            request = {"method": call.method, "url": server + call.path, "content": call.body}
+            outcome = yield Attempt({**request, "timeout": min(timeout, left)}, pause)
+            if isinstance(outcome, httpx.TransportError):
+                reason = f"{type(outcome).__name__}: {str(outcome) or 'timed out'}"
+            elif outcome.status_code not in RETRIED:
+                return understood(outcome.status_code, outcome.content, call)
+            else:
+                reason, _ = _failure(outcome.content)
             self._current = (position + 1) % len(self._servers)
             # A random factor, so clients that failed together do not retry together.
             pause, longer = longer * (0.5 + random.random()), min(2 * longer, LONGEST_PAUSE)
@@ -441,13 +442,10 @@ class Client(Core, Operations):
             while True:
                 time.sleep(attempt.pause)
                 try:
-                    answer = self._connected().request(
-                        call.method, attempt.url, content=call.body, timeout=attempt.timeout
-                    )
+                    outcome: Outcome = self._connected().request(**attempt.request)
                 except httpx.TransportError as error:
-                    attempt = exchange.throw(error)
-                else:
-                    attempt = exchange.send((answer.status_code, answer.content))
+                    outcome = error
+                attempt = exchange.send(outcome)
         except StopIteration as end:
             answered: Answer = end.value
             return answered
@@ -534,13 +532,10 @@ class AsyncClient(Core):
             while True:
                 await asyncio.sleep(attempt.pause)
                 try:
-                    answer = await http.request(
-                        call.method, attempt.url, content=call.body, timeout=attempt.timeout
-                    )
+                    outcome: Outcome = await http.request(**attempt.request)
                 except httpx.TransportError as error:
-                    attempt = exchange.throw(error)
-                else:
-                    attempt = exchange.send((answer.status_code, answer.content))
+                    outcome = error
+                attempt = exchange.send(outcome)
         except StopIteration as end:
             answered: Answer = end.value
             return answered

@@ -290,10 +290,8 @@ async def _ready(call: Call) -> Any:
 
 
 def _sign_in(call: Call) -> "Response":
-    key, token = call.caller.key, ""
-    if key is not None:
-        token = call.service.sessions.begin(key)
-    return _with_cookie(call, token)
+    key = call.caller.key
+    return _with_cookie(call, "" if key is None else call.service.sessions.begin(key))
 
 
 def _sign_out(call: Call) -> "Response":

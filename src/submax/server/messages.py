@@ -20,7 +20,6 @@ from submax.bandit.settings import DECLARED_TYPES, SETTING_TYPES, ChoiceFeatures
 from submax.core.checks import one_of, wrong_type
 from submax.core.decoding import known_type
 from submax.core.errors import InputError
-from submax.schema.context import Number
 from submax.server.keys import MAX_NAME_LENGTH, Key, Scope
 
 Identifier = Annotated[str, Meta(pattern="^[!-~]{1,128}$", min_length=1, max_length=128)]
@@ -234,12 +233,7 @@ def bandit_details(bandit: DurableBandit) -> Any:
     return BanditDetails(
         name=bandit.name,
         actions=actions,
-        context={
-            name: {"type": "number", "default": field.default}
-            if isinstance(field, Number)
-            else {"type": "category", "values": list(field.values), "default": field.default}
-            for name, field in zip(settings.context.names, settings.context.fields, strict=True)
-        },
+        context={name: msgspec.to_builtins(one) for name, one in settings.context.table.items()},
         **{name: getattr(settings, name) for name in SETTING_TYPES if name != "context"},
         context_ignored=bool(settings.context.width) and not bandit.policy.traits.uses_context,
         version=bandit.version,

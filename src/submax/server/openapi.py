@@ -66,6 +66,7 @@ def _schemas(types: tuple[Any, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
 def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any]:
     answer = schema_of.get(repr(operation.answer), {"type": "string", "format": "binary"})
     failure = {"application/json": {"schema": schema_of[repr(Failure)]}}
+    failures = {one: {"description": text, "content": failure} for one, text in REFUSALS.items()}
     number = KeyIdentifier if operation.path.startswith("/keys") else Identifier
     types = {"name": BanditName, "id": number}
     described: dict[str, Any] = {
@@ -81,10 +82,7 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
                 "description": "Done.",
                 "content": {operation.media: {"schema": answer}},
             },
-            **{
-                status: {"description": text, "content": failure}
-                for status, text in REFUSALS.items()
-            },
+            **failures,
         },
         "security": [] if operation.scope is None else [{"key": []}],
     }

@@ -218,12 +218,9 @@ class Pages:
 
         Forms that change something are shown to those who ``may_change``.
         """
-        needed = self._service.keys.needed
-        if caller is None or (needed and caller.key is None):
-            caller, may_change, needs_key = Caller(), not needed, needed
-        else:
-            may_change, needs_key = caller.may_change, False
-        key = caller.key
+        caller = caller or Caller()
+        key, needs_key = caller.key, caller.key is None and self._service.keys.needed
+        may_change = caller.may_change and not needs_key
         return Shown(
             may_change=may_change,
             may_create=may_change and (key is None or key.bandits is None),

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from submax.bandit.active_version import UNKNOWN_CATEGORIES
 from submax.bandit.arms import Tally
 from submax.bandit.conditions import Condition
 from submax.bandit.decision import LiftReport
@@ -22,7 +23,7 @@ from submax.bandit.reading import (
     ListedDecision,
     Segment,
 )
-from submax.bandit.settings import ABOUT, FIXED, SETTING_TYPES, Settings
+from submax.bandit.settings import ABOUT, FIXED, SETTING_TYPES
 from submax.core.checks import one_of
 from submax.core.errors import InputError, NotFoundError
 from submax.schema.context import Category
@@ -97,7 +98,12 @@ def alerts(bandit: DurableBandit, conditions: Sequence[Condition] | None = None)
     known = bandit.conditions() if conditions is None else conditions
     waiting, failures = bandit.read.waiting(), bandit.failures.items()
     found = [sentence(one.sentence) for one in known]
-    found += [f"{count:,} {kind} since the server started." for kind, count in failures if count]
+    found += [
+        f"{count:,} {kind} since the server started."
+        for kind, count in failures
+        # A notice says how many decisions had unknown categories.
+        if count and not kind.startswith(UNKNOWN_CATEGORIES)
+    ]
     found += [sentence(one) for one in bandit.notices() if one != waiting]
     if bandit.held:
         found.append(f"Version {bandit.version} is held: newer versions are fitted but not used.")
@@ -477,6 +483,10 @@ def settings_page(bandit: DurableBandit) -> Shown:
     """What is declared of a bandit, and how it can be changed."""
     settings = bandit.settings
     table: dict[str, Any] = msgspec.to_builtins(settings)
+    context = {
+        name: list(field.values) if isinstance(field, Category) else "number"
+        for name, field in settings.context.table.items()
+    }
     versions, sums = bandit.versions()[::-1], bandit.read.by_version()
     choices = bandit.menu.slots[0].choices if bandit.menu.plain else ()
     arms = [one.name for one in choices if one.status != "retired"]
@@ -484,7 +494,7 @@ def settings_page(bandit: DurableBandit) -> Shown:
         name=bandit.name,
         unit=unit_of(bandit),
         status=settings.status,
-        values=msgspec.structs.asdict(settings) | {"context": _declared_context(settings)},
+        values=msgspec.structs.asdict(settings) | {"context": context or None},
         rails=msgspec.structs.asdict(settings.guard_rails),
         # The description of each setting, as it is declared.
         about={name: ABOUT.get(name, "") for name in SETTING_TYPES},
@@ -501,11 +511,3 @@ def settings_page(bandit: DurableBandit) -> Shown:
         ],
         changes=bandit.audit(20),
     )
-
-
-def _declared_context(settings: Settings) -> dict[str, Any] | None:
-    context = settings.context
-    return {
-        name: list(field.values) if isinstance(field, Category) else "number"
-        for name, field in zip(context.names, context.fields, strict=True)
-    } or None
