@@ -188,7 +188,6 @@ class Bandit(BanditFace):
         return msgspec.structs.replace(known.answer, repeated=True)
 
     def _made(self, request: CheckedRequest, decision: DrawnDecision, now: float) -> Decision:
-        """Remember a decision that was drawn."""
         drawn = decision.drawn
         answer = Decision(
             request.identifier, self._record.menu.action(drawn.row), drawn.propensity,

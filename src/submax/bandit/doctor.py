@@ -68,7 +68,15 @@ def _bandit(store: Store, name: str) -> Iterator[Finding]:
         )  # fmt: skip
     else:
         yield from _models(store, declared)
-        yield from _history(store, declared)
+        started = declared.started_from
+        if started is not None:
+            if sum(len(part.reward) for part in history_of(store, declared.n)) != started.rows:
+                yield Finding(
+                    "damage", "rows that it was started with are missing: restore a backup"
+                )
+            estimated = started.estimated_propensities
+            rest = f"; {estimated} rows have estimated propensities" if estimated else ""
+            yield Finding("ok", f"started with {started.rows} rows of a log{rest}")
         yield from _counts(BanditReader(store, declared))
 
 
@@ -89,17 +97,6 @@ def _models(store: Store, declared: DeclaredBandit) -> Iterator[Finding]:
         yield Finding("ok", f"{len(whole)} models are whole, and version {published} decides")
     else:
         yield Finding("damage", f"version {published} should decide, and cannot: roll back")
-
-
-def _history(store: Store, declared: DeclaredBandit) -> Iterator[Finding]:
-    """Check the rows of the trained policy that the bandit was started from."""
-    started = declared.started_from
-    if started is not None:
-        if sum(len(part.reward) for part in history_of(store, declared.n)) != started.rows:
-            yield Finding("damage", "rows that it was started with are missing: restore a backup")
-        estimated = started.estimated_propensities
-        rest = f"; {estimated} rows have estimated propensities" if estimated else ""
-        yield Finding("ok", f"started with {started.rows} rows of a log{rest}")
 
 
 def _counts(reader: BanditReader) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache, partial
+from itertools import takewhile
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar, Unpack
@@ -229,13 +230,8 @@ class DurableBandit(BanditFace):
         self, declared: DeclaredBandit, policy: Policy[Any]
     ) -> tuple[int, Policy[Any], Model]:
         """The published version, or the last one before it whose model is undamaged."""
-        wanted = [declared.published]
-        if declared.published:
-            earlier = declaring.publications(self.store, declared.n)
-            wanted += [one for one in reversed(earlier) if one != declared.published]
-        for number in wanted:
-            if number == 0:
-                break
+        earlier = declaring.publications(self.store, declared.n)
+        for number in takewhile(bool, dict.fromkeys([declared.published, *reversed(earlier)])):
             try:
                 return number, *self._load(declared, number)
             except (InputError, NotFoundError) as error:
@@ -305,7 +301,6 @@ class DurableBandit(BanditFace):
     def _prepared(
         self, version: ActiveVersion, requests: Sequence[CheckedRequest], uniform: bool
     ) -> Prepared[list[Decision]]:
-        """Draw decisions."""
         bandit = self._declared.n
         drawn = self._draws.draw(version, requests, uniform=uniform)
         if uniform:

@@ -151,10 +151,10 @@ class DecisionTables:
         return pa.table(dict(zip(self.schema.names, columns, strict=True)), schema=self.schema)
 
     def _actions(self, texts: list[str]) -> list[Any]:
-        if self._menu.plain:
+        menu = self._menu
+        if menu.plain:
             return [texts]
         decoded = msgspec.json.decode(f"[{','.join(texts)}]")
-        menu = self._menu
         names = [*(slot.name for slot in menu.slots), *(one.name for one in menu.ranges)]
         return [[row[name] for row in decoded] for name in names]
 

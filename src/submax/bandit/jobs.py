@@ -221,23 +221,11 @@ def _killed_after(seconds: float | None, process: "subprocess.Popen[bytes]") -> 
 # In the process
 
 
-def main() -> None:
-    """Run the jobs on standard input, one after the other, until it is closed."""
+@contextmanager
+def _process() -> Iterator[None]:
+    """End the process with the block, also during a job, and print the error if there is one."""
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if hasattr(os, "nice"):
-            os.nice(NICENESS)
-        # What anything else prints goes to standard error from now on.
-        answers = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)
-        jobs: SimpleQueue[bytes] = SimpleQueue()
-        Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
-        answers.write(READY)
-        answers.flush()
-        while True:
-            answers.write(_answered(jobs.get()))
-            answers.flush()
+        yield
     except BaseException:
         traceback.print_exc()
     finally:
@@ -246,21 +234,33 @@ def main() -> None:
         os._exit(1)
 
 
+@_process()
+def main() -> None:
+    """Run the jobs on standard input, one after the other, until it is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    # What anything else prints goes to standard error from now on.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    jobs: SimpleQueue[bytes] = SimpleQueue()
+    Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
+    answers.write(READY)
+    answers.flush()
+    while True:
+        answers.write(_answered(jobs.get()))
+        answers.flush()
+
+
+@_process()
 def _read(stream: BinaryIO, jobs: "SimpleQueue[bytes]") -> None:
-    """Read jobs; at the end of the stream, or at an error, end the process, also during a job."""
-    try:
-        with suppress(EOFError):
-            while True:
-                jobs.put(pickle.load(stream))
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stderr.flush()
-        os._exit(1)
+    with suppress(EOFError):
+        while True:
+            jobs.put(pickle.load(stream))
 
 
 def _answered(job: bytes) -> bytes:
-    """The answer to a job, as bytes."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

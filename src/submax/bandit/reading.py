@@ -445,12 +445,11 @@ class BanditReader:
         names = [f"bucket / {step}" if one == "bucket" and step > 1 else one for one in by]
         columns = ", ".join([*names, *(f"sum({one})" for one in SUMS)])
         which = "bandit = :bandit and kind = :kind and bucket >= :first"
-        values = {"kind": kind, "first": first}
         if slot is not None:
-            which, values = f"{which} and slot = :slot", {**values, "slot": slot}
+            which += " and slot = :slot"
         sql = f"select {columns} from summary where {which} group by {', '.join(names)}"
         found = defaultdict[tuple[Any, ...], Floats](lambda: np.zeros(len(SUMS)))
-        for row in self.select(sql, **values):
+        for row in self.select(sql, kind=kind, first=first, slot=slot):
             found[row[: len(by)]] += np.array(row[len(by) :], np.float64)
         places = [KEY.index(one) for one in by]
         for key, sums in self._tail().sums.items():
@@ -635,7 +634,7 @@ class BanditReader:
             "select id, at, action, propensity, version, unit, assignment from decision "
             f"where bandit = :bandit {which} order by {order} desc limit :limit",
             limit=limit,
-            **({} if unit is None else {"unit": unit}),
+            unit=unit,
         )
         return [
             ListedDecision(

@@ -238,7 +238,7 @@ class Refitter:
         try:
             self._declared = declared
             if self._job is not None:
-                return self._job.done() and self._collect()
+                return self._job.done() and self._collect(self._job)
             if declared.settings.status == "archived" or not self._is_time():
                 return False
             if not self._store.lead(self._task):
@@ -262,7 +262,7 @@ class Refitter:
                 )
             if self._job is not None:
                 # What the background fits counts, but further rows may have matured.
-                self._collect()
+                self._collect(self._job)
             fitted = self._fit_and_publish()
             if fitted is None:
                 counts = BanditReader(self._store, declared).counts()
@@ -318,10 +318,8 @@ class Refitter:
         policy = here.settings.build_policy(self._custom)
         return self._published(lambda: fit_version(store, here, store.tick(here.n), policy))
 
-    def _collect(self) -> bool:
-        job, self._job = self._job, None
-        if job is None:
-            return False
+    def _collect(self, job: "Future[FittedVersion | None]") -> bool:
+        self._job = None
         try:
             return self._published(job.result) is not None
         except NoProcessError:

@@ -9,11 +9,7 @@ from numpy.typing import NDArray
 
 from submax.core.decoding import known_type
 from submax.core.errors import InputError
-from submax.core.serialization import (
-    atomic_write,
-    hashed_bytes,
-    serializable,
-)
+from submax.core.serialization import atomic_write, hashed_bytes, serializable
 from submax.schema.model import Model
 from submax.schema.rows import Columns
 
