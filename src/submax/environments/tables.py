@@ -285,9 +285,8 @@ class Classification(Successes[int | RowOrders]):
                 parameter="features",
             )
         rows = labelled_rows(array, np.asarray(labels), standardize)
-        digest = hashlib.sha256()
-        for part in (str(rows.features.shape).encode(), rows.features.tobytes()):
-            digest.update(part)
+        digest = hashlib.sha256(str(rows.features.shape).encode())
+        digest.update(rows.features.tobytes())
         digest.update(repr(np.asarray(labels).tolist()).encode())
         made.__dict__.update(file=f"arrays {digest.hexdigest()[:16]}", label="label", rows=rows)
         return made
@@ -333,10 +332,8 @@ class Classification(Successes[int | RowOrders]):
             )
         return features.take(world.order[:, world.position : end], axis=0)
 
-    @property
-    def drifts(self) -> bool:
-        """False: which rows come next changes, but neither their rewards nor their order."""
-        return False
+    drifts = False
+    """Which rows come next changes, but neither their rewards nor their order."""
 
     def advance(
         self, world: int | RowOrders, count: int, rng: np.random.Generator

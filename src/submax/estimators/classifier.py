@@ -155,9 +155,7 @@ class Classifier(FitsModels, Estimator[ClassifierParams]):
         if rows < self.minimum_rows:
             return None
         one, there = slice(replica, replica + 1), slice(0, rows)
-        encoding = RewardEncoding(
-            params.reward_encoding.levels[one], params.reward_encoding.bin_edges[one]
-        )
+        encoding = RewardEncoding._make(part[one] for part in params.reward_encoding)
         context = buffer.context[one, there].astype(np.float64, copy=False)
         features = reward_features(context, buffer.reward[one, there], encoding)
         action = params.problem.space.index(buffer.action[replica, there].astype(np.int64))

@@ -205,8 +205,8 @@ class CountingParams(NamedTuple):
 
     ``history`` holds the rows if they have to be counted again, because the levels move with the
     rewards or because old rows are forgotten. ``smoothing [R, L]`` are the constants, fitted or
-    not. ``memories`` are the counts that forget at several
-    rates, if the memory is fitted; ``counts`` and ``importance`` are then their weighted means.
+    not. ``memories`` are the counts that forget at several rates, if the memory is fitted;
+    ``counts`` and ``importance`` are then their weighted means.
     """
 
     problem: Problem

@@ -144,7 +144,7 @@ class RewardMap(NamedTuple):
     def nothing(self, offset: float) -> Sums:
         """Return the sums of the regression over no rows; rewards are measured from ``offset``."""
         structure = self.structure
-        return Sums.empty(structure.regressions, len(structure.groups), offset)
+        return Sums.empty(len(structure.directions), len(structure.groups), offset)
 
     def features(self, context: NDArray[np.float32]) -> Floats:
         """Return the features of encoded contexts: ``[n, D] -> [n, F]``."""

@@ -10,7 +10,7 @@ import numpy as np
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.errors import InputError
 from submax.core.policy import Policy, TabularPolicy, act_among, probabilities_among
-from submax.core.problem import ChosenActions, Feedback, Problem
+from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.spaces import Box, Choices
 from submax.testing.assertions import SMALLEST_P_VALUE, Rules, contents, goodness_of_fit, leaves
@@ -91,30 +91,26 @@ def _check_state(rules: Rules, state: Any, context: Floats, seed: int) -> None:
     kind = problem.space.dtype
     rules.require(decision.action.dtype == kind, f"actions must be of type {kind.__name__}")
     rules.require(problem.space.contains(decision.action), "actions must belong to the space")
-    _check_log_prob(rules, state, context, decision)
+    expected = policy.log_prob(state, context, decision.action)
+    rules.shape(expected, "R, n", shape, "log_prob")
+    rules.require(expected.dtype == np.float64, "log_prob must be of type float64")
+    rules.require(np.all(np.isfinite(expected)), "what was chosen must have a probability")
+    if decision.log_prob is not None:
+        rules.shape(decision.log_prob, "R, n", shape, "log_prob of a decision")
+        rule = "the log_prob of a decision must equal that of the policy"
+        rules.close(decision.log_prob, expected, rule)
     same = np.array_equal(decision.action, again.action)
     rules.require(same, "the same seed must give the same decisions")
     if listed:
         table = _table(rules, state, context) if table is None else table
         _check_table(rules, state, context, table)
-        expected = policy.expected_rewards(state, context)
-        if expected is not None:
+        rewards = policy.expected_rewards(state, context)
+        if rewards is not None:
             allowed = [(shape[0], count, problem.space.size) for count in (shape[1], 1)]
             rule = f"expected_rewards must have shape {allowed[0]} or {allowed[1]}"
-            rules.require(expected.shape in allowed, f"{rule}, not {expected.shape}")
-            rules.require(not np.isinf(expected).any(), "expected_rewards must be finite or NaN")
+            rules.require(rewards.shape in allowed, f"{rule}, not {rewards.shape}")
+            rules.require(not np.isinf(rewards).any(), "expected_rewards must be finite or NaN")
     rules.require(before == contents(state), "act and log_prob must not change the state")
-
-
-def _check_log_prob(rules: Rules, state: Any, context: Floats, decision: ChosenActions) -> None:
-    expected = rules.subject.log_prob(state, context, decision.action)
-    rules.shape(expected, "R, n", context.shape[:2], "log_prob")
-    rules.require(expected.dtype == np.float64, "log_prob must be of type float64")
-    rules.require(np.all(np.isfinite(expected)), "what was chosen must have a probability")
-    if decision.log_prob is not None:
-        rules.shape(decision.log_prob, "R, n", expected.shape, "log_prob of a decision")
-        rule = "the log_prob of a decision must equal that of the policy"
-        rules.close(decision.log_prob, expected, rule)
 
 
 def _table(rules: Rules, state: Any, context: Floats) -> Floats:

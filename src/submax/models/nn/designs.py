@@ -197,8 +197,7 @@ class SoftmaxDesign(Design[Network]):
 LEAST_STEPS = 300
 """Smallest number of training steps from new parameters, tuned for weak signals. Earlier a latent
 variable carries no information yet. The held-out loss of values says little about their order,
-which is often right long before the values are, and policies need the order only.
-"""
+which is often right long before the values are, and policies need the order only."""
 LARGEST_LINEAR_LOG_DEVIATION = 2.0
 """Beyond this ln σ grows only logarithmically: e² ≈ 7 is far wider than the prior's σ = 1."""
 HELD_OUT_DRAWS = 8

@@ -139,8 +139,7 @@ HELD_OUT_SEED = 0
 """Seed of the noise in the held-out loss, always the same so that losses are comparable."""
 HELD_OUT_BATCH = 256
 """Number of held-out rows of a replica that are evaluated together: the size of the default
-minibatch, so an evaluation needs no more memory than a training step.
-"""
+minibatch, so an evaluation needs no more memory than a training step."""
 STEPS_PER_CALL = 50
 """Largest number of steps per call with a fixed number of steps: the host draws the minibatches of
 the next call while the device trains."""

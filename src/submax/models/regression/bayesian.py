@@ -246,14 +246,10 @@ class PriorStructure(NamedTuple):
         kinds = np.array([COMMON] + [ALIKE] * basis.shape[1])
         return cls(groups, np.concatenate([common, basis], axis=1), kinds)
 
-    @property
-    def regressions(self) -> int:
-        return len(self.directions)
-
     def dimensions(self, groups: int) -> Floats:
         """Return how many components each group of features and kind has: ``[groups, kinds]``."""
         of_kind = np.bincount(self.kinds, minlength=KINDS)
-        of_kind[OWN] = self.regressions - len(self.kinds)
+        of_kind[OWN] = len(self.directions) - len(self.kinds)
         features = np.bincount(self.groups, minlength=groups).astype(np.float64)
         return features[:, None] * of_kind
 

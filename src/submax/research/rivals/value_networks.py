@@ -39,9 +39,8 @@ class ValueNetwork(NamedTuple):
     """A network from choices and context to the logit of the reward, with two hidden ReLU layers.
 
     With C choices in all slots together, D context numbers and H hidden units, shapes are
-    ``choice_weight
-    [R, C, H]``, ``context_weight [R, D, H]``, ``first_bias [R, H]``, ``second_weight [R, H, H]``,
-    ``second_bias [R, H]``, ``head_weight [R, H]``, ``head_bias [R]``.
+    ``choice_weight [R, C, H]``, ``context_weight [R, D, H]``, ``first_bias [R, H]``,
+    ``second_weight [R, H, H]``, ``second_bias [R, H]``, ``head_weight [R, H]``, ``head_bias [R]``.
     """
 
     choice_weight: Weights
