@@ -195,6 +195,11 @@ def test_a_decision_is_shown_with_context_rewards_and_what_could_have_been_chose
     assert [row.action for row in page.actions if row.taken] == [one.action]
 
 
+def test_unknown_categories_are_told_once(bandit):
+    bandit.decide({"age": 3.0, "device": "watch"})
+    assert sum("unknown categories" in one for one in overview(bandit).alerts) == 1
+
+
 def test_decisions_of_a_unit_are_listed_newest_first(bandit):
     decided(bandit, 30)
     first = decided(bandit, unit="ann")[0]

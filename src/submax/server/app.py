@@ -51,7 +51,6 @@ Endpoint = Callable[[RequestContext, Scope, Receive], Awaitable[Response]]
 """Answers a request."""
 Routes = dict[str, dict[str, Endpoint]]
 """The endpoints by path and method; a path that is asked for often comes early."""
-Page = Callable[[Request], Awaitable[Response]]
 
 
 class DeclaredOrigins(CORSMiddleware):
@@ -246,7 +245,7 @@ def _as_error(context: RequestContext, raised: Exception) -> tuple[Error, int, d
     return RefusedError(500, sentence), 500, {}
 
 
-def _page_endpoint(page: Page) -> Endpoint:
+def _page_endpoint(page: Callable[[Request], Awaitable[Response]]) -> Endpoint:
     async def endpoint(context: RequestContext, scope: Scope, receive: Receive) -> Response:
         context.operation = "page"
         scope["path_params"] = context.path

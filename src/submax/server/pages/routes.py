@@ -77,24 +77,16 @@ PAGES = {
     "settings": Page("settings.html", "Settings", settings_page),
 }
 """The pages of a bandit by the end of their addresses."""
-
-
-def _bandits(service: "Service", caller: Caller) -> Shown:
-    opened = [one for one in service.opened() if caller.may_see(one.name)]
-    return Shown(bandits=list(map(bandit_row, opened)))
-
-
-def _login(service: "Service", caller: Caller, following: str | None = None) -> Shown:
-    return Shown(next=local_path(following))
-
-
 SHARED = {
-    "/": Page("home.html", "Bandits", _bandits, (), 10, "bandits"),
+    "/": Page("home.html", "Bandits", lambda service, caller: Shown(bandits=[
+        bandit_row(one) for one in service.opened() if caller.may_see(one.name)
+    ]), (), 10, "bandits"),
     "/keys": Page("keys.html", "Keys", lambda service, _: Shown(keys=sorted(
         service.keys, key=lambda one: one.created)), (), 0, "keys", "admin"),
     "/audit": Page("audit.html", "Audit", lambda service, _: Shown(
         changes=audit_lines(service.store, CHANGES)), (), 0, "audit", "admin"),
-    "/login": Page("login.html", "Sign in", _login, ("next",), scope=None),
+    "/login": Page("login.html", "Sign in", lambda service, caller, following: Shown(
+        next=local_path(following)), ("next",), scope=None),
 }  # fmt: skip
 """The pages of the server by address."""
 
