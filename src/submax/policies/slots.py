@@ -36,8 +36,8 @@ def check_choices(who: str, space: Space) -> None:
     """Raise an ``InputError`` if an action has real-valued parts."""
     if space.reals:
         raise InputError(
-            f"{who} is made for slots of choices, but {space} has real-valued parts: "
-            "take reward-conditioned with the CVAE, such as rcp-cvae-submax"
+            f"{who} is made for choices, but {space} has real-valued parts: take rcp-cvae-submax "
+            "or fourier-thompson"
         )
 
 

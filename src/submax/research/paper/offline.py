@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -113,9 +114,9 @@ def true_value(
 def _summary(rows: Sequence[Row]) -> Iterator[Row]:
     """One row for each configuration, policy and estimator: means over the replicas."""
     groups: dict[str, list[Row]] = {}
+    means = {"logged": "logged", "truth": "truth", "estimate": "value"}
     for row in rows:
-        names = list(row)
-        labels = {name: row[name] for name in names[: names.index("replica")]}
+        labels = dict(takewhile(lambda item: item[0] != "replica", row.items()))
         groups.setdefault(json.dumps(labels), []).append(row)
     for written, group in groups.items():
         error = np.array([row["value"] - row["truth"] for row in group])
@@ -124,9 +125,7 @@ def _summary(rows: Sequence[Row]) -> Iterator[Row]:
         yield {
             **json.loads(written),
             "replicas": len(group),
-            "logged": float(np.mean([row["logged"] for row in group])),
-            "truth": float(np.mean([row["truth"] for row in group])),
-            "estimate": float(np.mean([row["value"] for row in group])),
+            **{name: float(np.mean([row[of] for row in group])) for name, of in means.items()},
             "bias": float(error.mean()),
             "root_mean_squared_error": float(np.sqrt((error**2).mean())),
             "coverage": float(np.mean(covered)),

@@ -19,6 +19,7 @@ from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.networks.choices import first_choices
 from submax.models.regression.slot_belief import SlotMap
+from submax.policies.slots import check_choices
 from submax.research.rivals.neural import dropout_masks, picked_masks
 from submax.research.rivals.value_networks import (
     Numbers,
@@ -263,11 +264,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
     traits = PolicyTraits(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> HillClimbingState:
-        if problem.space.reals:
-            raise InputError(
-                f"hill-climbing-thompson needs actions that are choices, and {problem.space} has "
-                "real-valued parts: use fourier-thompson, or wrap a policy with gridded"
-            )
+        check_choices("hill-climbing-thompson", problem.space)
         effects = effects_of(problem.space.choices)
         numbers = replicas * effects.width
         if numbers > MOST_NUMBERS:
@@ -433,11 +430,7 @@ class ClimbingPolicy(ValueNetworkPolicy):
         return ()
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ValueBelief:
-        if problem.space.reals:
-            raise InputError(
-                f"the {type(self).__name__} policy climbs over choices, and {problem.space} has "
-                "real-valued parts: take fourier-thompson or rcp-cvae-submax"
-            )
+        check_choices(f"the {type(self).__name__} policy", problem.space)
         belief = ValueBelief.empty(problem, replicas, self.hidden, listed=False)
         return belief._replace(extra=self.first_extra(belief, rng))
 

@@ -23,6 +23,7 @@ from submax.models.networks.choices import (
 )
 from submax.models.training_settings import ContextScaling, Training
 from submax.policies.arm_statistics import EVERYTHING, by_rows
+from submax.policies.slots import check_choices
 from submax.research.rivals.value_networks import ValueBelief, reward_shares
 
 if TYPE_CHECKING:
@@ -135,11 +136,7 @@ class GradientPolicy(Policy[PolicyNetwork]):
         return (values - mean[..., None]) / deviation[..., None]
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PolicyNetwork:
-        if problem.space.reals:
-            raise InputError(
-                f"the {type(self).__name__} policy is made for choices, and {problem.space} is "
-                "real-valued: take fourier-thompson or rcp-cvae-submax"
-            )
+        check_choices(f"the {type(self).__name__} policy", problem.space)
         critic = ValueBelief.empty(problem, replicas, self.hidden) if self.has_critic else None
         require_extra("neural", "a policy network", "jax", "equinox", "optax")
         width = sum(problem.space.choices)

@@ -54,16 +54,9 @@ class ValueNetwork(NamedTuple):
     @classmethod
     def silent(cls, replicas: int, choices: int, width: int, hidden: int) -> Self:
         """Return an untrained network, in which every logit is 0."""
-        shapes = (
-            (replicas, choices, hidden),
-            (replicas, width, hidden),
-            (replicas, hidden),
-            (replicas, hidden, hidden),
-            (replicas, hidden),
-            (replicas, hidden),
-            (replicas,),
-        )
-        return cls(*(np.zeros(shape, dtype=np.float32) for shape in shapes))
+        below = (choices, hidden), (width, hidden), (hidden,)
+        shapes = (*below, (hidden, hidden), (hidden,), (hidden,), ())
+        return cls(*(np.zeros((replicas, *shape), dtype=np.float32) for shape in shapes))
 
     def restricted(self, kept: Integers) -> Self:
         """Return the network with only the choices ``kept`` among all C."""
