@@ -2,6 +2,7 @@ import re
 
 import numpy as np
 import pytest
+from in_browser import browser  # noqa: F401 - fixture
 from postgres_server import postgres, postgres_address  # noqa: F401 - fixtures
 
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from in_browser import browser  # noqa: F401 - fixture
 from in_process import shared_serving  # noqa: F401 - fixtures
 from server_process import start_server  # noqa: F401 - fixtures
 from stored import clock, closed_stores, opened, store  # noqa: F401 - fixtures

@@ -5,9 +5,8 @@ import time
 
 import numpy as np
 import pytest
-import requirements
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 from waiting import wait_until
 
 import submax
@@ -43,14 +42,6 @@ def address(tmp_path_factory, start_server):
             now[0] += 3600
             bandit.refit()
     return start_server(file).address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Debian's browser; Playwright's own would be downloaded."""
-    with sync_playwright() as playwright:
-        program = requirements.found("browser")
-        yield playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,5 @@
 import pytest
+from in_browser import browser  # noqa: F401 - fixture
 from in_process import InProcess, serving, shared_serving  # noqa: F401 - fixtures
 from postgres_server import postgres, postgres_address  # noqa: F401 - fixtures
 from server_process import serve, start_server  # noqa: F401 - fixtures

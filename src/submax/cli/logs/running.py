@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
-from pyarrow.csv import CSVWriter
 
 from submax.cli.main import is_address, without_password
 from submax.core.checks import one_of, positive
@@ -393,6 +392,8 @@ def run_score(
     decimal: str | None,
 ) -> None:
     """Write what a learned policy would do in each row of a file."""
+    from pyarrow.csv import CSVWriter
+
     check_folder(out.parent)
     learned = TrainedPolicy.read(str(policy), trust=trust)
     text, rows = TextFormat(sign_of(separator), decimal), 0
