@@ -50,7 +50,7 @@ from submax.bandit.settings import (
 )
 from submax.core.errors import ConflictError, InputError
 from submax.core.policy import Policy
-from submax.core.summary import Summary
+from submax.core.summary import Summary, counted
 from submax.schema.actions import ActionSpec, Change
 from submax.schema.trained_policy import PolicyFacts, TrainedPolicy, read_with_policy
 
@@ -235,7 +235,9 @@ class Bandit(BanditFace):
             if not self._learn():
                 reason = f"the policy failed: {learner.failure}"
                 return RefitResult(False, learner.version, 0, reason)
-            what = f"learned from {new} new rows" if new else "fitted anew for the active choices"
+            what = "fitted anew for the active choices"
+            if new:
+                what = f"learned from {counted(new, 'new row')}"
             return RefitResult(True, learner.version, new, what)
 
     def _learn_if_due(self) -> None:

@@ -424,7 +424,7 @@ def model_of(store: Store, bandit: int, version: int) -> tuple[bytes, str, Any]:
     if not found or not isinstance(version, int):
         newest = newest_version(store, bandit)
         last = newest.version if newest else 0
-        raise NotFoundError(f"there is no version {version!r}: give 0 to {last}, the newest")
+        raise NotFoundError(f"there is no version {version!r}: the newest is {last}")
     data, recorded, policy = found[0]
     if data is None:
         raise NotFoundError(

@@ -94,7 +94,7 @@ def _models(store: Store, declared: DeclaredBandit) -> Iterator[Finding]:
             else:
                 yield Finding("damage", f"the model of version {number} is damaged")
     if published == 0 or published in whole:
-        yield Finding("ok", f"{len(whole)} models are whole, and version {published} decides")
+        yield Finding("ok", f"every model is whole ({len(whole)}), and version {published} decides")
     else:
         yield Finding("damage", f"version {published} should decide, and cannot: roll back")
 

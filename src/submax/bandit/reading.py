@@ -48,6 +48,8 @@ from submax.schema.actions import ActionSpec
 from submax.schema.context import Category
 from submax.schema.names import Action
 
+MIN_FIRST_ROWS = 10
+"""Rows for the first version: with one or two rows a policy would favour an action by chance."""
 HOUR = 3600
 """Seconds of an interval of the table ``summary``."""
 BINS = 26
@@ -772,7 +774,8 @@ class BanditReader:
             return None
         decisions = counted(count_decisions(self.store, n), "decision")
         if settings.reward_wait == 0:
-            return f"{decisions} so far; learning starts with the first reward"
+            fewest = counted(min(settings.refit_rows, MIN_FIRST_ROWS), "reward")
+            return f"{decisions} so far; learning starts after {fewest}"
         wait = f"{settings.reward_wait:g} seconds after a decision (reward_wait)"
         oldest = self.select("select at from decision where bandit = :bandit order by at limit 1")
         if not oldest:

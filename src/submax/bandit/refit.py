@@ -24,7 +24,7 @@ from submax.bandit.declaring import (
 )
 from submax.bandit.jobs import JobError, JobRunner, NoProcessError
 from submax.bandit.learning import RefitResult, why_nothing_matured
-from submax.bandit.reading import BanditReader
+from submax.bandit.reading import MIN_FIRST_ROWS, BanditReader
 from submax.bandit.store import Store, open_store
 from submax.bandit.tables import Statement
 from submax.bandit.training_rows import TrainingRows, in_parts
@@ -37,8 +37,6 @@ from submax.schema.model import Model, hash_of, most_rows
 from submax.schema.rows import Columns
 
 LOG = logging.getLogger("submax")
-MIN_FIRST_ROWS = 10
-"""Rows for the first version: with one or two rows a policy would favour an action by chance."""
 REST_FACTOR = 2.0
 """The pause between two fits, as a multiple of the time that the last fit took, so fitting
 takes at most a third of the time."""

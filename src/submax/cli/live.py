@@ -424,9 +424,9 @@ def erase(found: "Found", unit: str, anonymous: bool) -> Answer:
 
     The audit records that it was done, but not for whom. Backups and exported files keep the rows.
     """
-    verb = "made anonymous" if anonymous else "deleted"
     count = found.erase(unit, anonymous=anonymous)
-    return {"decisions": count}, [f"{found.bandit}: {verb} {counted(count, 'decision')}."]
+    done = "made anonymous" if anonymous else "deleted"
+    return {"decisions": count}, [f"{found.bandit}: {counted(count, 'decision')} {done}."]
 
 
 @command_on(bandit, of="")

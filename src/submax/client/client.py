@@ -20,6 +20,7 @@ from submax.bandit.names import check_bandit, new_identifier
 from submax.core.checks import positive, whole_number
 from submax.core.decoding import known_type
 from submax.core.errors import ConflictError, ForbiddenError, InputError, NotFoundError, StoreError
+from submax.core.summary import counted
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 """Seconds before the second attempt, and at most between two; the pause doubles each time."""
@@ -199,8 +200,8 @@ class Core:
             left = until - pause - time.monotonic()
             if left <= 0:
                 raise DeadlineError(
-                    f"no answer from {server} before the deadline, after {made} attempts "
-                    f"({reason}): check that the server runs, or give a longer deadline"
+                    f"no answer from {server} before the deadline, after "
+                    f"{counted(made, 'attempt')} ({reason}): check that the server runs, or give a longer deadline"
                 )
             request = {"method": call.method, "url": server + call.path, "content": call.body}
             outcome = yield Attempt({**request, "timeout": min(timeout, left)}, pause)
@@ -214,7 +215,7 @@ class Core:
             # A random factor, so clients that failed together do not retry together.
             pause, longer = longer * (0.5 + random.random()), min(2 * longer, LONGEST_PAUSE)
         raise StoreError(
-            f"no answer from {server} after {made + 1} attempts ({reason}): check "
+            f"no answer from {server} after {counted(made + 1, 'attempt')} ({reason}): check "
             "that the server runs and that the URL is right"
         )
 
@@ -393,7 +394,8 @@ class Client(Core, Operations):
         """Write the decisions of the bandit to a Parquet file; return its number of bytes."""
         if Path(path).suffix.lower() != ".parquet":
             raise InputError(
-                f"a server sends Parquet: give a name that ends in .parquet, not {str(path)!r}",
+                f"a server sends Parquet: give a name that ends in .parquet, not {str(path)!r}; "
+                "the store itself, --store FILE, also exports CSV",
                 parameter="path",
             )
         # A client that only decides needs no NumPy.

@@ -109,8 +109,8 @@ class Keys:
             )
         if origins is not None and not set(scopes) <= set(BROWSER_SCOPES):
             raise InputError(
-                f"a key with origins was requested with the scopes {', '.join(scopes)}, but anyone "
-                f"can read it in the page: give only the scopes {' and '.join(BROWSER_SCOPES)}",
+                f"a key with origins cannot have the scopes {', '.join(scopes)}, because anyone "
+                f"can read it in the page: give only {' and '.join(BROWSER_SCOPES)}",
                 parameter="scopes",
             )
         number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
