@@ -338,18 +338,24 @@ def _with_error(side: Side) -> str:
 def _statement_table(section: str, statements: Sequence[Statement]) -> Table:
     rows = []
     for statement in statements:
-        closest = ""
         if statement.comparisons:
             one = statement.closest
             error = "" if math.isnan(one.error) else f"± {one.error:.2g}; "
             means = f"{one.left} {one.left_mean:.4g}, {one.right} {one.right_mean:.4g}"
             closest = f"{means} ({error}{one.where})"
-        rows.append([statement.source, statement.text, statement.summary, closest])
+            rows.append([statement.source, statement.text, statement.summary, closest])
+    caption = (
+        "verdicts by paired t-tests, corrected by Holm within a statement; all in statements.csv"
+    )
+    if len(rows) < len(statements):
+        caption = f"{len(statements) - len(rows)} more need cells that were not run" + (
+            f"; {caption}" if rows else ""
+        )
     return _table(
         f"Statements tested by {section}",
         ("by", "statement", "verdict", "closest comparison"),
         rows,
-        "verdicts by paired t-tests, corrected by Holm within a statement; all in statements.csv",
+        caption,
         texts=range(4),
     )
 

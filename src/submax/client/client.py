@@ -201,7 +201,8 @@ class Core:
             if left <= 0:
                 raise DeadlineError(
                     f"no answer from {server} before the deadline, after "
-                    f"{counted(made, 'attempt')} ({reason}): check that the server runs, or give a longer deadline"
+                    f"{counted(made, 'attempt')} ({reason}): check that the server runs, or give "
+                    "a longer deadline"
                 )
             request = {"method": call.method, "url": server + call.path, "content": call.body}
             outcome = yield Attempt({**request, "timeout": min(timeout, left)}, pause)

@@ -85,7 +85,7 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, 
     for role in ("reward", "action"):
         if not found[role]:
             raise InputError(
-                f"no column is called {role!r}: {did_you_mean(role, columns)}There are: "
+                f"no column is called {role!r}: {did_you_mean(role, columns)}The columns are "
                 f"{listed(columns, 20)}. Say which column is the {role}: --column {role}=NAME "
                 f"(columns={{{role!r}: NAME}})",
                 parameter=role,
@@ -151,7 +151,7 @@ ADVICE = {
 """What to do about a reason; ``{0}`` is the column."""
 HINTS = {
     r"[-+]?\d+,\d+": "Are there decimal commas in {0!r}? Give --decimal ',' (decimal=',').",
-    r"[-+]?[\d.,]+\s*%": "Is {0!r} in percent? Divide it by 100, and write numbers alone.",
+    r"[-+]?[\d.,]+\s*%": "Is {0!r} in percent? Divide it by 100, and drop the percent sign.",
     r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*": "Is {0!r} a date? A date is no number to learn "
     "from: name it as the time, --column time={0}, or leave it out.",
 }
@@ -418,7 +418,9 @@ class CheckedColumns:
             for one in self._problems
         ]
         for file, numbers in self.source.rejected.items():
-            lines = f"another number of values than the header ({counted(len(numbers), 'line')})"
+            lines = (
+                f"a different number of values than the header ({counted(len(numbers), 'line')})"
+            )
             found.append(f"{self.source.in_file(file, numbers[0])} has {lines}")
         more = len(found) + self._unlisted - MOST_PROBLEMS
         return [*found[:MOST_PROBLEMS], *[f"... and {more} other problems"] * (more > 0)]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Integers
 from submax.core.errors import InputError
 from submax.core.problem import PROBABILITY_TOLERANCE
-from submax.core.summary import listed
+from submax.core.summary import counted, listed
 from submax.evaluation.columns import (
     NO_DEFAULT,
     REPEATED,
@@ -41,6 +41,8 @@ still wait for their reward. Only the former are read."""
 MOST_IN_MEMORY = 1 << 21
 """The columns of a log with more rows are in files. A row takes about 30 bytes, and 4 for each
 field of the context."""
+RARE_SHARE = 0.01
+"""Up to this share of rewards that are not 0 or 1, among others that are, is probably a mistake."""
 MOST_UNDECLARED = 1000
 """Most values of a category that is not declared: a column with more is probably an identifier."""
 WHOLE = {
@@ -344,8 +346,15 @@ class ContextColumns:
         return ContextSchema.of({name: one for name, one in self.fields.items() if one is not None})
 
     def notes(self, facts: Mapping[str, Any]) -> Iterator[str]:
-        """Yield sentences about defaults that replaced values."""
+        """Yield sentences about defaults that replaced values, and about similar categories."""
         for name, field in self.fields.items():
+            values = set(field.values) if isinstance(field, Category) else set[str]()
+            spaced = sorted(one for one in values if one != one.strip() and one.strip() in values)
+            if spaced:
+                yield (
+                    f"column {self._columns[name]!r}: {spaced[0]!r} and {spaced[0].strip()!r} are "
+                    "different categories because of their spaces"
+                )
             count = facts.get(f"filled {name}")
             if count and field is not None:
                 what = "missing" if isinstance(field, Number) else "missing or not declared"
@@ -441,7 +450,9 @@ def read_log(
         table[name][:] = np.argsort(np.argsort(first))[place.ravel()]
     if "session" in table:
         table.setdefault("cluster", table["session"])
-    rewards = rewards or rewards_of("binary" if all_binary(table["reward"]) else "continuous")
+    if rewards is None:
+        rewards = rewards_of("binary" if all_binary(table["reward"]) else "continuous")
+        notes += _unusual(table["reward"])
     release(table.values())
     return {
         **table,
@@ -546,6 +557,20 @@ def collected(
 def all_binary(reward: NDArray[Any]) -> bool:
     """Return whether all rewards are 0 or 1."""
     return all(np.isin(part, (0, 1)).all() for part in in_pieces(reward))
+
+
+def _unusual(reward: NDArray[Any]) -> Iterator[str]:
+    """Yield a sentence if a few rewards are neither 0 nor 1, while all others are."""
+    count, example = 0, 0.0
+    for part in in_pieces(reward):
+        others = part[~np.isin(part, (0, 1))]
+        if len(others):
+            count, example = count + len(others), float(others[0])
+    if 0 < count <= RARE_SHARE * len(reward):
+        yield (
+            f"rewards are 0 or 1 except in {counted(count, 'row')} (such as {example:g}), so they "
+            'were read as continuous: declare rewards = "binary" to find these rows'
+        )
 
 
 def _tidied(

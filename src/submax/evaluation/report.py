@@ -111,7 +111,7 @@ def text_of(
     for one in (differences[name] for name in names if effect is not None and name in differences):
         lines.append(
             f"{one.policy} minus {one.baseline}, by {one.estimator}: about "
-            f"{_rows(one.rows_needed(effect))} evaluated rows show a difference of "
+            f"{_rows(one.rows_needed(effect))} evaluated rows would show a difference of "
             f"{effect:.4g} in 8 of 10 logs"
         )
     for place, warning in enumerate(warned, 1):
