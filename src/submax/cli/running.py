@@ -335,7 +335,7 @@ def _with_error(side: Side) -> str:
     return texts[0] if math.isnan(error) else " ± ".join(texts)
 
 
-def _statement_table(section: str, statements: Sequence[Statement]) -> Table:
+def _statement_table(section: str, statements: Sequence[Statement]) -> Table | str:
     rows = []
     for statement in statements:
         if statement.comparisons:
@@ -344,13 +344,12 @@ def _statement_table(section: str, statements: Sequence[Statement]) -> Table:
             means = f"{one.left} {one.left_mean:.4g}, {one.right} {one.right_mean:.4g}"
             closest = f"{means} ({error}{one.where})"
             rows.append([statement.source, statement.text, statement.summary, closest])
-    caption = (
-        "verdicts by paired t-tests, corrected by Holm within a statement; all in statements.csv"
-    )
+    caption = "verdicts by paired t-tests, corrected by Holm in a statement; all in statements.csv"
     if len(rows) < len(statements):
-        caption = f"{len(statements) - len(rows)} more need cells that were not run" + (
-            f"; {caption}" if rows else ""
-        )
+        left = f"{len(statements) - len(rows)} statements of the paper need cells that were not run"
+        if not rows:
+            return left
+        caption = f"{caption}; {left}"
     return _table(
         f"Statements tested by {section}",
         ("by", "statement", "verdict", "closest comparison"),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from submax.core.arrays import Booleans, Integers
-from submax.core.checks import one_of
+from submax.core.checks import one_of, positive
 from submax.core.errors import InputError
 from submax.core.summary import listed, number
 from submax.evaluation.diagnostics import (
@@ -151,6 +151,8 @@ class Difference(NamedTuple):
         >>> round(one.rows_needed())
         8173
         """
+        if effect is not None:
+            positive("effect", effect)
         size = abs(self.value if effect is None else effect)
         if size == 0:
             return math.inf
