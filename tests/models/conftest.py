@@ -26,7 +26,7 @@ class Case(NamedTuple):
 
     @property
     def sums(self):
-        empty = Sums.empty(self.structure.regressions, len(GROUPS), offset=0.3)
+        empty = Sums.empty(len(self.structure.directions), len(GROUPS), offset=0.3)
         return empty.add(self.features, self.number, self.reward, self.weight)
 
     @property
@@ -35,7 +35,7 @@ class Case(NamedTuple):
 
     def dense(self):
         """Mean, covariance and log-evidence with all coefficients in one vector."""
-        count, width = self.structure.regressions, len(GROUPS)
+        count, width = len(self.structure.directions), len(GROUPS)
         row = np.repeat(np.arange(len(self.reward)), self.weight.astype(int))
         matrix = np.zeros((len(row), count, width))
         matrix[np.arange(len(row)), self.number[row]] = self.features[row]
@@ -51,7 +51,7 @@ class Case(NamedTuple):
 
 def prior_covariance(structure, prior):
     """Feature by feature, from the regressions' own variance and that of each direction."""
-    count, width = structure.regressions, len(structure.groups)
+    count, width = len(structure.directions), len(structure.groups)
     found = np.zeros((count, width, count, width))
     directions = structure.directions
     for feature, group in enumerate(structure.groups):

@@ -529,7 +529,7 @@ def test_mean_variance_and_evidence_are_those_of_the_dense_distribution(
     case, setting, value, seed, monkeypatch
 ):
     monkeypatch.setattr(posterior, setting, value)
-    found, shape = case.posterior, (case.structure.regressions, case.features.shape[1])
+    found, shape = case.posterior, (len(case.structure.directions), case.features.shape[1])
     asked = np.random.default_rng(seed).normal(size=(5, shape[1]))
     if setting == "FEW_ROWS":
         sums = Sums.empty(*shape, 0.3).keep(case.features, case.number, case.reward, case.weight)
@@ -559,12 +559,12 @@ def covariance_of(case):
 def dense_covariance(case):
     """The covariance of all coefficients, divided by the units of both."""
     _, covariance, _ = case.dense()
-    unit = np.tile(case.posterior.covariance.unit, case.structure.regressions)
+    unit = np.tile(case.posterior.covariance.unit, len(case.structure.directions))
     return covariance / unit / unit[:, None]
 
 
 def test_a_response_is_multiplied_by_the_dense_covariance(case, seed):
-    shape = (3, case.structure.regressions, case.features.shape[1])
+    shape = (3, len(case.structure.directions), case.features.shape[1])
     response = np.random.default_rng(seed).normal(size=shape)
     found = covariance_of(case).applied(case.structure, response)
     expected = response.reshape(3, -1) @ dense_covariance(case)
@@ -589,7 +589,7 @@ def test_rows_that_come_later_give_the_covariance_of_all_rows(case, first):
 
 def test_random_responses_have_the_posterior_precision(case):
     """A response is linear in its random numbers, so its covariance is that of a matrix."""
-    count, width = case.structure.regressions, case.features.shape[1]
+    count, width = len(case.structure.directions), case.features.shape[1]
     covariance, size = covariance_of(case), count * width
     unit_vectors, zeros = np.eye(size).reshape(size, count, width), np.zeros((size, count, width))
     of_prior = covariance.draw_responses(case.structure, unit_vectors, zeros).reshape(size, size)
