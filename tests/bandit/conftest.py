@@ -1,6 +1,6 @@
 import pytest
-from postgres_server import postgres, postgres_address  # noqa: F401 - fixtures
-from stored import clock, closed_stores, opened, store  # noqa: F401 - fixtures
+from postgres_server import postgres, postgres_address  # noqa: F401 - pytest finds fixtures by their names here
+from stored import clock, closed_stores, opened, store  # noqa: F401 - pytest finds fixtures by their names here
 
 from submax.bandit.drawing import Draws
 from submax.bandit.jobs import JobRunner

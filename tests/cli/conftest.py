@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from server_process import start_server  # noqa: F401 - fixtures
+from server_process import start_server  # noqa: F401 - pytest finds fixtures by their names here
 
 import submax
 from submax.cli import main

@@ -2,8 +2,8 @@ import re
 
 import numpy as np
 import pytest
-from in_browser import browser  # noqa: F401 - fixture
-from postgres_server import postgres, postgres_address  # noqa: F401 - fixtures
+from in_browser import browser  # noqa: F401 - pytest finds fixtures by their names here
+from postgres_server import postgres, postgres_address  # noqa: F401 - pytest finds fixtures by their names here
 
 
 @pytest.fixture

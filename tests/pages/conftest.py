@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from in_browser import browser  # noqa: F401 - fixture
-from in_process import shared_serving  # noqa: F401 - fixtures
-from server_process import start_server  # noqa: F401 - fixtures
-from stored import clock, closed_stores, opened, store  # noqa: F401 - fixtures
+from in_browser import browser  # noqa: F401 - pytest finds fixtures by their names here
+from in_process import shared_serving  # noqa: F401 - pytest finds fixtures by their names here
+from server_process import start_server  # noqa: F401 - pytest finds fixtures by their names here
+from stored import clock, closed_stores, opened, store  # noqa: F401 - pytest finds fixtures by their names here
 
 from submax.bandit.store import open_store
 
@@ -15,7 +15,7 @@ def rng(seed):
 
 
 @pytest.fixture(scope="module")
-def served(shared_serving, tmp_path_factory):  # noqa: F811 - the fixture
+def served(shared_serving, tmp_path_factory):  # noqa: F811 - pytest passes what the fixture gives
     """Serves a new store, which ``fill`` declares bandits in."""
 
     def served(fill):

@@ -1,8 +1,8 @@
 import pytest
-from in_browser import browser  # noqa: F401 - fixture
-from in_process import InProcess, serving, shared_serving  # noqa: F401 - fixtures
-from postgres_server import postgres, postgres_address  # noqa: F401 - fixtures
-from server_process import serve, start_server  # noqa: F401 - fixtures
+from in_browser import browser  # noqa: F401 - pytest finds fixtures by their names here
+from in_process import InProcess, serving, shared_serving  # noqa: F401 - pytest finds fixtures by their names here
+from postgres_server import postgres, postgres_address  # noqa: F401 - pytest finds fixtures by their names here
+from server_process import serve, start_server  # noqa: F401 - pytest finds fixtures by their names here
 
 from submax.bandit.store import Store, open_store
 from submax.server.keys import Keys
@@ -30,7 +30,7 @@ def shared_store(tmp_path_factory):
 
 
 @pytest.fixture
-def http(serving, store) -> InProcess:  # noqa: F811 - the fixture
+def http(serving, store) -> InProcess:  # noqa: F811 - pytest passes what the fixture gives
     return serving(store)
 
 

@@ -6,6 +6,7 @@ import math
 import os
 import random
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
@@ -221,7 +222,7 @@ class Core:
         )
 
 
-class Operations:
+class Operations(ABC):
     """The operations of a server and of one of its bandits, each written once for both clients.
 
     They return what ``send`` returns: the answer in a ``Client``, an awaitable of it in an
@@ -235,9 +236,9 @@ class Operations:
     def bandit(self) -> str | None:
         return self._bandit
 
+    @abstractmethod
     def send(self, call: Call[Answer]) -> Answer:
         """Make any call; the methods cover the usual ones."""
-        raise NotImplementedError
 
     def decide(
         self,
