@@ -20,4 +20,5 @@ def test_what_is_learned_from_a_uniform_log_of_digits_beats_the_log_threefold(se
     found = compare(second, {"learned": learned}, estimators=["snips", "dr"])
     for one in found.estimates[1:]:
         assert one.interval.low > 3 * found.estimates[0].interval.high
-        assert not one.cautions
+        # About 200 rows count; how many of them are mistakes depends on the seed, and may be few.
+        assert all("with a reward other than 1 count" in sentence for sentence in one.cautions)
