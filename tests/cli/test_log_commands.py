@@ -229,6 +229,12 @@ def test_wrong_options_write_nothing(folder, refused, words, fact):
     assert files(folder) == ["bad.safetensors", "log.csv"]
 
 
+def test_policies_must_be_named_and_a_function_is_one_in_python_only(folder, refused):
+    assert "always=*" in refused("evaluate", "log.csv")
+    (folder / "mine.py").write_text("def first(columns): ...")
+    assert "compare()" in refused("evaluate", "log.csv", "--policy", "mine.py:first")
+
+
 def test_a_learned_policy_scores_a_file_without_actions_and_rewards(folder, done, refused):
     done("learn", "log.csv", "--policy", "linear-thompson")
     log, learned = Log.read("log.csv"), TrainedPolicy.read("policy.safetensors")

@@ -235,9 +235,10 @@ def bandit_summary(
     decisions, learned = counts.get("decisions", 0), counts.get("learned", 0)
     title, names = PolicySpecification(settings.policy).title, settings.context.names
     context = f"context: {', '.join(names)}" if names else "no context"
+    known = "learned from" if version.version else "to learn from"
     sentences = [
         f"Bandit {name!r}: {title}, {_actions(menu)}, {context}",
-        f"{counted(decisions, 'decision')}, {learned:,} learned from, "
+        f"{counted(decisions, 'decision')}, {learned:,} {known}, "
         f"{decisions - counts.get('matured', 0):,} open; version {version.version}",
     ]
     for kind, became in (

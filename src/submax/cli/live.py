@@ -396,8 +396,9 @@ def reward(found: "Found", identifier: str, value: str, **part: str | None) -> A
 def export(found: "Found", out: Path | None, before: str | None, deletes: bool) -> Answer:
     """Write the decisions of a bandit, with their rewards, to a file.
 
-    submax evaluate, learn and tune read the file, or the store itself. --before and --delete need
-    the store itself, and not its server.
+    The file is Parquet, or CSV if its name ends in .csv; a server writes Parquet only. submax
+    evaluate, learn and tune read the file, or the store itself. --before and --delete need the
+    store itself, and not its server.
     """
     from submax.cli.places import StoreClient
 

@@ -24,6 +24,7 @@ from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.numerics import standard_error
 from submax.core.optional import missing_extra, require_extra
+from submax.core.summary import counted
 from submax.research.paper.claims import Statement, illustration_statements, statements_of
 from submax.research.paper.reproduce import RUNS
 from submax.simulation.compare import POWER, Finals, PairedDifference, Side
@@ -389,7 +390,8 @@ def print_comparison(
         f"Paired differences of the final {measure.replace('_', ' ')}",
         [*varying, "left − right", "difference", interval, "p (Holm)", "replicas", "needed"],
         cells,
-        f"p: paired t-test, corrected by Holm for {len(found)} comparisons; * below {SIGNIFICANT}. "
+        f"p: paired t-test, corrected by Holm for {counted(len(found), 'comparison')}; * below "
+        f"{SIGNIFICANT}. "
         "Needed: the replicas that one comparison alone needs to decide a difference of this size "
         f"with a probability of {POWER:.0%}.",
         texts=[len(varying)],

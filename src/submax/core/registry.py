@@ -202,9 +202,10 @@ class Registry(Generic[Kind]):
 
     def _checked(self, found: Any, who: str, error: type[InputError]) -> type[Kind]:
         if not (inspect.isclass(found) and issubclass(found, self.contract)):
+            what = "a function" if inspect.isfunction(found) else f"{found!r:.80}"
             raise error(
-                f"{who} must be a subclass of {self.contract.__name__}, not {found!r:.80}: derive "
-                "it from that class, and give the parameters beside the kind"
+                f"{who} must be a subclass of {self.contract.__name__}, not {what}: derive it from "
+                f"that class, and give the parameters beside the kind"
             )
         if missing := sorted(getattr(found, "__abstractmethods__", ())):
             raise error(f"{who} needs the methods {', '.join(missing)}: add them")

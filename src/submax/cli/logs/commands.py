@@ -80,7 +80,7 @@ def split_options(share: float, what: str) -> tuple[Option, Option]:
 
 EVALUATE_OPTIONS = (
     option(
-        "--policy", "policies", multiple=True, required=True, metavar="POLICY",
+        "--policy", "policies", multiple=True, metavar="POLICY",
         help=f"{POLICY} A file from submax learn is accepted, too; @greedy or @temperature=0.5 "
         "after the name is a variant, always=A takes the action A, always=* is one such policy for "
         "each action of the log, and columns=prob_* is the policy whose probability of the action "
@@ -149,8 +149,8 @@ EVALUATE_OPTIONS = (
     ),
     option(
         "--slice", "slices", multiple=True, metavar="COLUMN",
-        help="Also estimate the policies for the rows with each value of a column of the context. "
-        "Can be repeated.",
+        help="Also estimate the policies for the rows with each value of a column of the context: "
+        "slices.csv has all, and the printed table those of the best policies. Can be repeated.",
     ),
     option(
         "--trust", is_flag=True,
@@ -264,8 +264,8 @@ def score(log: Path | str, **options: Any) -> None:
 
     LOG needs only the columns of the context, and those of id, user and eligible if there are any:
     no action and no reward. The file has the id, the user, the most likely action, and the
-    probability of each action A as prob_A, which submax evaluate reads by --policy
-    'columns=prob_*'.
+    probability of each action A as prob_A. Joined to the columns of a log, these are a policy that
+    submax evaluate reads by --policy 'columns=prob_*'.
     """
     from submax.cli.logs.running import run_score
 

@@ -64,12 +64,12 @@ def specification(text: str) -> str | dict[str, Any]:
     try:
         made_of(found)
     except InputError as error:
-        if not str(error).startswith("unknown policy"):
-            raise
-        raise InputError(
-            f"{error}; if {text!r} is an action of the log, {ALWAYS}{text} is the policy that "
-            "always takes this action"
-        ) from error
+        if str(error).startswith("unknown policy"):
+            hint = f"if {text!r} is an action of the log, {ALWAYS}{text} is the policy that always "
+            raise InputError(f"{error}; {hint}takes this action") from error
+        if "not a function" in str(error):
+            raise InputError(f"{error}; in Python, compare() takes functions, too") from error
+        raise
     return found
 
 
@@ -226,6 +226,12 @@ def run_evaluate(
 
     ``options`` are those of ``Log.read`` and ``compare``.
     """
+    if not policies:
+        raise InputError(
+            "no policy is named: give one or more, such as --policy rcp-adaptive, or --policy "
+            f"'{ALWAYS}*' for each action of the log",
+            parameter="policies",
+        )
     size = None if effect is None else effect_of(effect)
     check_folder(out)
     if report is not None:
@@ -279,13 +285,16 @@ def _print_and_write(
         if rows := found.rows(Path(file).stem):
             write_csv(out / file, rows)
     new_notes = [note for note in found.notes if note not in known]
+    order = [found.policies()[0], *found.ranked()]
     size = printing["effect"]
     effect = size and size(found.estimates[0].value)
     click.echo(text_of(found._replace(notes=new_notes), **{**printing, "effect": effect}))
     if found.slices:
         names = ("slice", "is", "policy", "value", "low", "high", "rows")
-        cells = [[_short(row[name]) for name in names] for row in found.rows("slices")]
+        rows = sorted(found.rows("slices"), key=lambda row: order.index(row["policy"]))
+        cells = [[_short(row[name]) for name in names] for row in rows]
         click.echo(str(Summary([], names, cells, texts=3)))
+        click.echo(f"All slices: {out / SLICES}")
     click.echo(f"All numbers: {out / ESTIMATES}")
     if report is not None:
         found.report(report, shlex.join(["submax", *sys.argv[1:]]))
