@@ -4,6 +4,7 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, Self
 
 import msgspec
@@ -143,10 +144,14 @@ class PolicySpecification:
 
     @property
     def label(self) -> str:
-        """A short name for tables and figures: its own name, that of the preset, or its kind."""
-        if isinstance(self.data, str):
-            return self.data
-        return str(self.data.get("name", self.data.get("class", self.data.get("kind"))))
+        """A short name for tables and figures: its own name, that of the preset, or its kind.
+
+        >>> PolicySpecification("experiments/greedy.py:Greedy").label
+        'greedy.py:Greedy'
+        """
+        data = {"kind": self.data} if isinstance(self.data, str) else self.data
+        found = str(data.get("name", data.get("class", data.get("kind"))))
+        return PurePath(found).name if ".py:" in found else found
 
     @property
     def title(self) -> str:
