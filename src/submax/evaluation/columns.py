@@ -85,7 +85,7 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, 
     for role in ("reward", "action"):
         if not found[role]:
             raise InputError(
-                f"no column is called {role!r}: {did_you_mean(role, columns)}The columns are "
+                f"no column is called {role!r}: {did_you_mean(role, columns)}the columns are "
                 f"{listed(columns, 20)}. Say which column is the {role}: --column {role}=NAME "
                 f"(columns={{{role!r}: NAME}})",
                 parameter=role,
@@ -140,8 +140,8 @@ def _matching(role: str, columns: Sequence[str], wanted: str) -> list[str]:
 
 NO_DEFAULT = "no default is declared"
 """End of the reason of a missing value, after which the error explains how to declare a default."""
-REPEATED = "occurred before, in "
-"""Beginning of the reason of a repeated id."""
+REPEATED = "repeats the id of "
+"""The reason of a repeated id, to which a message adds where it occurred before."""
 ADVICE = {
     NO_DEFAULT: "You can declare a default for missing values: --declare FILE.toml with "
     '[context] and country = {{values = ["fr", "de"], default = "fr"}}, age = {{default = 40}}.',
@@ -176,13 +176,17 @@ MOST_NOT_NUMERIC = 0.1
 
 
 class Problem(NamedTuple):
-    """A number of ``rows`` that are bad because of a column; the ``first`` one has the value."""
+    """A number of ``rows`` that are bad because of a column; the ``first`` one has the value.
+
+    The reason can end with the place of another row, ``before``.
+    """
 
     column: str
     reason: str
     rows: int
     first: int
     value: Any
+    before: int | None = None
 
 
 class CheckedColumns:
@@ -397,11 +401,11 @@ class CheckedColumns:
 
     # Problems
 
-    def add_problem(self, column: str, reason: str, rows: int, first: int) -> None:
+    def add_problem(self, column: str, reason: str, rows: int, first: int, before: int) -> None:
         """Add a problem of rows that SQL took for good ones."""
         cell, table = self.source.cell(column), self.source.table
         ((value,),) = self.source.rows(f"select {cell} from {table} limit 1 offset {first - 1}")
-        self._problems.append(Problem(column, reason, rows, first, value))
+        self._problems.append(Problem(column, reason, rows, first, value, before))
         self._bad += rows
 
     @property
@@ -411,17 +415,20 @@ class CheckedColumns:
 
     def sentences(self) -> list[str]:
         """Return a sentence for each problem, at most ``MOST_PROBLEMS``."""
+        numbers = {one.first for one in self._problems}
+        numbers |= {one.before for one in self._problems if one.before is not None}
+        places = self.source.places(numbers)
         found = [
-            f"column {one.column!r}, {self.source.row(one.first)}: "
-            f"{'the value' if one.value is None else short_repr(one.value)} {one.reason} "
-            f"({counted(one.rows, 'row')})"
+            f"column {one.column!r}, {places[one.first]}: "
+            f"{'the value' if one.value is None else short_repr(one.value)} {one.reason}"
+            f"{'' if one.before is None else places[one.before]} ({counted(one.rows, 'row')})"
             for one in self._problems
         ]
-        for file, numbers in self.source.rejected.items():
-            lines = (
-                f"a different number of values than the header ({counted(len(numbers), 'line')})"
-            )
-            found.append(f"{self.source.in_file(file, numbers[0])} has {lines}")
+        found += [
+            f"{self.source.first_rejected(file)} has a different number of values than the header "
+            f"({counted(len(records), 'row')})"
+            for file, records in self.source.rejected.items()
+        ]
         more = len(found) + self._unlisted - MOST_PROBLEMS
         return [*found[:MOST_PROBLEMS], *[f"... and {more} other problems"] * (more > 0)]
 

@@ -569,7 +569,8 @@ def _unusual(reward: NDArray[Any]) -> Iterator[str]:
     if 0 < count <= RARE_SHARE * len(reward):
         yield (
             f"rewards are 0 or 1 except in {counted(count, 'row')} (such as {example:g}), so they "
-            'were read as continuous: declare rewards = "binary" to find these rows'
+            "were read as continuous: to find these rows, give --declare FILE.toml with rewards = "
+            '"binary" (rewards="binary")'
         )
 
 
@@ -589,16 +590,16 @@ def _tidied(
         if repeated.any():
             which, place = np.flatnonzero(~repeated), int(np.argmax(repeated))
             before = int(row[np.argmax(identifier == identifier[place])])
-            reason = f"{REPEATED}{sql.source.row(before)}"
             count = int(repeated.sum())
-            sql.add_problem(roles["id"]["id"], reason, count, int(row[place]))
+            sql.add_problem(roles["id"]["id"], REPEATED, count, int(row[place]), before)
             row, time = row[which], None if time is None else time[which]
     if row is not None and time is not None and (time[1:] < time[:-1]).any():
         earlier = np.flatnonzero(time[1:] < time[:-1])
+        late = int(row[earlier[0] + 1])
         yield (
             f"the rows were not in the order of {roles['time']['time']!r} "
-            f"({sql.source.row(int(row[earlier[0] + 1]))} is earlier than the row before; number "
-            f"of such rows: {len(earlier)}), and were sorted"
+            f"({sql.source.places([late])[late]} is earlier than the row before; number of such "
+            f"rows: {len(earlier)}), and were sorted"
         )
         order = np.argsort(time, kind="stable")
         which = order if which is None else which[order]

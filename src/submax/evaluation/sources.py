@@ -4,9 +4,10 @@ import csv
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from glob import has_magic
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -78,7 +79,8 @@ class Part(NamedTuple):
     """A file, or a table, as a ``table`` of DuckDB with the columns c0, c1 and so on.
 
     ``schema`` is the one that the export of a bandit carries. The columns that are ``untyped`` are
-    text because nothing said of which type they are. ``header`` is the line of a CSV file's header.
+    text because nothing said of which type they are. For a text file, ``lines`` yields the line at
+    which each of its records begins, and whether the record is a row.
     """
 
     name: str
@@ -86,7 +88,7 @@ class Part(NamedTuple):
     table: str
     schema: Schema | None = None
     untyped: Sequence[str] = ()
-    header: int = 1
+    lines: Callable[[], Iterable[tuple[int, bool]]] = tuple
 
 
 class Source:
@@ -133,40 +135,55 @@ class Source:
             raise unreadable(self.name, error) from error
 
     @cached_property
-    def rejected(self) -> dict[str, list[int]]:
-        """By file, the numbers of the rows that do not have as many values as the header."""
-        found: dict[str, list[int]] = {}
+    def rejected(self) -> dict[str, set[int]]:
+        """By file, the numbers of the records that do not have as many values as the header."""
+        found: dict[str, set[int]] = {}
         if not self.rows("select 1 from duckdb_tables() where table_name = 'reject_errors'"):
             return found
-        headers = {part.name: part.header for part in self._parts}
-        for file, line, kind in self.rows(
+        for file, record, kind in self.rows(
+            # DuckDB's line counts records: a quoted value of several lines does not add to it.
             "select distinct file_path, line, error_type from reject_errors "
             "join reject_scans using (scan_id, file_id) order by all"
         ):
             if kind in DAMAGED:
-                raise InputError(f"line {line} of {file!r} {DAMAGED[kind]}")
-            found.setdefault(file, []).append(line - headers[file])
+                raise InputError(f"line {self._line(file, record)} of {file!r} {DAMAGED[kind]}")
+            found.setdefault(file, set()).add(record)
         return found
 
-    def row(self, number: int) -> str:
-        """Return where a row is: its number in its file, and which of several files.
+    def places(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Return where rows are: the line of a text file, or the row, and which of several files.
 
-        The ``number`` does not count rows that DuckDB left out; the answer does.
+        The ``numbers`` do not count rows that DuckDB left out; the answers do.
         """
-        rows = number
+        found, wanted, before = dict[int, str](), set(numbers), 0
         for part in self._parts:
+            rows = max(wanted, default=0)
             if len(self._parts) > 1:
                 ((rows,),) = self.rows(f"select count(*) from {part.table}")
-            if number <= rows:
-                for one in self.rejected.get(part.name, ()):
-                    number += one <= number
-                return self.in_file(part.name, number)
-            number -= rows
-        raise ValueError(f"the log has no row {number}")
+            inside = {one - before: one for one in wanted if before < one <= before + rows}
+            names = {row: f"row {row}" for row in inside}
+            left_out = self.rejected.get(part.name, ())
+            records = enumerate(part.lines() if inside else (), 1)
+            lines = (line for one, (line, is_row) in records if is_row and one not in left_out)
+            for row, line in enumerate(islice(lines, max(inside, default=0)), 1):
+                if row in inside:
+                    names[row] = f"line {line}"
+            found |= {inside[row]: self._in_file(part.name, name) for row, name in names.items()}
+            before += rows
+        return found
 
-    def in_file(self, file: str, number: int) -> str:
-        """Return the number of a row, and its file if there are several."""
-        return f"row {number} of {file}" if len(self._parts) > 1 else f"row {number}"
+    def first_rejected(self, file: str) -> str:
+        """Return where the first record is that DuckDB left out of a file."""
+        return self._in_file(file, f"line {self._line(file, min(self.rejected[file]))}")
+
+    def _line(self, file: str, record: int) -> int:
+        """Return the line at which a record of a CSV file begins."""
+        (part,) = (one for one in self._parts if one.name == file)
+        line, _ = next(islice(part.lines(), record - 1, None), (record, True))
+        return line
+
+    def _in_file(self, file: str, name: str) -> str:
+        return f"{name} of {file}" if len(self._parts) > 1 else name
 
 
 def open_source(source: Any, text: TextFormat = RECOGNIZED) -> Source:
@@ -308,11 +325,17 @@ def _from_json(path: Path, compressed: bool, connection: Any) -> Part:
             pointer = "".join("/" + one.replace("~", "~0").replace("/", "~1") for one in keys)
             cells[column] = f"json_extract_string(json, {quoted(pointer)})"
     named = ", ".join(f"{cell} as c{place}" for place, cell in enumerate(cells.values()))
-    return Part(str(path), [*cells], f"(select {named} from {lines})", None, [*cells])
+    table = f"(select {named} from {lines})"
+    return Part(str(path), [*cells], table, None, [*cells], partial(_json_lines, path, compressed))
+
+
+def _json_lines(path: Path, compressed: bool) -> Iterator[tuple[int, bool]]:
+    with (gzip.open if compressed else open)(path, "rb") as file:
+        yield from ((line, bool(text.strip())) for line, text in enumerate(file, 1))
 
 
 def _from_csv(path: Path, compressed: bool, start: bytes, text: TextFormat) -> Part:
-    """Open a CSV file with a header. Rows are counted from 1 after it; empty lines are no rows.
+    """Open a CSV file with a header; empty lines are no rows, unless there is only one column.
 
     All columns are read as text, so a check can name what is no number.
     """
@@ -342,7 +365,28 @@ def _from_csv(path: Path, compressed: bool, start: bytes, text: TextFormat) -> P
     if (text.decimal or ("," if separator == ";" else ".")) == ",":
         pointed = f"regexp_replace(columns(*), {quoted(DECIMAL_COMMA)}, '\\1.\\2')"
         table = f"(select {pointed} from {table})"
-    return Part(str(path), columns, table, None, columns, skip + 1)
+    lines_of = partial(_csv_lines, path, compressed, separator, skip + 1, len(columns))
+    return Part(str(path), columns, table, None, columns, lines_of)
+
+
+def _csv_lines(
+    path: Path, compressed: bool, separator: str, header: int, columns: int
+) -> Iterator[tuple[int, bool]]:
+    """Yield the line at which each record begins, and whether it is a row.
+
+    An empty line is a record, too. DuckDB counts records in the same way, and ignores spaces before
+    a quote.
+    """
+    options: Any = {"encoding": "utf-8-sig", "errors": "replace", "newline": ""}
+    with (gzip.open if compressed else open)(path, "rt", **options) as file:
+        reader, line = csv.reader(file, delimiter=separator, skipinitialspace=True), 1
+        try:
+            for values in reader:
+                yield line, line > header and (bool(values) or columns == 1)
+                line = reader.line_num + 1
+        except csv.Error:
+            # A value is longer than the module reads: rows below it keep the numbers of rows.
+            return
 
 
 def arrow_table(source: Any) -> tuple[Any, list[str]]:

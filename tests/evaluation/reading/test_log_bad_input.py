@@ -1,4 +1,4 @@
-"""What is wrong in a log is reported with the row, the column and the count, or the line."""
+"""What is wrong in a log is reported with the line or row, the column and the count."""
 
 import numpy as np
 import pandas as pd
@@ -57,10 +57,10 @@ BAD = [
 @pytest.mark.parametrize(("row", "facts"), [(row, facts) for row, *facts in BAD])
 def test_a_bad_row_is_named_and_can_be_skipped(row, facts, written, refused, mentioned):
     path = written(*[GOOD] * 4, row, GOOD, GOOD)
-    refused(path, (1, 7, path), ("row 5", *facts), **DECLARED)
+    refused(path, (1, 7, path), ("line 6", *facts), **DECLARED)
     log = Log.read(path, skip_bad_rows=True, **DECLARED)
     assert len(log) == 6
-    assert mentioned(log.notes[:1], 1, "row 5", *facts)
+    assert mentioned(log.notes[:1], 1, "line 6", *facts)
     assert log.fingerprint == Log.read(written(*[GOOD] * 6), **DECLARED).fingerprint
 
 
@@ -70,24 +70,24 @@ def test_several_kinds_are_listed_together_with_the_count_of_each(written, refus
     refused(
         path,
         (6, 8),
-        ("action", "row 2", "'Z'", "3 rows"),
-        ("reward", "row 3", "'x'", "1 row"),
-        ("propensity", "row 4", "'0'", "1 row"),
-        ("propensity", "row 7", "'2'", "1 row"),
-        ("row 5", "2 lines"),
+        ("action", "line 3", "'Z'", "3 rows"),
+        ("reward", "line 4", "'x'", "1 row"),
+        ("propensity", "line 5", "'0'", "1 row"),
+        ("propensity", "line 8", "'2'", "1 row"),
+        ("line 6", "2 rows"),
         **DECLARED,
     )
     assert len(Log.read(path, skip_bad_rows=True, **DECLARED)) == 2
 
 
-def test_rows_have_the_numbers_that_they_have_in_the_file(written, refused, mentioned):
+def test_rows_are_named_by_the_lines_of_an_editor(written, refused, mentioned):
     path = written("A,1", GOOD, "A", "A", GOOD, "A,1,0.5,3,3", GOOD, "A,x,0.5,3", GOOD)
-    refused(path, (5, 9), ("reward", "row 8", "'x'"), ("row 1", "4 lines"))
+    refused(path, (5, 9), ("reward", "line 9", "'x'"), ("line 2", "4 rows"))
     header = "id,action,reward,time"
     path = written("1,A,1,5", "1,A", "2,A,1,7", "1,A,0,8", "3,A,1,6", header=header)
     log = Log.read(path, skip_bad_rows=True)
-    assert mentioned(log.notes[:1], "row 4", "row 1")
-    assert mentioned(log.notes[-1:], "row 5")
+    assert mentioned(log.notes[:1], "line 5", "line 2")
+    assert mentioned(log.notes[-1:], "line 6")
     assert len(log) == 3
 
 
@@ -97,18 +97,18 @@ def test_rows_have_the_numbers_that_they_have_in_the_file(written, refused, ment
 )
 def test_rewards_off_the_declared_scale_are_bad_rows(rewards, reward, written, refused):
     path = written(GOOD, f"A,{reward},0.5,3")
-    refused(path, ("reward", "row 2", f"'{reward}'"), rewards=rewards)
+    refused(path, ("reward", "line 3", f"'{reward}'"), rewards=rewards)
     assert len(Log.read(path, rewards=rewards, skip_bad_rows=True)) == 1
 
 
 def test_categories_and_numbers_are_known_from_most_rows(written, refused):
     countries = {"country": ["fr", "de"]}
     path = written("A,1,fr", "A,1,", "A,0,xx", header="action,reward,context_country")
-    facts = [("context_country", "row 2"), ("context_country", "row 3", "'xx'")]
+    facts = [("context_country", "line 3"), ("context_country", "line 4", "'xx'")]
     refused(path, *facts, context=countries)
     assert len(Log.read(path, context=countries, skip_bad_rows=True)) == 1
     path = written(*[f"A,1,0.5, {age} " for age in range(20)], "A,1,0.5,n/a")
-    refused(path, ("context_age", "row 21", "'n/a'"))
+    refused(path, ("context_age", "line 22", "'n/a'"))
     log = Log.read(path, skip_bad_rows=True)
     assert log.context[:, 0].tolist() == list(range(20))
 
@@ -120,7 +120,7 @@ def test_many_problems_are_cut_short_and_all_bad_rows_are_an_error(written, refu
     path = written(*rows, bad, header=",".join(["action", "reward", *fields]))
     refused(path, (1, 201), (8,))
     path = written("Z,1,0.5,3", "A,1,0,3")
-    refused(path, (path, 2), ("action", "row 1"), skip_bad_rows=True, **DECLARED)
+    refused(path, (path, 2), ("action", "line 2"), skip_bad_rows=True, **DECLARED)
 
 
 # Files
@@ -174,8 +174,9 @@ def test_a_damaged_parquet_file_is_refused(damage, tmp_path, refused):
         ((f"{HEADER}\n" + f"{GOOD}\n" * 150_000).encode() + b"\xe9,1,0.5,3\n", 150_002),
         (f'{HEADER}\n{GOOD}\nA,1,0.5,"3\n{GOOD}\n{GOOD}\n'.encode(), 3),
         (f'{HEADER}\n{GOOD}\n"A\n",1,0.5,"\n{GOOD}\n'.encode(), 3),
+        (f'{HEADER}\n"A\nB",1,0.5,3\n\nA,1,0.5,"3\n{GOOD}\n'.encode(), 5),
     ],
-    ids=["bytes", "latin", "cut", "header", "utf-16", "late", "open quote", "last quote"],
+    ids=["bytes", "latin", "cut", "header", "utf-16", "late", "open quote", "last quote", "lines"],
 )
 def test_what_is_no_text_and_an_open_quote_are_refused_with_the_line(data, line, tmp_path, refused):
     path = tmp_path / "log.csv"
@@ -190,7 +191,7 @@ def test_quotes_commas_and_letters_of_several_bytes_are_read(written, refused, m
     assert log.schema.menu.declaration == ['5" pipe', '6" pipe', "é🙂日"]
     rows = ['"A, B",1,0.5,3,"one\ntwo, three"', 'C,0,0.5,3,"four\n\nfive"', "C,x,0.5,3,", "C,0"]
     path = written(*rows, header=f"{HEADER},remark")
-    refused(path, ("row 3", "'x'"), ("row 4",))
+    refused(path, ("line 7", "'x'"), ("line 8",))
     log = Log.read(path, skip_bad_rows=True)
     assert log.schema.menu.declaration == ["A, B", "C"]
     assert mentioned(log.notes[-1:], "remark")
@@ -263,7 +264,7 @@ def test_what_is_not_a_number_is_recognized(value, hint, tmp_path):
     with raises_code("invalid-input") as error:
         Log.read(path)
     assert hint in str(error.value)
-    assert "row 2" in str(error.value)
+    assert "line 3" in str(error.value)
 
 
 def test_spaces_and_unused_columns_are_remarked(tmp_path, mentioned):

@@ -116,9 +116,9 @@ def test_exactly_the_rows_that_are_good_are_kept_and_the_first_bad_one_is_named(
             if lost:
                 with raises_code("invalid-input") as refused:
                     Log.read(path, **DECLARED)
-                bad = [place for place, row in enumerate(rows, start=1) if not usable(row)]
+                bad = [line for line, row in enumerate(rows, start=2) if not usable(row)]
                 assert mentioned([str(refused.value)], lost, len(rows))
-                assert not bad or mentioned([str(refused.value)], f"row {bad[0]}")
+                assert not bad or mentioned([str(refused.value)], f"line {bad[0]}")
             if not kept:
                 with raises_code("invalid-input"):
                     Log.read(path, skip_bad_rows=True, **DECLARED)

@@ -82,7 +82,7 @@ def test_a_folder_and_a_pattern_are_one_log_in_the_order_of_the_paths(ending, tm
 def test_bad_rows_of_several_files_are_named_with_their_file(tmp_path, mentioned):
     folder = write_parts(tmp_path / "parts", "csv")
     second = folder / "part-1.csv"
-    # Row 2 of the second file is malformed, and its row 3 has a wrong reward.
+    # Line 3 of the second file is malformed, and its line 4 has a wrong reward.
     lines = second.read_text().splitlines()
     lines.insert(2, "A,1")
     cells = lines[3].split(",")
@@ -91,11 +91,72 @@ def test_bad_rows_of_several_files_are_named_with_their_file(tmp_path, mentioned
     with raises_code("invalid-input") as refused:
         Log.read(folder)
     for facts in (
-        ("row 2", "part-1.csv"),
-        ("reward", "row 3", "part-1.csv", "'often'"),
+        ("line 3", "part-1.csv"),
+        ("reward", "line 4", "part-1.csv", "'often'"),
         (2, 13, "3 files"),
     ):
         assert mentioned([str(refused.value)], *facts)
+
+
+HEADER = "id,time,action,reward,note\n"
+NAMED = [
+    # A quoted value of several lines, and lines without anything.
+    ("\n\n" + HEADER + '\n1,5,A,1,"two\n\nlines"\n\n\n2,6,A,often,\n', ("line 10", "'often'")),
+    (HEADER + '1,5,A,1,"a ""word""\nand, more"\n2,6,5" A,1,\n3,x,A,1,\n', ("line 5", "'x'")),
+    (HEADER + '1,5,A,1, "two\nlines"\n2,6,A,\n3,7,A,often,\n', ("line 5", "'often'")),
+    # Rows with too few and too many values, and spaces in an otherwise empty line.
+    (HEADER + '\n1,5,A,1,"two\nlines"\n2,6\n3,7,A\n', ("line 5", "2 rows")),
+    (HEADER + '1,5,A,1,"two\nlines"\n\n2,6,A,1,2,3\n3,6,A,often,\n', ("line 5", "1 row")),
+    (HEADER + '1,5,A,1,"two\nlines"\n\n2,6,A,1,2,3\n3,6,A,often,\n', ("line 6", "'often'")),
+    (HEADER + "1,5,A,1,\n  \n2,6,A,often,\n", ("line 4", "'often'")),
+    # A repeated id.
+    (HEADER + '\n7,5,A,1,"two\nlines"\n\n8,6,A,1,\n7,7,A,0,\n', ("line 7", "line 3", "'7'")),
+]
+
+
+@pytest.mark.parametrize(("text", "facts"), NAMED)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("compressed", [False, True])
+def test_rows_of_a_csv_file_are_named_by_their_first_line(
+    text, facts, end, compressed, tmp_path, mentioned
+):
+    data = text.replace("\n", end).encode("utf-8-sig")
+    path = tmp_path / "log.csv"
+    path.write_bytes(gzip.compress(data) if compressed else data)
+    with raises_code("invalid-input") as refused:
+        Log.read(path)
+    assert mentioned([str(refused.value)], *facts)
+    assert mentioned(Log.read(path, skip_bad_rows=True).notes[:1], *facts)
+
+
+def test_an_earlier_row_is_named_by_its_line_too(tmp_path, mentioned):
+    path = tmp_path / "log.csv"
+    path.write_text(HEADER + '1,5,A,1,"two\nlines"\n\n2,7\n3,8,A,1,\n4,7,A,0,\n')
+    notes = Log.read(path, skip_bad_rows=True).notes
+    assert mentioned(notes, "not in the order", "line 7")
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_rows_of_json_lines_are_named_by_their_line(several, tmp_path, mentioned):
+    lines = [*json_text(ROW_DICTS[:4]).splitlines(), json.dumps({**ROW_DICTS[4], "reward": "x"})]
+    bad = tmp_path / "part-2.jsonl"
+    bad.write_text("\n" + "\n\n".join(lines) + "\n \n{broken\n")
+    if several:
+        (tmp_path / "part-1.jsonl.gz").write_bytes(gzip.compress(json_text(ROW_DICTS).encode()))
+    with raises_code("invalid-input") as refused:
+        Log.read(tmp_path if several else bad)
+    files = [f"of {bad}"] * several
+    assert mentioned([str(refused.value)], "reward", "'x'", "line 10", *files)
+    assert mentioned([str(refused.value)], "action", "line 12", *files)
+
+
+def test_rows_without_lines_are_named_by_their_number(tmp_path, mentioned):
+    table = {**TABLE, "reward": ["x" if place == 4 else "1" for place in range(ROWS)]}
+    pq.write_table(pa.table(table), tmp_path / "log.parquet")
+    for source in (table, tmp_path / "log.parquet"):
+        with raises_code("invalid-input") as refused:
+            Log.read(source)
+        assert mentioned([str(refused.value)], "reward", "row 5")
 
 
 def test_a_line_that_is_not_an_object_is_a_bad_row(tmp_path):
