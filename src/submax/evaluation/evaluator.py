@@ -43,13 +43,7 @@ from submax.evaluation.propensities import (
     with_estimated_propensities,
     with_products_of_slots,
 )
-from submax.evaluation.reward_models import (
-    FOLDS,
-    MOST_LISTED,
-    folds_of,
-    polynomial_features,
-    reward_models,
-)
+from submax.evaluation.reward_models import FOLDS, ActionCode, by_fold, folds_of, reward_models
 from submax.evaluation.sums import Additive, Terms, TermSums, Units
 from submax.schema.context import Category
 from submax.schema.model import reindexed
@@ -180,6 +174,9 @@ class BatchSums(Additive, frozen=True):
     policies: dict[str, dict[Slice | None, PolicySums]]
 
 
+MOST_LISTED = 4096
+"""Up to this many joint actions the probabilities of all of them are computed in every row. For
+more, actions are drawn: a table of 4096 probabilities takes 32 kB per row."""
 PROBABILITIES_PER_PART = 1 << 22
 """About this many probabilities are in memory together: 32 MB."""
 NUMBERS_PER_PART = 1 << 24
@@ -207,7 +204,7 @@ class Batch:
         self._fold = folds_of(log)
         self._slot_propensity = fitted.slots.of(log)
         self._rng = np.random.default_rng([fitted.seed, int(numbers[0])])
-        self._known: dict[int, tuple[list[tuple[Any, Integers, Floats]], Floats]] = {}
+        self._known: dict[int, tuple[Floats, Floats]] = {}
 
     def about(self, target: Target | None) -> Evidence:
         """Return the evidence about a policy, or about the one that wrote the log (None)."""
@@ -231,41 +228,29 @@ class Batch:
         self, targets: Mapping[str, Target | None], plans: Mapping[str, Plan], setup: Setup
     ) -> BatchSums:
         """Return the sums about the log and the policies; those without a plan get one here."""
-        first = self.about(targets[setup.baseline])
-        plans, base = dict(plans), dict[str, Terms]()
         found: dict[str, dict[Slice | None, PolicySums]] = {}
+        base: dict[str, Terms] = {}
         for name in dict.fromkeys([setup.baseline, *targets]):
-            about = first if name == setup.baseline else self.about(targets[name])
-            if name not in plans:
-                plans[name] = tuned_plan(about, self.log, targets[name] is None, setup)
-            if name == setup.baseline:
-                base = {label: terms(about) for label, terms in plans[name][None].items()}
-            found[name] = {
-                cut: self._of_policy(about, cut, terms, {} if cut else base, setup)
-                for cut, terms in plans[name].items()
-                if cut is None or cut.mask(self.log).any()
-            }
+            about, found[name] = self.about(targets[name]), {}
+            plan = plans.get(name)
+            if plan is None:
+                plan = tuned_plan(about, self.log, targets[name] is None, setup)
+            for cut, estimators in plan.items():
+                some, units, log = about, self.units, self.log if cut is None else None
+                if cut is not None:
+                    mask = cut.mask(self.log)
+                    if not mask.any():
+                        continue
+                    some, units = about.rows(mask), units.rows(mask)
+                terms = {label: one(some) for label, one in estimators.items()}
+                if cut is None and name == setup.baseline:
+                    base = terms
+                estimates = {}
+                for label, one in terms.items():
+                    baseline = base.get(label, base.get(MEAN)) if cut is None else None
+                    estimates[label] = TermSums.of(one, baseline, setup.centre, units)
+                found[name][cut] = PolicySums.of(some, setup.rewards, estimates, log)
         return BatchSums(LogSums.of(self.log, setup.centre), found)
-
-    def _of_policy(
-        self,
-        about: Evidence,
-        cut: Slice | None,
-        estimators: Mapping[str, Callable[[Evidence], Terms]],
-        base: Mapping[str, Terms],
-        setup: Setup,
-    ) -> PolicySums:
-        units = self.units
-        if cut is not None:
-            mask = cut.mask(self.log)
-            about = about.rows(mask)
-            if units.number is not None:
-                units = units._replace(number=units.number[mask])
-        estimates = {
-            label: TermSums.of(terms(about), base.get(label, base.get(MEAN)), setup.centre, units)
-            for label, terms in estimators.items()
-        }
-        return PolicySums.of(about, setup.rewards, estimates, None if cut else self.log)
 
     def _parts(self) -> Iterator[slice]:
         """Return the rows in parts whose probabilities fit into memory."""
@@ -274,80 +259,55 @@ class Batch:
         step = min(PROBABILITIES_PER_PART // size, NUMBERS_PER_PART // width, PART_ROWS)
         return pieces(len(self.log), max(step, 1))
 
-    def _models(
-        self, rows: slice, encoded: NDArray[np.float32]
-    ) -> tuple[list[tuple[Any, Integers, Floats]], Floats]:
-        """Return each model with the rows that it predicts and their features, and q̂ of all rows.
+    def _features(self, rows: slice, encoded: NDArray[np.float32]) -> tuple[Floats, Floats]:
+        """Return the features of reward models, and q̂ of some rows.
 
         They are kept for the next policy if the rows are not very many.
         """
         if rows.start in self._known:
             return self._known[rows.start]
-        action, models = self.log.action[rows], []
-        powers, predicted = polynomial_features(self.log, action), np.empty(len(action))
-        for place, model in enumerate(self.fitted.models):
-            mine = np.flatnonzero(self._fold[rows] == place)
-            features = model.features(encoded[mine])
-            predicted[mine] = model.predict(features, action[mine], powers[mine])
-            models.append((model, mine, features))
-        if len(self.log) * models[-1][2].shape[1] > MOST_KEPT:
-            self._known.clear()
-        self._known[rows.start] = models, predicted
-        return models, predicted
+        models, fold = self.fitted.models, self._fold[rows]
+        features = by_fold(models, "features", fold, encoded)
+        predicted = by_fold(models, "predict", fold, features, self.log.action[rows])
+        if len(self.log) * features.shape[1] <= MOST_KEPT:
+            self._known[rows.start] = features, predicted
+        return features, predicted
 
     def _of_part(self, target: Target | None, rows: slice) -> Evidence:
         """Return the evidence of a part of the rows."""
-        log, fitted, action = self.log, self.fitted, self.log.action[rows]
+        log, fitted, fold = self.log, self.fitted, self._fold[rows]
+        models, code, action = fitted.models, fitted.code, log.action[rows]
         encoded = log.schema.context.encode_rows(log.context[rows])
-        models, predicted = self._models(rows, encoded)
+        features, predicted = self._features(rows, encoded)
         propensity, slots = log.propensity[rows], self._slot_propensity
-        known = Evidence(
-            reward=log.reward[rows],
-            weight=np.ones(len(action)),
-            probability=propensity,
-            predicted=predicted,
-            expected=predicted,
-            slot_weight=None if slots is None else np.ones(action.shape),
-            bounds=fitted.bounds,
-        )
-        if target is None:
-            return known
-        expected = np.empty(len(action))
-        if fitted.lists:
-            table = self._table(target, rows, encoded)
-            index = fitted.space.index(action.astype(np.int64))
-            each = np.arange(len(index))
-            probability, of_slots = table[each, index], tables_of_slots(table, fitted.space.choices)
-            for model, mine, features in models:
-                of_fold = [one[mine] for one in of_slots]
-                expected[mine] = model.expected(features, table[mine], of_fold)
-            taken = zip(of_slots, action.T.astype(np.int64), strict=True)
-            slot_probability = np.stack([one[each, chosen] for one, chosen in taken], axis=1)
+        of_slots = None if slots is None else slots[rows]
+        of_choices: Any = of_slots
+        probability, expected, unsupported = propensity, predicted, None
+        if target is not None and fitted.lists:
+            table, places = self._table(target, rows, encoded), code.places(action)
+            index, marginals = fitted.space.index(action.astype(np.int64)), code.marginals(table)
+            probability = table[np.arange(len(index)), index]
+            expected = by_fold(models, "expected", fold, features, table, marginals)
+            of_choices = np.take_along_axis(marginals, places, axis=1)
             # Slots are treated as independent.
-            never = zip(of_slots, fitted.untaken, strict=True)
-            supported = [1 - one[:, untaken].sum(axis=1) for one, untaken in never]
-            unsupported = 1 - np.prod(supported, axis=0)
+            untaken = np.add.reduceat(marginals * fitted.untaken, code.first, axis=1)
+            unsupported = 1 - np.prod(1 - untaken, axis=1)
         elif isinstance(target, TrainedPolicy):
             probability, drawn = self._drawn(target, encoded, action)
-            powers = polynomial_features(log, drawn)
-            of_draws = np.empty(len(drawn))
-            for model, mine, features in models:
-                place = (mine[:, None] * DRAWS + np.arange(DRAWS)).ravel()
-                repeated = np.repeat(features, DRAWS, axis=0)
-                of_draws[place] = model.predict(repeated, drawn[place], powers[place])
+            repeated = np.repeat(features, DRAWS, axis=0)
+            of_draws = by_fold(models, "predict", np.repeat(fold, DRAWS), repeated, drawn)
             expected = of_draws.reshape(-1, DRAWS).mean(axis=1)
-            count = len(fitted.untaken)
-            choices = drawn.reshape(len(action), DRAWS, -1)[:, :, :count].astype(np.int64)
-            slot_probability = (choices == action[:, None, :count]).mean(axis=1)
-            drawn_untaken = np.zeros(choices.shape[:2], dtype=bool)
-            for slot, untaken in enumerate(fitted.untaken):
-                drawn_untaken |= untaken[choices[..., slot]]
-            unsupported = drawn_untaken.mean(axis=1)
-        return known._replace(
+            places = code.places(drawn).reshape(len(action), DRAWS, -1)
+            of_choices = (places == code.places(action)[:, None]).mean(axis=1)
+            unsupported = fitted.untaken[places].any(axis=2).mean(axis=1)
+        return Evidence(
+            reward=log.reward[rows],
             weight=probability / propensity,
             probability=probability,
+            predicted=predicted,
             expected=expected,
-            slot_weight=None if slots is None else slot_probability / slots[rows],
+            slot_weight=None if of_slots is None else of_choices / of_slots,
+            bounds=fitted.bounds,
             unsupported=unsupported,
         )
 
@@ -404,15 +364,6 @@ class Batch:
         return mask
 
 
-def tables_of_slots(table: Floats, sizes: tuple[int, ...]) -> list[Floats]:
-    """Return the marginal probabilities of the choices of each slot, ``[n, choices]`` each."""
-    if len(sizes) == 1:
-        return [table]
-    joint = table.reshape(len(table), *sizes)
-    axes = range(1, len(sizes) + 1)
-    return [joint.sum(axis=tuple(axis for axis in axes if axis != slot)) for slot in axes]
-
-
 Part = tuple[Log, Integers, Integers, Integers]
 """Rows of a log, their places in it, their numbers in the log of the caller, and their folds."""
 
@@ -442,7 +393,7 @@ class Evaluator:
         self.clusters = 0 if log.cluster is None else int(log.cluster.max()) + 1
         # The log may have choices that are no longer active: policies give them probability 0.
         menu = log.schema.menu.revived
-        self.space = menu.space(menu.active)
+        self.space, self.code = menu.space(menu.active), ActionCode.of(menu)
         self.lists = not self.space.reals and self.space.size <= MOST_LISTED
         place = random_rows(len(log), SAMPLE_ROWS if self.is_long else len(log), seed)
         sample = log.rows(place) if self.is_long or log.folder is not None else log
@@ -499,14 +450,13 @@ class Evaluator:
             cluster = (uniform_of(cluster, 0) * MOST_CLUSTERS).astype(np.int64)
         return number, cluster
 
-    def _scanned(self, sample: Log) -> tuple[tuple[float, float] | None, list[Booleans]]:
-        """Return the range of the rewards, and the choices of each slot that no row took."""
+    def _scanned(self, sample: Log) -> tuple[tuple[float, float] | None, Booleans]:
+        """Return the range of the rewards, and which choices of all slots no row took."""
         bounds, low, high = self.log.problem.scale.bounds, np.inf, -np.inf
-        untaken = [np.ones(len(one.choices), dtype=bool) for one in sample.schema.menu.slots]
+        untaken = np.ones(sum(self.code.sizes), dtype=bool)
         for log in self.log.batches() if self.is_long else [sample]:
             low, high = min(low, log.reward.min()), max(high, log.reward.max())
-            for slot, never in enumerate(untaken):
-                never[np.unique(log.action[:, slot]).astype(np.int64)] = False
+            untaken[self.code.places(log.action)] = False
         return bounds or ((float(low), float(high)) if self.is_long else None), untaken
 
     def evaluated(self, targets: Mapping[str, Target | None], setup: Setup) -> BatchSums:

@@ -1,13 +1,15 @@
 """Models of the rewards of a log: our own regression, or a supervised model of another library.
 
 A model of one fold has ``features(context)``, which it computes once, ``[n, D] -> [n, F]``;
-``predict(features, action, powers)``, q̂(x, a) for one action in each row; and
-``expected(features, table, slot_tables)``, Σ_a π(a | x) q̂(x, a) for a policy.
+``predict(features, action)``, q̂(x, a) for one action in each row; and ``expected(features, table,
+marginals)``, Σ_a π(a | x) q̂(x, a) for a policy with the probabilities ``table`` of joint actions.
 """
 
 import inspect
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,44 +21,66 @@ from submax.evaluation.disk import pieces
 from submax.evaluation.log import Log
 from submax.evaluation.sums import mean
 from submax.models.classifiers import class_by_name, copied, made, seeded
-from submax.models.regression.bayesian import Prior, PriorStructure, Sums, fitted
+from submax.models.regression.bayesian import Posterior, Prior, PriorStructure, Sums, fitted
 from submax.models.regression.blas import in_one_thread
 from submax.models.regression.context_belief import LENGTHS
 from submax.models.regression.features import GROUPS, FeatureMap, new_map
+from submax.schema.actions import ActionSpec
 
 FOLDS = 3
 """Folds of the cross-fitting: each model learns from two thirds of the rows."""
 POWERS = 3
 """A real-valued part, scaled to 0 … 1, has this many powers as features: a cubic polynomial."""
-MOST_LISTED = 4096
-"""Up to this many joint actions the probabilities of all of them are computed in every row. For
-more, actions are drawn: a table of 4096 probabilities takes 32 kB per row."""
 
 
-def polynomial_features(log: Log, action: NDArray[Any]) -> Floats:
-    """Return the powers of the real-valued parts of actions, ``[n, POWERS · intervals]``."""
-    intervals = log.schema.menu.ranges
-    low = np.array([one.low for one in intervals])
-    width = np.array([one.high - one.low for one in intervals])
-    first = len(log.schema.menu.slots)
-    scaled: Floats = (action[:, first:].astype(np.float64) - low) / width
-    return np.concatenate([scaled**power for power in range(1, POWERS + 1)], axis=1)
+class ActionCode(NamedTuple):
+    """How models see actions: the choices of all slots, and powers of the real-valued parts.
 
+    ``sizes`` are the numbers of choices of the slots. The real-valued parts have intervals that
+    begin at ``low`` and have this ``width``.
+    """
 
-def design(
-    features: Floats,
-    action: NDArray[Any],
-    powers: Floats,
-    sizes: tuple[int, ...],
-    each: Floats | None = None,
-) -> Floats:
-    """Return features, those of ``each`` choice (1 if it is None) in every slot, and powers."""
-    each = np.ones((len(features), 1)) if each is None else each
-    blocks = [features]
-    for size, chosen in zip(sizes, action.T, strict=False):
-        codes = chosen.astype(np.int64)[:, None] == np.arange(size)
-        blocks.append((codes[:, :, None] * each[:, None]).reshape(len(features), -1))
-    return np.concatenate([*blocks, powers], axis=1)
+    sizes: tuple[int, ...]
+    low: Floats
+    width: Floats
+
+    @classmethod
+    def of(cls, menu: ActionSpec) -> "ActionCode":
+        low = np.array([one.low for one in menu.ranges])
+        high = np.array([one.high for one in menu.ranges])
+        return cls(tuple(len(slot.choices) for slot in menu.slots), low, high - low)
+
+    @property
+    def first(self) -> Integers:
+        """The place of the first choice of each slot among the choices of all slots, ``[S]``."""
+        return np.cumsum((0, *self.sizes))[:-1]
+
+    def places(self, action: NDArray[Any]) -> Integers:
+        """Return the place of the choice of each slot, ``[n, S]``."""
+        return self.first + action[:, : len(self.sizes)].astype(np.int64)
+
+    def marginals(self, table: Floats) -> Floats:
+        """Return probabilities of the choices of all slots, from those of joint actions."""
+        if len(self.sizes) == 1:
+            return table
+        joint, slots = table.reshape(len(table), *self.sizes), range(1, len(self.sizes) + 1)
+        others = [tuple(one for one in slots if one != slot) for slot in slots]
+        return np.concatenate([joint.sum(axis=axes) for axes in others], axis=1)
+
+    def powers(self, action: NDArray[Any]) -> Floats:
+        """Return the powers of the real-valued parts, ``[n, POWERS · intervals]``."""
+        scaled = (action[:, len(self.sizes) :].astype(np.float64) - self.low) / self.width
+        return np.concatenate([scaled**power for power in range(1, POWERS + 1)], axis=1)
+
+    def design(self, features: Floats, action: NDArray[Any], each: Floats | None = None) -> Floats:
+        """Return features, those of ``each`` choice (1 if it is None) in every slot, and powers."""
+        each = np.ones((len(features), 1)) if each is None else each
+        chosen = np.zeros((len(features), sum(self.sizes)))
+        np.put_along_axis(chosen, self.places(action), 1.0, axis=1)
+        products = chosen[:, :, None] * each[:, None]
+        return np.concatenate(
+            [features, products.reshape(len(features), -1), self.powers(action)], axis=1
+        )
 
 
 def folds_of(log: Log) -> NDArray[np.int8]:
@@ -100,24 +124,22 @@ ROWS_PER_PREDICTION = 1 << 12
 class RewardMap(NamedTuple):
     """The design of a regression of rewards on contexts and actions, and its prior.
 
-    ``sizes`` are the numbers of choices of the slots, and ``powers`` is the number of powers of
-    real-valued parts. Every plain arm has its own regression, with coefficients that are correlated
-    between arms. The effects of several slots add up in one regression: every feature has a
-    coefficient shared by all choices and one for each choice. Without ``interactions`` a choice has
-    only a constant. Each slot has its own prior variances, and the powers have one. The ``prior``
+    Every plain arm has its own regression, with coefficients that are correlated between arms. The
+    effects of several slots add up in one regression: every feature has a coefficient shared by all
+    choices and one for each choice. Without ``interactions`` a choice has only a constant. Each
+    slot has its own prior variances, and the powers of real-valued parts have one. The ``prior``
     was fitted to a sample of the rows; it is None if all rewards of the sample are equal.
     """
 
     feature_map: FeatureMap
-    sizes: tuple[int, ...]
-    powers: int
+    code: ActionCode
     interactions: bool
     prior: Prior | None = None
 
     @property
     def separate(self) -> bool:
         """Whether every choice has its own regression: plain arms without real-valued parts."""
-        return len(self.sizes) == 1 and self.powers == 0
+        return len(self.code.sizes) == 1 and not len(self.code.low)
 
     @property
     def _each(self) -> int:
@@ -127,64 +149,68 @@ class RewardMap(NamedTuple):
     @property
     def structure(self) -> PriorStructure:
         """The prior correlations of the coefficients, and the group of each."""
-        groups = self.feature_map.groups
+        groups, sizes = self.feature_map.groups, self.code.sizes
         if self.separate:
-            return PriorStructure.sharing(groups, self.sizes[0])
+            return PriorStructure.sharing(groups, sizes[0])
         of_slots = [
             np.tile(groups[: self._each] + GROUPS * (1 + slot), size)
-            for slot, size in enumerate(self.sizes)
+            for slot, size in enumerate(sizes)
         ]
-        of_powers = np.full(self.powers, GROUPS * (1 + len(self.sizes)))
+        of_powers = np.full(POWERS * len(self.code.low), GROUPS * (1 + len(sizes)))
         return PriorStructure.independent(np.concatenate([groups, *of_slots, of_powers]), 1)
 
-    def vague(self, sums: Sums) -> Prior:
-        """Return the prior to start from."""
-        return Prior.vague(GROUPS * (1 + len(self.sizes)) + 1, sums.variance)
-
-    def nothing(self, offset: float) -> Sums:
-        """Return the sums of the regression over no rows; rewards are measured from ``offset``."""
-        structure = self.structure
-        return Sums.empty(len(structure.directions), len(structure.groups), offset)
+    def posterior(self, sums: Sums, centre: float) -> Posterior:
+        """Return the posterior for some rows, whose prior is fitted further to them."""
+        groups = GROUPS * (1 + len(self.code.sizes)) + 1
+        prior = self.prior or Prior.vague(groups, sums.variance)
+        return fitted(sums, self.structure, prior, centre, STEPS)
 
     def features(self, context: NDArray[np.float32]) -> Floats:
         """Return the features of encoded contexts: ``[n, D] -> [n, F]``."""
         return self.feature_map.rows(context.astype(np.float64))
 
-    def inputs(
-        self, features: Floats, action: NDArray[Any], powers: Floats
-    ) -> tuple[Floats, Integers]:
-        """Return the inputs of the regression, and the number of the regression of each row."""
-        if self.separate:
-            return features, action[:, 0].astype(np.int64)
-        each = features[:, : self._each]
-        return design(features, action, powers, self.sizes, each), np.zeros(len(each), np.int64)
+    def sums(self, log: Log) -> list[Sums]:
+        """Return the sums over the rows of each fold; rewards are measured from its mean."""
+        structure, fold = self.structure, folds_of(log)
+        shape = len(structure.directions), len(structure.groups)
+        sums = [Sums.empty(*shape, _mean_of(log, fold == number)) for number in range(FOLDS)]
+        for rows in pieces(len(log), max(NUMBERS_PER_CHUNK // shape[1], 1)):
+            action, reward = log.action[rows], log.reward[rows]
+            count = np.ones(len(reward)) if log.count is None else log.count[rows]
+            inputs = self.features(log.schema.context.encode_rows(log.context[rows]))
+            regression = np.zeros(len(reward), np.int64)
+            if self.separate:
+                regression = action[:, 0].astype(np.int64)
+            else:
+                inputs = self.code.design(inputs, action, inputs[:, : self._each])
+            for number in range(FOLDS):
+                mine = fold[rows] == number
+                columns = inputs[mine], regression[mine], reward[mine], count[mine]
+                sums[number] = sums[number].add(*columns)
+        return sums
 
     def model(self, sums: Sums, centre: float) -> "RewardModel":
         """Return the model that is fitted to some rows."""
-        width, prior = len(self.feature_map.groups), self.prior or self.vague(sums)
-        found = np.zeros(sums.moment.shape[:2])
+        width, found = len(self.feature_map.groups), np.zeros(sums.moment.shape)
         if sums.variance > 0:
-            found = fitted(sums, self.structure, prior, centre, STEPS).coefficients
+            found = self.posterior(sums, centre).coefficients
         shared, powers = np.zeros(width), np.zeros(0)
         if not self.separate:
-            ends = width, width + sum(self.sizes) * self._each
+            ends = width, width + sum(self.code.sizes) * self._each
             shared, choices, powers = np.split(found[0], ends)
             missing = (0, 0), (0, width - self._each)
             found = np.pad(choices.reshape(-1, self._each), missing)
         coefficients = self.feature_map.for_raw(np.vstack([shared, found])).T
-        return RewardModel(self.feature_map, self.sizes, centre, coefficients, powers)
+        return RewardModel(self.feature_map, self.code, centre, coefficients, powers)
 
 
-def reward_maps(log: Log, fold: NDArray[np.int8], folds: int) -> list[RewardMap]:
+def reward_maps(log: Log) -> list[RewardMap]:
     """Return for each fold the map with the highest marginal likelihood on the other folds.
 
     Landmarks and scales are the same for all folds; the kernel length and the prior, which depend
     on rewards, may differ.
     """
     rng, menu, width = np.random.default_rng(0), log.schema.menu, log.schema.context.width
-    row: Integers = np.arange(len(log))
-    if len(row) > SAMPLE:
-        row = np.sort(rng.choice(len(row), SAMPLE, replace=False))
     choices = sum(len(slot.choices) for slot in menu.slots)
     if len(menu.slots) == 1 and not menu.ranges:
         interactions, most = True, math.isqrt(MOST_NUMBERS // choices)
@@ -195,27 +221,33 @@ def reward_maps(log: Log, fold: NDArray[np.int8], folds: int) -> list[RewardMap]
     size = min(most, 1 + width + min(KERNELS, len(log) // ROWS_PER_KERNEL))
     # A map gives at most half of its features to the linear part if there are kernels.
     kernels = width > 0 and size >= 2 * width + FEWEST_KERNELS
-    context = log.schema.context.encode_rows(log.context[row]).astype(np.float64)
-    count = np.ones(len(row)) if log.count is None else log.count[row]
+    if len(log) > SAMPLE:
+        log = log.rows(np.sort(rng.choice(len(log), SAMPLE, replace=False)))
+    context = log.schema.context.encode_rows(log.context).astype(np.float64)
+    count, fold = np.ones(len(log)) if log.count is None else log.count, folds_of(log)
     first = new_map(context, count, max(size, 2), rng, kernels)
-    sizes = tuple(len(slot.choices) for slot in menu.slots)
-    reward, action = log.reward[row], log.action[row]
-    powers = polynomial_features(log, action)
     best: dict[int, tuple[float, RewardMap]] = {}
     for length in LENGTHS if len(first.landmarks) else LENGTHS[-1:]:
-        found = RewardMap(first.of_length(length), sizes, powers.shape[1], interactions)
-        inputs, number = found.inputs(found.feature_map.rows(context), action, powers)
-        for held_out in range(folds):
-            mine = fold[row] != held_out
-            centre = mean(reward[mine], count[mine]) if mine.any() else 0.0
-            sums = found.nothing(centre).add(inputs[mine], number[mine], reward[mine], count[mine])
-            evidence, prior = 0.0, None
+        found = RewardMap(first.of_length(length), ActionCode.of(menu), interactions)
+        of_folds = found.sums(log)
+        for number in range(FOLDS):
+            sums, evidence, prior = _of_others(of_folds, number), 0.0, None
             if sums.variance > 0:
-                posterior = fitted(sums, found.structure, found.vague(sums), centre, STEPS)
+                posterior = found.posterior(sums, _mean_of(log, fold != number))
                 evidence, prior = posterior.log_evidence, posterior.prior
-            if held_out not in best or evidence > best[held_out][0]:
-                best[held_out] = evidence, found._replace(prior=prior)
-    return [best[held_out][1] for held_out in range(folds)]
+            if number not in best or evidence > best[number][0]:
+                best[number] = evidence, found._replace(prior=prior)
+    return [best[number][1] for number in range(FOLDS)]
+
+
+def _of_others(sums: Sequence[Sums], number: int) -> Sums:
+    """Return the sums over all folds but one."""
+    return reduce(Sums.joined, [one for place, one in enumerate(sums) if place != number])
+
+
+def _mean_of(log: Log, which: Booleans) -> float:
+    count = None if log.count is None else log.count[which]
+    return mean(log.reward[which], count) if which.any() else 0.0
 
 
 class RewardModel(NamedTuple):
@@ -223,13 +255,13 @@ class RewardModel(NamedTuple):
 
     f are the raw features of the ``feature_map``: whitening millions of rows would take half of the
     time of an evaluation, so the ``coefficients [F, 1 + choices]`` contain the whitening. The first
-    column is θ_0, and the others are those of all choices of the slots, whose numbers are
-    ``sizes``. g are the powers of the real-valued parts of the action. The scores of slots add up,
-    so the expected reward of a policy depends only on its probabilities within each slot.
+    column is θ_0, and the others are those of the choices of all slots. g are the powers of the
+    real-valued parts of the action. The scores of slots add up, so the expected reward of a policy
+    depends only on its probabilities within each slot.
     """
 
     feature_map: FeatureMap
-    sizes: tuple[int, ...]
+    code: ActionCode
     mean: float
     coefficients: Floats
     powers: Floats
@@ -247,17 +279,14 @@ class RewardModel(NamedTuple):
         scores[:, 0] += self.mean
         return scores
 
-    def expected(self, features: Floats, table: Floats, slot_tables: Sequence[Floats]) -> Floats:
-        """Return Σ_a π(a | x) q̂(x, a), which depends only on probabilities within each slot."""
-        found: Floats = features[:, 0].copy()
-        found += np.einsum("nc,nc->n", np.concatenate(slot_tables, axis=1), features[:, 1:])
-        return found
+    def predict(self, features: Floats, action: NDArray[Any]) -> Floats:
+        scores = np.take_along_axis(features, 1 + self.code.places(action), axis=1)
+        found: Floats = features[:, 0] + scores.sum(axis=1)
+        return found + self.code.powers(action) @ self.powers
 
-    def predict(self, features: Floats, action: NDArray[Any], powers: Floats) -> Floats:
-        first = 1 + np.cumsum((0, *self.sizes))[:-1]
-        chosen = first + action[:, : len(first)].astype(np.int64)
-        scores: Floats = np.take_along_axis(features, chosen, axis=1).sum(axis=1)
-        return features[:, 0] + scores + powers @ self.powers
+    def expected(self, features: Floats, table: Floats, marginals: Floats) -> Floats:
+        found: Floats = features[:, 0] + np.einsum("nc,nc->n", marginals, features[:, 1:])
+        return found
 
 
 @in_one_thread
@@ -269,39 +298,20 @@ def fitted_models(log: Log) -> list[RewardModel]:
     than ``MOST_FITTED`` rows, the models are fitted to every second, third, … row.
     """
     fold = folds_of(log)
-    maps = reward_maps(log, fold, FOLDS)
+    log = replace(log, fold=fold)
+    maps, used = reward_maps(log), every_so_many(log, MOST_FITTED)
     # One map of each kernel length is enough.
     by_length = {one.feature_map.length: one for one in maps}
-    sums = {length: _sums(log, fold, one) for length, one in by_length.items()}
-    models = []
-    for number, reward_map in enumerate(maps):
-        of_folds = sums[reward_map.feature_map.length]
-        one, other = (each for place, each in enumerate(of_folds) if place != number)
-        models.append(reward_map.model(one.joined(other), _mean_of(log, fold != number)))
-    return models
+    sums = {length: one.sums(used) for length, one in by_length.items()}
+    return [
+        one.model(_of_others(sums[one.feature_map.length], number), _mean_of(log, fold != number))
+        for number, one in enumerate(maps)
+    ]
 
 
-def _sums(log: Log, fold: NDArray[np.int8], reward_map: RewardMap) -> list[Sums]:
-    """Return the sums over the rows of each fold, with rewards measured from the fold's mean."""
-    sums = [reward_map.nothing(_mean_of(log, fold == number)) for number in range(FOLDS)]
-    used = np.arange(0, len(log), -(-len(log) // MOST_FITTED))
-    for rows in pieces(len(used), max(NUMBERS_PER_CHUNK // sums[0].moment.shape[1], 1)):
-        place = used[rows]
-        features = reward_map.features(log.schema.context.encode_rows(log.context[place]))
-        action = log.action[place]
-        inputs, regression = reward_map.inputs(features, action, polynomial_features(log, action))
-        count = np.ones(len(place)) if log.count is None else log.count[place]
-        for number in range(FOLDS):
-            mine = fold[place] == number
-            sums[number] = sums[number].add(
-                inputs[mine], regression[mine], log.reward[place][mine], count[mine]
-            )
-    return sums
-
-
-def _mean_of(log: Log, which: Booleans) -> float:
-    count = None if log.count is None else log.count[which]
-    return mean(log.reward[which], count) if which.any() else 0.0
+def every_so_many(log: Log, most: int) -> Log:
+    """Return a log of every second, third, … row if it has more than ``most`` rows."""
+    return log.rows(slice(None, None, -(-len(log) // most)))
 
 
 # Supervised models of other libraries -------------------------------------------------------------
@@ -369,61 +379,69 @@ def _fitted_template(
 class SupervisedRewardModel(NamedTuple):
     """q̂(x, a) of a fitted ``model`` whose inputs are the context and the action.
 
-    An input row has the encoded context, a one-hot code of the choice in each slot (``sizes`` are
-    the numbers of choices) and the powers of real-valued parts. For a classifier ``values`` are the
-    rewards of its classes, and q̂ is their mean; for a regressor they are None. ``actions [M, S]``
-    are all joint actions. Without a model, all rewards were equal to the first of ``values``.
+    An input row has the encoded context, a one-hot code of the choice in each slot and the powers
+    of real-valued parts. For a classifier ``values`` are the rewards of its classes, and q̂ is their
+    mean; for a regressor they are None. Without a model, all rewards were equal to the first of
+    ``values``.
     """
 
     model: Any
     values: Floats | None
-    actions: NDArray[Any]
-    sizes: tuple[int, ...]
+    code: ActionCode
 
     def features(self, context: NDArray[np.float32]) -> Floats:
         return context.astype(np.float64)
 
-    def predict(self, features: Floats, action: NDArray[Any], powers: Floats) -> Floats:
+    def predict(self, features: Floats, action: NDArray[Any]) -> Floats:
         if self.model is None or not len(features):
             return np.full(len(features), 0.0 if self.values is None else self.values[0])
-        inputs = design(features, action, powers, self.sizes)
+        inputs = self.code.design(features, action)
         if self.values is None:
             return np.asarray(self.model.predict(inputs), dtype=np.float64).reshape(-1)
         probabilities = np.asarray(self.model.predict_proba(inputs), dtype=np.float64)
         return probabilities @ self.values
 
-    def expected(self, features: Floats, table: Floats, slot_tables: Sequence[Floats]) -> Floats:
+    def expected(self, features: Floats, table: Floats, marginals: Floats) -> Floats:
         """Return Σ_a π(a | x) q̂(x, a); actions that the policy never takes are not predicted."""
-        found, powers = np.zeros(len(features)), np.zeros((len(features), 0))
-        for action, probability in zip(self.actions, table.T, strict=True):
+        found = np.zeros(len(features))
+        for action, probability in zip(np.ndindex(self.code.sizes), table.T, strict=True):
             taken = np.flatnonzero(probability > 0)
-            if taken.size:
-                repeated = np.broadcast_to(action, (taken.size, len(action)))
-                q = self.predict(features[taken], repeated, powers[taken])
-                found[taken] += probability[taken] * q
+            repeated = np.broadcast_to(action, (taken.size, len(action)))
+            found[taken] += probability[taken] * self.predict(features[taken], repeated)
         return found
 
 
 def supervised_models(log: Log, template: Any, seed: int) -> list[SupervisedRewardModel]:
     """Return a copy of a model for each fold, fitted to the other folds."""
-    row = np.arange(0, len(log), -(-len(log) // MOST_FITTED_BY_TEMPLATE))
-    context = log.schema.context.encode_rows(log.context[row]).astype(np.float64)
-    sizes = tuple(len(slot.choices) for slot in log.schema.menu.slots)
-    inputs = design(context, log.action[row], polynomial_features(log, log.action[row]), sizes)
-    menu, fold = log.schema.menu.revived, folds_of(log)[row]
-    space = menu.space(menu.active)
-    listed = not space.reals and space.size <= MOST_LISTED
-    actions = space.listing() if listed else np.zeros((0, 1))
-    models = []
+    fold, code = folds_of(log), ActionCode.of(log.schema.menu)
+    log = every_so_many(replace(log, fold=fold), MOST_FITTED_BY_TEMPLATE)
+    context = log.schema.context.encode_rows(log.context).astype(np.float64)
+    inputs, models = code.design(context, log.action), []
     for number in range(FOLDS):
-        others = fold != number
-        count = None if log.count is None else log.count[row][others]
-        one = _fitted_template(template, inputs[others], log.reward[row][others], seed, count)
-        models.append(SupervisedRewardModel(*one, actions, sizes))
+        others = folds_of(log) != number
+        count = None if log.count is None else log.count[others]
+        one = _fitted_template(template, inputs[others], log.reward[others], seed, count)
+        models.append(SupervisedRewardModel(*one, code))
     return models
 
 
 FoldModel: TypeAlias = RewardModel | SupervisedRewardModel
+
+
+def by_fold(
+    models: Sequence[FoldModel], method: str, fold: NDArray[np.int8], *columns: NDArray[Any]
+) -> Floats:
+    """Return what a ``method`` of the models returns for columns of rows, each by its fold."""
+    found: Floats | None = None
+    for number, model in enumerate(models):
+        mine = np.flatnonzero(fold == number)
+        part = getattr(model, method)(*(one[mine] for one in columns))
+        found = np.empty((len(fold), *part.shape[1:])) if found is None else found
+        found[mine] = part
+    assert found is not None
+    return found
+
+
 BAYESIAN = "bayesian"
 """The name of our own regression."""
 

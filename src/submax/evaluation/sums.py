@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import msgspec
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Booleans, Floats, Integers
 from submax.evaluation.intervals import Summed
 
 
@@ -304,6 +304,10 @@ class Units(NamedTuple):
         if cluster is None:
             return cls(np.arange(rows), rows)
         return cls(cluster, int(cluster.max()) + 1, clusters=True)
+
+    def rows(self, mask: Booleans) -> "Units":
+        """Return the units of some of the rows."""
+        return self if self.number is None else self._replace(number=self.number[mask])
 
 
 COLUMNS = 3

@@ -14,10 +14,9 @@ from submax.evaluation.reward_models import (
     FOLDS,
     POWERS,
     STEPS,
-    design,
+    ActionCode,
     fitted_models,
     fold_numbers,
-    polynomial_features,
     reward_maps,
 )
 from submax.models.regression.bayesian import PriorStructure, Sums, fitted
@@ -72,14 +71,10 @@ def dense(log, mapped):
     return np.array(matrix), np.array(group)
 
 
-def maps_of(log):
-    return reward_maps(log, fold_numbers(len(log)), FOLDS)
-
-
 def predictions(log):
     """Every row by a regression on the rows of the other folds, without any structure."""
     fold, found, row = fold_numbers(ROWS), np.empty(ROWS), np.arange(ROWS)
-    for number, mapped in enumerate(maps_of(log)):
+    for number, mapped in enumerate(reward_maps(log)):
         if mapped.separate:
             matrix, regression = mapped.features(log.parts[0].context), log.action[:, 0].astype(int)
             structure = PriorStructure.sharing(mapped.feature_map.groups, 3)
@@ -99,10 +94,8 @@ def predictions(log):
 def predicted(log, part=None):
     """Every row by the model of its fold."""
     part = log.parts[0] if part is None else part
-    powers = polynomial_features(log, part.action)
     every = [
-        model.predict(model.features(part.context), part.action, powers)
-        for model in fitted_models(log)
+        model.predict(model.features(part.context), part.action) for model in fitted_models(log)
     ]
     return np.choose(fold_numbers(ROWS), every)
 
@@ -112,7 +105,7 @@ def predicted(log, part=None):
 def test_choices_add_up_in_one_regression_and_arms_have_their_own(name, most, monkeypatch, seed):
     monkeypatch.setattr(reward_models, "MOST_UNKNOWNS", most)
     log = log_of(MENUS[name], seed)
-    assert all(one.interactions == (most > 1 or name == "arms") for one in maps_of(log))
+    assert all(one.interactions == (most > 1 or name == "arms") for one in reward_maps(log))
     np.testing.assert_allclose(predicted(log), predictions(log), rtol=1e-6)
 
 
@@ -174,7 +167,7 @@ def arms_of(seed, binary=True):
 def test_every_row_is_predicted_by_a_model_fitted_without_its_fold(model, seed):
     log, fold = arms_of(seed), fold_numbers(600)
     found = Evaluator(log, reward_model=model).sample.about(None).predicted
-    inputs = design(log.context.astype(float), log.action, np.zeros((600, 0)), (3,))
+    inputs = ActionCode.of(log.schema.menu).design(log.context.astype(float), log.action)
     expected = np.empty(600)
     for number in range(FOLDS):
         others, mine = fold != number, fold == number
@@ -192,10 +185,10 @@ def test_the_expected_reward_is_the_mean_over_the_actions_of_the_policy(seed):
     table = rng.dirichlet(np.ones(3), 600)
     table[:50] = np.eye(3)[1]
     model = reward_models.reward_models(log, LinearRegression())[1][0]
-    features, none = model.features(log.parts[0].context), np.zeros((600, 0))
-    each = [model.predict(features, np.full((600, 1), one), none) for one in range(3)]
+    features = model.features(log.parts[0].context)
+    each = [model.predict(features, np.full((600, 1), one)) for one in range(3)]
     expected = (table * np.stack(each, axis=1)).sum(axis=1)
-    np.testing.assert_allclose(model.expected(features, table, [table]), expected)
+    np.testing.assert_allclose(model.expected(features, table, table), expected)
 
 
 def test_a_dotted_name_and_a_table_are_the_object(seed):

@@ -77,7 +77,7 @@ def by_hand(log, learned):
         features = model.features(row.parts[0].context)
 
         def predict(action, model=model, features=features):
-            return model.predict(features, np.array([action]), np.zeros((1, 0)))[0]
+            return model.predict(features, np.array([action]))[0]
 
         found["probability"].append(said[taken])
         found["weight"].append(said[taken] / log.propensity[number])
@@ -136,7 +136,7 @@ def test_choices_that_no_row_took_are_found(seed):
     log = arms(seed)
     rest = log.rows(log.action[:, 0] != 1)
     logged = Evaluator(rest)
-    assert [one.tolist() for one in logged.untaken] == [[False, True, False]]
+    assert logged.untaken.tolist() == [False, True, False]
     learned = learn(log, "linear-thompson")
     expected = learned.probabilities(rest.parts[0].context)[:, 1]
     np.testing.assert_allclose(logged.sample.about(learned).unsupported, expected, atol=1e-9)
