@@ -255,6 +255,31 @@ def test_a_bandit_in_memory_starts_from_a_learned_policy(tmp_path):
     assert submax.Bandit.load(tmp_path / "bandit.safetensors").version == bandit.version
 
 
+def test_a_bandit_with_a_policy_in_a_text_is_saved_and_decides_the_same(tmp_path):
+    text = "epsilon-greedy-0.1,epsilon=0.3@temperature=0.5"
+    bandit = submax.Bandit(ARMS, policy=text, seed=1)
+    played(bandit, 40)
+    assert "epsilon=0.3" in str(bandit)
+    tempered = [arm.probability for arm in bandit.arms()]
+    assert tempered == pytest.approx(np.array([0.01, 0.64, 0.01]) / 0.66)
+    bandit.save(tmp_path / "bandit.safetensors")
+    again = submax.Bandit.load(tmp_path / "bandit.safetensors")
+    assert again.settings == bandit.settings
+    assert [arm.probability for arm in again.arms()] == tempered
+    opened = {"actions": ARMS, "policy": text, "background": False}
+    for _ in range(2):
+        # The second time the bandit exists.
+        with submax.open(tmp_path / "bandits.db", **opened) as durable:
+            assert durable.settings.policy == bandit.settings.policy
+            durable.set(policy="ucb1@greedy")
+            assert durable.settings.policy["name"] == "ucb1@greedy"
+            for wrong in ("ucb1@gredy", "ucb1,pending=maybe", "ucb1,x=1"):
+                with raises_code("invalid-input"):
+                    durable.set(policy=wrong)
+                with raises_code("invalid-input"):
+                    submax.Bandit(ARMS, policy=wrong)
+
+
 class Faulty(Thompson):
     """Returns whatever the test wants."""
 

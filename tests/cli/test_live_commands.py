@@ -36,6 +36,16 @@ def test_a_bandit_is_created_with_a_context_and_settings(tmp_path, done, refused
     assert made == ["headlines"]
 
 
+def test_a_policy_is_named_by_a_text(tmp_path, done, refused):
+    store = ("--store", tmp_path / "new.db")
+    done("create", "page", "--actions", "A,B", "policy=epsilon-greedy-0.1,epsilon=0.3", *store)
+    done("set", "page", "policy=ucb1@greedy", *store)
+    shown = json.loads(done("status", "page", "--json", *store))
+    assert shown["policy"]["name"] == "ucb1@greedy"
+    for wrong in ("ucb1@gredy", "ucb1,pendin=true", "ucb1,pending=9"):
+        refused("set", "page", f"policy={wrong}", *store)
+
+
 def test_a_wrong_declaration_makes_no_file(tmp_path, refused):
     options = ("--store", tmp_path / "new.db")
     assert "'colour'" in refused("create", "page", "--actions", "A,B", "colour=red", *options)

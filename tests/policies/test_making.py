@@ -93,6 +93,81 @@ def test_tables_may_hold_presets_objects_and_a_name():
     assert with_object.data == {"kind": "gridded", "policy": {"kind": "thompson", "beta": 9.0}}
 
 
+# Policies as texts
+
+TEXTS = {
+    "epsilon-greedy-0.1,epsilon=0.3": {"kind": "epsilon-greedy", "epsilon": 0.3},
+    "linear-thompson,width=0.5,draws=16": {"kind": "linear-thompson", "width": 0.5, "draws": 16},
+    "ucb1,pending=true": {"kind": "ucb1", "pending": True},
+    "rcp-submax,estimator.smoothing=2": {
+        "kind": "reward-conditioned",
+        "estimator": {"kind": "counting", "smoothing": 2.0},
+    },
+    "linucb@greedy": {"kind": "tempered", "policy": "linucb"},
+    "linucb,alpha=2@temperature=0.5": {
+        "kind": "tempered",
+        "policy": {"kind": "linucb", "alpha": 2.0},
+        "temperature": 0.5,
+    },
+}
+
+
+@pytest.mark.parametrize(("text", "table"), TEXTS.items(), ids=TEXTS)
+def test_a_text_stands_for_a_table_and_is_stored_as_one(text, table):
+    assert make_policy(text) == make_policy(table)
+    specification = PolicySpecification.of(text)
+    assert specification.label == specification.title == specification.data["name"] == text
+    stored = json.loads(json.dumps(specification.data))
+    assert PolicySpecification(stored).build() == make_policy(stored) == make_policy(table)
+    assert PolicySpecification.of(stored) == specification
+    nested = {"kind": "gridded", "policy": text}
+    assert make_policy(nested) == Gridded(make_policy(table))
+    assert make_policy(PolicySpecification.of(nested).data) == make_policy(nested)
+    assert make_policy(make_policy(text)) == make_policy(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "parameter"),
+    [
+        ("linucb@gredy", "policy"),
+        ("linucb@temperature=warm", "policy"),
+        ("linucb@temperature=-1", None),
+        ("linucb@greedy,alpha=2", "policy"),
+        ("linucb,alpha", "policy"),
+        ("linucb,=2", "policy"),
+        ("linucb,alpa=2", None),
+        ("linucb,alpha=high", "alpha"),
+        ("linucb,alpha.beta=1", "alpha"),
+        ("linucbb,alpha=2", "policy"),
+        ("linucbb@greedy", "policy"),
+        ("linucb,", "policy"),
+        ("thompson@greedy", None),
+        ("rcp-submax,estimator.smooth=2", None),
+    ],
+)
+def test_a_wrong_text_is_refused_alone_and_within_a_table(text, parameter):
+    for specification in (text, {"kind": "gridded", "policy": text}):
+        with raises_code("invalid-input", parameter):
+            make_policy(specification)
+
+
+@pytest.mark.parametrize("folder", ["plain", "me@work", "one,two"])
+def test_a_text_names_a_class_in_a_file_whose_code_is_not_run_to_store_it(folder, tmp_path):
+    (tmp_path / folder).mkdir()
+    kind = f"{tmp_path / folder / 'mine.py'}:Mine"
+    whole = {"kind": kind, "beta": 2, "memory": {"window": 9}}
+    text = f"{kind},beta=2,memory.window=9"
+    assert PolicySpecification.of(kind).data == kind
+    assert PolicySpecification.of(text).data == {"name": text, **whole}
+    tempered = {"kind": "tempered", "policy": whole, "temperature": 0.0}
+    assert PolicySpecification.of(f"{text}@greedy").data == {"name": f"{text}@greedy", **tempered}
+    (tmp_path / folder / "mine.py").write_text(
+        "from submax.policies import Thompson\n\n\nclass Mine(Thompson):\n    pass\n"
+    )
+    made = make_policy(f"{text}@greedy").policy
+    assert (type(made).__name__, made.beta, made.memory) == ("Mine", 2.0, Memory(window=9))
+
+
 # What a policy is not made for is refused before any decision, and before memory is taken
 
 NUMBERS, NUMBERS_AND_SLOT = Problem(Box((0.0,), (1.0,))), Problem(Box((0.0,), (1.0,), (2,)))

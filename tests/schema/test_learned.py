@@ -158,6 +158,10 @@ def written_with(learned, **facts):
         lambda kind: {"kind": "gridded", "policy": kind},
         lambda kind: {"kind": "gridded", "policy": {"kind": "gridded", "cells": [kind]}},
         lambda kind: kind,
+        lambda kind: f"{kind},epsilon=0.1@greedy",
+        lambda kind: {"kind": "gridded", "policy": f"{kind}@greedy"},
+        lambda kind: f"trees-greedy,regressor={kind.partition(':')[0]}.Own",
+        lambda kind: {"kind": "gridded", "policy": "trees-greedy,regressor=own.Own"},
     ],
 )
 def test_a_policy_of_a_file_is_not_run_by_reading(linucb, tmp_path, table, refused):

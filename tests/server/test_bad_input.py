@@ -204,6 +204,9 @@ FILE_POLICIES = [
     {"kind": "reward-conditioned", "strategy": {"kind": "FILE:Y"}},
     {"kind": "gridded", "policy": {"kind": "gridded", "policy": {"kind": "FILE:Y"}}},
     {"kind": "gridded", "policy": ["FILE:Y", {"kind": "FILE:Y"}]},
+    "FILE:Y,x=1@greedy",
+    {"kind": "gridded", "policy": "FILE:Y,x=1@greedy"},
+    "trees-greedy,regressor=x.Y",
 ]
 
 
@@ -267,6 +270,20 @@ def test_a_number_up_to_the_limit_is_allowed_and_a_larger_one_is_not(path, limit
     for refused in (limit + 1, -limit - 1, [0, 2 * limit], {"x": 10**30}):
         with raises_code("invalid-input"):
             check_parameters(nested(path, refused))
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "posterior-submax,draws=1e6",
+        "rcp-cvae-submax,estimator.hidden=5000@greedy",
+        {"kind": "tempered", "policy": "posterior-submax,draws=1e6"},
+    ],
+    ids=json.dumps,
+)
+def test_a_number_in_a_text_has_the_same_limit(refused, policy):
+    body = {"name": "new", "actions": ["A"], "policy": policy}
+    assert refused(400, "POST", "/bandits", json=body).json()["code"] == "invalid-input"
 
 
 def numeric_fields(cls, seen):

@@ -10,7 +10,7 @@ import numpy as np
 from submax.core.registry import Registry
 from submax.core.rewards import Binary, Continuous, Counts, Discrete
 from submax.environments.tables import Classification
-from submax.policies import PARTS
+from submax.policies.registry import PARTS
 from submax.research.beyond.adversarial import Adversarial
 from submax.research.beyond.designs import Designs
 

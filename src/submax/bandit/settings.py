@@ -281,7 +281,8 @@ ABOUT = {
     "action_features": "A table of arms, each with a table of numbers and texts that describe it; "
     "with slots, a table of slots with such tables.",
     "context": "A table of fields: 'number', a list of categories, or a table.",
-    "policy": "The name of a preset such as 'rcp-adaptive', or a table with a 'kind'.",
+    "policy": "The name of a preset such as 'rcp-adaptive', perhaps with parameters, "
+    "'linear-thompson,width=0.5', or a table with a 'kind'.",
     "rewards": "The scale of the rewards: its name, or a table with a 'kind'; or a table of names "
     "and weights for several rewards; or 'slots' for one of each slot.",
     "combine": "How several rewards of one decision become one. With reward_wait=0 only 'first' is "

@@ -292,11 +292,13 @@ def references_user_code(specification: object) -> bool:
     False
     """
     if isinstance(specification, str):
-        return ":" in specification
+        # A text with parameters may set the class; as a table it says which.
+        return ":" in specification or any(f"{key}=" in specification for key in CLASS_KEYS)
     if isinstance(specification, Mapping):
         if any(_is_foreign(specification.get(key, "sklearn")) for key in CLASS_KEYS):
             return True
-        specification = list(specification.values())
+        # The name of a table is for people.
+        specification = [value for key, value in specification.items() if key != "name"]
     return isinstance(specification, (list, tuple)) and any(
         map(references_user_code, specification)
     )

@@ -1,14 +1,11 @@
 """Learns a policy from a log: one, the best of several, or the best parameters."""
 
-import math
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.rewards import Binary
 from submax.evaluation.comparison import Comparison, compare
@@ -16,17 +13,13 @@ from submax.evaluation.estimators import make_off_policy, tuned
 from submax.evaluation.evaluator import Evaluator, Progress
 from submax.evaluation.log import By, DividedLog, Log, data_frame, divided
 from submax.evaluation.policies import (
-    Specification,
     candidate_of,
     learn_one,
-    made_of,
     named,
-    parsed_variant,
     variant_of,
 )
 from submax.evaluation.sums import Terms, TermSums, Units
-from submax.policies import make_policy
-from submax.policies.specification import read_value, table_of, with_values
+from submax.policies.specification import Search, Specification, parsed_variant, variants
 from submax.schema.trained_policy import MOST_ROWS, TrainedPolicy
 
 DEFAULT = "rcp-adaptive"
@@ -320,13 +313,6 @@ def learn(
     return learn_one(log, policy, **options)
 
 
-LOGARITHMIC = ":log"
-"""The ending of a range that is searched on a logarithmic scale."""
-Search = Mapping[str, str | Sequence[Any]]
-"""For each parameter, such as ``estimator.hidden``, the values to try: a list, also as a text
-``16,32``, or a range ``0.1..10``, on a logarithmic scale if it ends in ``:log``."""
-
-
 def tune(
     log: Log,
     policy: Specification,
@@ -340,62 +326,3 @@ def tune(
     """Return the best of a policy's ``variants`` with other parameters, as ``learn_best`` does."""
     wanted = variants(policy, search, trials, seed)
     return learn_best(log, wanted, by=by, seed=seed, progress=progress)
-
-
-def variants(policy: Specification, search: Search, trials: int, seed: int) -> list[dict[str, Any]]:
-    """Return tables of a policy with other parameters: all if lists have few, else random ones.
-
-    >>> [one["name"] for one in variants("epsilon-greedy-0.1", {"epsilon": "0.1,0.2"}, 20, 0)]
-    ['epsilon=0.1', 'epsilon=0.2']
-    """
-    whole_number("trials", trials, at_least=1)
-    if not search:
-        raise InputError(
-            "search is empty: name at least one parameter with a range or a list of values to try",
-            parameter="search",
-        )
-    rng, base = np.random.default_rng(seed), table_of(made_of(policy))
-    values = {key: _values(key, wanted, trials, rng) for key, wanted in search.items()}
-    for key, several in values.items():
-        for value in several:
-            make_policy(with_values(base, {key: value}))
-    if math.prod(map(len, values.values())) <= trials:
-        drawn = list(product(*values.values()))
-    else:
-        # Every value is tried, about equally often.
-        places = [np.resize(np.arange(len(one)), trials) for one in values.values()]
-        columns = [
-            [one[place] for place in rng.permutation(order)]
-            for one, order in zip(values.values(), places, strict=True)
-        ]
-        drawn = list(zip(*columns, strict=True))
-    found = {}
-    for row in drawn:
-        changes = dict(zip(values, row, strict=True))
-        name = ",".join(f"{key}={value}" for key, value in changes.items())
-        found[name] = {"name": name, **with_values(base, changes)}
-    return list(found.values())
-
-
-def _values(key: str, wanted: str | Sequence[Any], trials: int, rng: Any) -> list[Any]:
-    """Return the values of a list, or as many random ones of a range as there are trials."""
-    text = wanted if isinstance(wanted, str) else ""
-    plain = text.removesuffix(LOGARITHMIC)
-    try:
-        if ".." not in plain:
-            return [read_value(one) for one in text.split(",")] if text else list(wanted)
-        low, high = (read_value(one) for one in plain.split("..", 1))
-        ends = [math.log(end) if plain != text else float(end) for end in (low, high)]
-        if not -math.inf < ends[0] < ends[1] < math.inf:
-            raise ValueError("these ends are not possible")
-        drawn = rng.uniform(*ends, trials)
-        drawn = np.exp(drawn) if plain != text else drawn
-        if isinstance(low, int) and isinstance(high, int):
-            return sorted({int(one) for one in np.round(drawn)})
-        return [float(f"{one:.4g}") for one in drawn]
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"the search for {key!r} is {wanted!r} ({error}): give a list of values, or a "
-            f"range LOW..HIGH with LOW below HIGH, and above 0 if it ends in {LOGARITHMIC}",
-            parameter="search",
-        ) from error

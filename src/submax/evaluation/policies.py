@@ -14,9 +14,14 @@ from submax.core.errors import InputError, one_line
 from submax.core.policy import Policy
 from submax.core.summary import listed
 from submax.evaluation.log import By, Log, data_frame, expanded, field_columns
-from submax.policies import make_policy
 from submax.policies.greedy_regression import Tempered
-from submax.policies.specification import read_value, table_of, with_values
+from submax.policies.specification import (
+    Specification,
+    make_policy,
+    parsed_variant,
+    table_of,
+    tempered_table,
+)
 from submax.schema.schema import Schema
 from submax.schema.trained_policy import MOST_ROWS, Provenance, TrainedPolicy
 
@@ -28,8 +33,6 @@ ALWAYS, EVERY = "always=", "*"
 """``always=A`` takes the action A in every row; ``always=*`` is one such policy for each action."""
 COLUMNS = "columns="
 """``columns=prob_*`` is the policy whose probability of the action A is the column prob_A."""
-GREEDY, TEMPERATURE = "greedy", "temperature="
-"""``linucb@greedy`` is the greedy variant of linucb, ``linucb@temperature=0.5`` another one."""
 SUM_TOLERANCE = 1e-4
 """Difference from 1 up to which the probabilities of a row may add up: they are often rounded."""
 
@@ -143,9 +146,8 @@ def candidate_of(given: Any, log: Log, name: str) -> Candidate:
     if isinstance(given, str) and given.startswith(COLUMNS):
         return Candidate(name, partial(of_columns, _column_places(given, log), given))
     if isinstance(given, (str, Mapping, Policy)):
-        specification = specification_of(given)
-        made_of(specification).init(log.problem, 1, np.random.default_rng(0))
-        return Candidate(name, None, specification)
+        make_policy(given).init(log.problem, 1, np.random.default_rng(0))
+        return Candidate(name, None, given)
     if hasattr(given, "predict_proba"):
         if not hasattr(given, "classes_"):
             raise refused(
@@ -174,10 +176,12 @@ def already_learned(given: Any, trust: bool = False) -> TrainedPolicy | None:
     """Return a learned policy, read from its file if necessary, or a variant of one; else None."""
     if isinstance(given, TrainedPolicy) or not isinstance(given, (str, Path)):
         return given if isinstance(given, TrainedPolicy) else None
-    text, temperature = parsed_variant(str(given))
-    if not text.endswith(SUFFIX):
+    if SUFFIX not in str(given):
         return None
-    learned = TrainedPolicy.read(text, trust=trust)
+    file, temperature = parsed_variant(str(given))
+    if not file.endswith(SUFFIX):
+        return None
+    learned = TrainedPolicy.read(file, trust=trust)
     return learned if temperature is None else variant_of(learned, temperature)
 
 
@@ -338,71 +342,12 @@ def among_eligible(table: Floats, mask: Booleans) -> Floats:
 
 # Learning one policy -----------------------------------------------------------------------------
 
-Specification = str | Mapping[str, Any] | Policy[Any]
-"""A policy by name (also with a variant, ``linucb@greedy``), as a table, or as an object."""
-
-
-def parsed_variant(text: str) -> tuple[str, float | None]:
-    """Return the policy and the temperature of a text such as ``linucb@greedy``.
-
-    >>> parsed_variant("linucb@greedy"), parsed_variant("linucb")
-    (('linucb', 0.0), ('linucb', None))
-    """
-    policy, sign, variant = text.rpartition("@")
-    if not sign or text.lstrip().startswith("{"):
-        return text, None
-    try:
-        return policy, 0.0 if variant == GREEDY else float(variant.removeprefix(TEMPERATURE))
-    except ValueError:
-        raise refused(
-            f"the variant of {text!r} is {variant!r}; {GREEDY!r} and '{TEMPERATURE}0.5' are "
-            f"allowed: write {policy}@{GREEDY}"
-        ) from None
-
-
-def specification_of(policy: Specification) -> Specification:
-    """Return what ``make_policy`` accepts: a name, a table, or an object.
-
-    A table needs no name for reports. Parameters may follow a name, and a variant follows them:
-
-    >>> specification_of("epsilon-greedy-0.1,epsilon=0.2")
-    {'kind': 'epsilon-greedy', 'epsilon': 0.2}
-    """
-    if isinstance(policy, Mapping):
-        return {key: value for key, value in policy.items() if key != "name"}
-    if not isinstance(policy, str):
-        return policy
-    text, temperature = parsed_variant(policy)
-    name, *changes = text.split(",")
-    if any("=" not in change for change in changes):
-        raise refused(
-            f"the parameters of {text!r} must be KEY=VALUE: write them such as "
-            "rcp-softmax-submax,estimator.hidden=64"
-        )
-    found: Specification = name
-    if changes:
-        pairs = (change.partition("=") for change in changes)
-        values = {key: read_value(value) for key, _, value in pairs}
-        found = with_values(table_of(make_policy(name)), values)
-    return found if temperature is None else tempered_table(made_of(found), temperature)
-
-
-def made_of(policy: Specification) -> Policy[Any]:
-    """Return the policy that a specification describes."""
-    found = specification_of(policy)
-    return found if isinstance(found, Policy) else make_policy(found)
-
-
-def tempered_table(policy: Policy[Any], temperature: float) -> dict[str, Any]:
-    """Return the table of a variant of a policy that is sharper or softer."""
-    return {"kind": "tempered", "policy": table_of(policy), "temperature": temperature}
-
 
 def variant_of(learned: TrainedPolicy, temperature: float) -> TrainedPolicy:
     """Return the variant of a learned policy; nothing is learned again."""
     return learned._replace(
         policy=Tempered(learned.policy, temperature),
-        specification=tempered_table(learned.policy, temperature),
+        specification=tempered_table(table_of(learned.policy), temperature),
     )
 
 
@@ -418,8 +363,10 @@ def learn_one(
     """Return one policy learned from a log, or from a ``share`` of its rows; see ``learn``."""
     whole_number("keep_rows", keep_rows, at_least=0)
     whole_number("seed", seed, at_least=0)
-    policy = specification_of(policy)
-    made = made_of(policy)
+    if isinstance(policy, Mapping):
+        # The name is for reports.
+        policy = {key: value for key, value in policy.items() if key != "name"}
+    made = make_policy(policy)
     part = expanded(log if share == 1.0 else log.split(share, by, seed)[0])
     if made.traits.needs_propensities:
         part = part.with_estimated_propensities(seed)

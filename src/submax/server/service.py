@@ -19,6 +19,7 @@ from submax.bandit.names import check_bandit
 from submax.bandit.store import Store, open_store
 from submax.core.errors import InputError, NotFoundError, StoreError, one_line
 from submax.core.registry import references_user_code
+from submax.policies.specification import PolicySpecification
 from submax.server.deciding import Deciding
 from submax.server.keys import Keys, Sessions
 from submax.server.limits import RefusedError, check_parameters
@@ -228,13 +229,17 @@ class Service:
         """Refuse code, and parameters that would occupy the server for long."""
         if self.is_local:
             return
-        if references_user_code(declaration.get("policy")):
+        policy = declaration.get("policy")
+        if isinstance(policy, (str, Mapping)):
+            # The parameters in a text are checked like those of a table.
+            policy = PolicySpecification.of(policy).data
+        if references_user_code(policy):
             raise InputError(
                 "a policy from a file is code, which is not allowed over HTTP: declare the "
                 "bandit on the server's machine with submax.open",
                 parameter="policy",
             )
-        check_parameters(declaration)
+        check_parameters({**declaration, "policy": policy})
 
 
 class WriteProbe:

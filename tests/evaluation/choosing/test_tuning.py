@@ -3,7 +3,7 @@ import pytest
 from refusals import raises_code
 
 from submax.evaluation import Log, learn_best, tune
-from submax.evaluation.learning import variants
+from submax.policies.specification import variants
 
 POLICY = "epsilon-greedy-0.1"
 

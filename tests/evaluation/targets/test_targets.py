@@ -110,7 +110,7 @@ def test_a_variant_by_name_learns_from_the_same_rows_as_the_policy(made):
         (LogisticRegression(), "policies"),
         (LogisticRegression().fit([[0.0], [1.0]], ["A", "Z"]), "policies"),
         (LogisticRegression().fit([[0.0], [1.0]], ["A", "B"]), "policies"),
-        ("linucb@gredy", "policies"),
+        ("linucb@gredy", "policy"),
         ("linucb@temperature=-1", None),
         ("linucbb@greedy", "policy"),
         ("always=D", "policies"),

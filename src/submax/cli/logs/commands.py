@@ -20,8 +20,9 @@ class LogPath(click.Path):
 PATH = click.Path(path_type=Path)
 LOG = click.argument("log", type=LogPath(path_type=Path), metavar="LOG")
 POLICY = (
-    "A policy by name (submax policies lists them), by name with parameters, such as "
-    "linear-thompson,width=0.5, or as a table in JSON."
+    "A policy by name (submax policies lists them), with parameters, such as "
+    "linear-thompson,width=0.5, as a variant, @greedy or @temperature=0.5 after the name, or as a "
+    "table in JSON."
 )
 """Help of the options that take a policy."""
 
@@ -81,10 +82,10 @@ def split_options(share: float, what: str) -> tuple[Option, Option]:
 EVALUATE_OPTIONS = (
     option(
         "--policy", "policies", multiple=True, metavar="POLICY",
-        help=f"{POLICY} A file from submax learn is accepted, too; @greedy or @temperature=0.5 "
-        "after the name is a variant, always=A takes the action A, always=* is one such policy for "
-        "each action of the log, and columns=prob_* is the policy whose probability of the action "
-        "A is the column prob_A; NAME=columns=… names it. Can be repeated.",
+        help=f"{POLICY} A file from submax learn is accepted, too; always=A takes the action A, "
+        "always=* is one such policy for each action of the log, and columns=prob_* is the policy "
+        "whose probability of the action A is the column prob_A; NAME=columns=… names it. Can be "
+        "repeated.",
     ),
     option(
         "--estimator", "estimators", multiple=True, metavar="NAME",
@@ -178,9 +179,8 @@ def evaluate(log: Path | str, **options: Any) -> None:
 LEARN_OPTIONS = (
     option(
         "--policy", "policies", multiple=True, metavar="POLICY",
-        help=f"{POLICY} @greedy or @temperature=0.5 after the name is a variant. Repeated: the "
-        "best of these. Absent: the best of a small set, the default, a network, trees, a "
-        "regression for each action, and the mean of each action.",
+        help=f"{POLICY} Repeated: the best of these. Absent: the best of a small set, the default, "
+        "a network, trees, a regression for each action, and the mean of each action.",
     ),
     option(
         "--out", type=PATH, default=Path("policy.safetensors"),

@@ -19,12 +19,13 @@ from submax.core.errors import InputError
 from submax.core.serialization import atomic_write
 from submax.core.summary import Summary
 from submax.evaluation.comparison import Comparison, compare, compare_rewards
-from submax.evaluation.learning import BestPolicy, learn_best, variants
+from submax.evaluation.learning import BestPolicy, learn_best
 from submax.evaluation.log import By, Log
-from submax.evaluation.policies import ALWAYS, COLUMNS, SUFFIX, already_learned, made_of
+from submax.evaluation.policies import ALWAYS, COLUMNS, SUFFIX, already_learned
 from submax.evaluation.report import check_report, text_of
 from submax.evaluation.scoring import scores
 from submax.evaluation.sources import TextFormat
+from submax.policies.specification import make_policy, variants
 from submax.schema.trained_policy import TrainedPolicy
 from submax.simulation.results import ESTIMATES, write_csv
 
@@ -62,7 +63,7 @@ def specification(text: str) -> str | dict[str, Any]:
     """Return a policy that has to learn, after refusing an unknown one."""
     found = text_or_table(text)
     try:
-        made_of(found)
+        make_policy(found)
     except InputError as error:
         if str(error).startswith("unknown policy"):
             hint = f"if {text!r} is an action of the log, {ALWAYS}{text} is the policy that always "
