@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from submax.core.arrays import Integers
@@ -296,9 +295,8 @@ class CheckedColumns:
     def code(self, text: str, names: Sequence[str]) -> str:
         """Return the index of each text among some names; ``UNKNOWN`` if it is none of them."""
         kind, self._enums = f"enum{self._enums}", self._enums + 1
-        connection = self.source.connection
-        connection.register("names", pa.table({"name": pa.array([*names, ""], pa.string())}))
-        connection.execute(f"create type {kind} as enum (select name from names)")
+        create = f"create type {kind} as enum (select unnest($1::varchar[]))"
+        self.source.connection.execute(create, [list(names)])
         return self.value(f"coalesce(cast(enum_code(try_cast({text} as {kind})) as bigint), -1)")
 
     def known(self, column: str, missing: str, names: Sequence[str], unknown: str) -> str:
@@ -348,41 +346,39 @@ class CheckedColumns:
 
         In an aggregate, ``good`` are the rows without a problem that are ``kept``.
         """
-        marks = [f"b{place}" for place in range(len(self._checks))]
-        counts = [f"count(*) filter ({mark})" for mark in ("good", "bad", *marks)]
-        named = [distinct(text) for text in self._named.values()]
-        query = ", ".join(["count(*)", *counts, *named, *wanted.values()])
-        ((self.rows, self.good, self._bad, *found),) = self.source.rows(
-            f"select {query} from ({self._query()})"
-        )
-        names = [set(one or ()) for one in found[len(marks) : len(marks) + len(named)]]
-        impossible = [{one for one in several if not is_name(one)} for several in names]
-        if any(impossible):
-            for (column, text), wrong in zip(self._named.items(), impossible, strict=True):
-                self.check(
-                    column, NO_NAME, f"{text} in ({', '.join(map(quoted, wrong)) or 'null'})"
-                )
-            return self.facts(wanted)
-        self.names = {
-            column: sorted(several, key=rank)
-            for column, several in zip(self._named, names, strict=True)
+        marks = {f"b{place}": key for place, key in enumerate(self._checks)}
+        aggregates = {
+            **{name: f"count(*) filter ({name})" for name in ("true", "good", "bad", *marks)},
+            **{f"names of {column}": distinct(text) for column, text in self._named.items()},
+            **wanted,
         }
-        places = [place for place in range(len(marks)) if found[place]]
-        self._unlisted, places = len(places[MOST_PROBLEMS:]), places[:MOST_PROBLEMS]
-        if places:
-            keys = [list(self._checks)[place] for place in places]
-            firsts = [
-                f"min(row) filter (b{place}), arg_min_null({self.source.cell(column)}, row) "
-                f"filter (b{place})"
-                for place, (column, _) in zip(places, keys, strict=True)
-            ]
-            rows = f"(select *, row_number() over () as row from ({self._query()}))"
-            (first,) = self.source.rows(f"select {', '.join(firsts)} from {rows}")
-            self._problems = [
-                Problem(*key, found[place], *first[2 * one : 2 * one + 2])
-                for one, (place, key) in enumerate(zip(places, keys, strict=True))
-            ]
-        return dict(zip(wanted, found[len(marks) + len(named) :], strict=True))
+        query = f"select {', '.join(aggregates.values())} from ({self._query()})"
+        found = dict(zip(aggregates, *self.source.rows(query), strict=True))
+        self.rows, self.good, self._bad = found["true"], found["good"], found["bad"]
+        names = {column: found[f"names of {column}"] or () for column in self._named}
+        self.names = {column: sorted(several, key=rank) for column, several in names.items()}
+        impossible = {
+            column: [one for one in several if not is_name(one)]
+            for column, several in names.items()
+        }
+        for column, wrong in impossible.items():
+            if wrong:
+                self.check(
+                    column, NO_NAME, f"{self._named[column]} in ({', '.join(map(quoted, wrong))})"
+                )
+        if any(impossible.values()):
+            return self.facts(wanted)
+        problems = [mark for mark in marks if found[mark]]
+        self._unlisted = len(problems[MOST_PROBLEMS:])
+        rows = f"(select *, row_number() over () as row from ({self._query()}))"
+        for mark in problems[:MOST_PROBLEMS]:
+            column, reason = marks[mark]
+            cell = self.source.cell(column)
+            ((first, value),) = self.source.rows(
+                f"select row, {cell} from {rows} where {mark} limit 1"
+            )
+            self._problems.append(Problem(column, reason, found[mark], first, value))
+        return found
 
     def batches(
         self, wanted: Mapping[str, str]
@@ -431,6 +427,10 @@ class CheckedColumns:
         ]
         more = len(found) + self._unlisted - MOST_PROBLEMS
         return [*found[:MOST_PROBLEMS], *[f"... and {more} other problems"] * (more > 0)]
+
+    def skipped(self) -> list[str]:
+        """Return a note about the rows with problems, if there are any."""
+        return [f"{self.bad} bad rows were skipped: {'; '.join(self.sentences())}"] * bool(self.bad)
 
     def refuse(self, parameter: str | None = None) -> None:
         """Raise an error that lists all problems, if there are any.

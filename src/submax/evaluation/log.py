@@ -19,7 +19,7 @@ from submax.core.problem import Problem
 from submax.core.summary import Summary, counted, listed, number
 from submax.evaluation.disk import TemporaryFolder, new_column, pieces, release, taken
 from submax.evaluation.propensities import with_estimated_propensities
-from submax.evaluation.reading import all_binary, eligible_mask, read_log
+from submax.evaluation.reading import all_binary, read_log
 from submax.evaluation.sources import TextFormat
 from submax.evaluation.sums import mean
 from submax.schema.actions import ChoiceIndices
@@ -111,22 +111,23 @@ def divided(log: "Log", shares: Sequence[float], by: By, seed: int) -> DividedLo
         for end in ends:
             part[int(end) :] += 1
         return DividedLog(log, part)
-    # Rows before each unit: in the log, or if units are in a random order.
-    first: Integers = np.arange(len(log))
-    if unit is not None:
+    is_grouped = unit is not None
+    unit = np.arange(len(log)) if unit is None else unit
+    if by == "time":
         first = np.unique(unit, return_index=True)[1]
-    part = np.empty(len(first), dtype=np.int8)
-    order = np.arange(len(first))
-    if by == "random":
-        order = rng.permutation(len(first))
-        sizes = np.ones(len(log), np.int64) if unit is None else np.bincount(unit)
+        last = len(first) - 1
+    else:
+        # The rows before each unit if units are in a random order.
+        sizes = np.bincount(unit)
+        order = rng.permutation(len(sizes))
+        first, last = np.empty(len(sizes), np.int64), order[-1]
         first[order] = np.cumsum(sizes[order]) - sizes[order]
-    part[:] = np.searchsorted(ends, first, side="right")
+    part = np.searchsorted(ends, first, side="right").astype(np.int8)
     if len(part) > 1:
         # The last part has a unit, however large the others are.
-        part[order[-1]] = len(ends)
-    part = part if unit is None else part[unit]
-    if unit is not None and len(np.unique(part)) < len(shares):
+        part[last] = len(ends)
+    part = part[unit]
+    if is_grouped and len(np.unique(part)) < len(shares):
         raise InputError(
             "all rows would be on one side of the split, because sessions are not divided, nor are "
             "clusters at random: give another share or split by time, or give a log of more of them"
@@ -422,7 +423,12 @@ class Log:
 
     def eligible_choices(self, slot: int) -> Booleans:
         """Return which choices of a slot are in each of the eligible sets, ``[sets, choices]``."""
-        return eligible_mask(self.eligible_sets, slot, len(self.schema.menu.slots[slot].choices))
+        indices = [one[slot] for one in self.eligible_sets]
+        mask = np.zeros((len(indices), len(self.schema.menu.slots[slot].choices)), dtype=bool)
+        mask[
+            np.repeat(np.arange(len(indices)), list(map(len, indices))), np.concatenate(indices)
+        ] = True
+        return mask
 
     def eligible_sizes(self) -> Floats:
         """Return the number of eligible choices of each slot in each of the sets, ``[sets, S]``."""
@@ -485,16 +491,11 @@ class Log:
         places = [self.outcome_names.index(name) for name in weights]
         numbers = np.array(list(weights.values()), dtype=np.float64)
         values = new_column(self.folder, float, (len(self),))
-        parts_binary = True
         for rows in pieces(len(self)):
-            parts = self.outcomes[rows][:, places]
-            values[rows] = parts @ numbers
-            parts_binary = parts_binary and bool(np.isin(parts, (0, 1)).all())
+            values[rows] = self.outcomes[rows][:, places] @ numbers
             release([self.outcomes, values])
-        kind: Any = "continuous"
-        if all_binary(values):
-            kind = "binary"
-        elif parts_binary:
+        kind: Any = "binary" if all_binary(values) else "continuous"
+        if kind == "continuous" and all(all_binary(self.outcomes[:, one]) for one in places):
             low, high = (float(end(numbers, 0).sum()) for end in (np.minimum, np.maximum))
             kind = {"kind": kind, "low": low, "high": high}
         schema = msgspec.structs.replace(self.schema, rewards=rewards_of(kind))

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from submax.core.arrays import Booleans, Integers
+from submax.core.arrays import Integers
 from submax.core.errors import InputError
 from submax.core.problem import PROBABILITY_TOLERANCE
 from submax.core.summary import counted, listed
@@ -29,7 +29,7 @@ from submax.evaluation.columns import (
 from submax.evaluation.disk import TemporaryFolder, in_pieces, new_column, release, taken
 from submax.evaluation.sources import TextFormat, open_source, quoted
 from submax.schema.actions import ARMS, MOST_CHOICES, ActionSpec, ChoiceIndices, described
-from submax.schema.context import LARGEST, Category, ContextSchema, Field, Number
+from submax.schema.context import LARGEST, Category, ContextSchema, Number
 from submax.schema.rewards import rewards_of, scale_of
 from submax.schema.schema import Schema
 
@@ -137,7 +137,8 @@ class ActionColumns:
     def __init__(
         self, sql: CheckedColumns, columns: Columns, eligible: str | None, menu: ActionSpec | None
     ) -> None:
-        self._sql, self._columns, self.menu = sql, columns, menu
+        self._sql, self._columns = sql, columns
+        self.menu: Any = menu
         self._declared = menu is not None
         self.ranges = () if menu is None else menu.ranges
         self.slots: dict[str, list[str]] = {slot: [] for slot in columns}
@@ -210,10 +211,8 @@ class ActionColumns:
                     parameter=column,
                 )
             self.wanted[f"action {slot}"] = self._sql.code(self._text(slot), self.slots[slot])
-        if not self._declared and all(self.slots.values()):
+        if not self._declared:
             self.menu = ActionSpec.of(self.slots.get(ARMS, self.slots))
-        if self.menu is None:
-            return
         places = [{name: i for i, name in enumerate(names)} for names in self.slots.values()]
         found: dict[int, ChoiceIndices] = {
             code: tuple(
@@ -222,7 +221,7 @@ class ActionColumns:
             )
             for code, slots in sets.items()
         }
-        everything = self.menu.revived.active if self._declared else self.menu.active
+        everything = tuple(tuple(range(len(names))) for names in self.slots.values())
         self.eligible_sets = tuple(dict.fromkeys([everything, *sorted(set(found.values()))]))
         number = {one: place for place, one in enumerate(self.eligible_sets)}
         # An empty cell has the code -1, and stands for all choices.
@@ -240,7 +239,7 @@ class ActionColumns:
 
     def notes(self, action: NDArray[Any]) -> Iterator[str]:
         """Yield sentences about what may surprise in the actions."""
-        for place, declared in enumerate(self.menu.slots if self.menu is not None else ()):
+        for place, declared in enumerate(self.menu.slots):
             found = {index for part in in_pieces(action) for index in np.unique(part[:, place])}
             inactive = [
                 one.name
@@ -265,14 +264,6 @@ class ActionColumns:
                 )
 
 
-def eligible_mask(sets: Sequence[ChoiceIndices], slot: int, choices: int) -> Booleans:
-    """Return which choices of a slot are in each of the eligible sets, ``[sets, choices]``."""
-    mask = np.zeros((len(sets), choices), dtype=bool)
-    sizes = [len(one[slot]) for one in sets]
-    mask[np.repeat(np.arange(len(sets)), sizes), list(chain(*(one[slot] for one in sets)))] = True
-    return mask
-
-
 # The context --------------------------------------------------------------------------------------
 
 
@@ -286,7 +277,7 @@ class ContextColumns:
         self, sql: CheckedColumns, columns: Columns, declared: ContextSchema | None
     ) -> None:
         self._sql, self._columns = sql, columns
-        self.fields: dict[str, Field | None] = dict.fromkeys(columns)
+        self.fields: dict[str, Any] = dict.fromkeys(columns)
         if declared is not None:
             _check_same("context field", declared.names, columns)
             self.fields = dict(zip(declared.names, declared.fields, strict=True))
@@ -331,7 +322,7 @@ class ContextColumns:
                     "its categories",
                     parameter=column,
                 )
-            self.fields[name] = Category(tuple(values)) if values else None
+            self.fields[name] = Category(tuple(values))
             self.wanted[f"context {name}"] = self._sql.code(text, values)
 
     def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
@@ -339,11 +330,6 @@ class ContextColumns:
         fields = [columns[f"context {name}"].astype(np.float32) for name in self.fields]
         rows = len(next(iter(columns.values())))
         return np.stack(fields, axis=1) if fields else np.empty((rows, 0), dtype=np.float32)
-
-    @property
-    def schema(self) -> ContextSchema:
-        """The declared schema, or that of the values that occur."""
-        return ContextSchema.of({name: one for name, one in self.fields.items() if one is not None})
 
     def notes(self, facts: Mapping[str, Any]) -> Iterator[str]:
         """Yield sentences about defaults that replaced values, and about similar categories."""
@@ -356,7 +342,7 @@ class ContextColumns:
                     "different categories because of their spaces"
                 )
             count = facts.get(f"filled {name}")
-            if count and field is not None:
+            if count:
                 what = "missing" if isinstance(field, Number) else "missing or not declared"
                 yield (
                     f"column {self._columns[name]!r}: {count} values are {what}, and were replaced "
@@ -412,6 +398,18 @@ def read_log(
         no_status = f"coalesce({opened.cell(status)}, 'without a status')"
         wanted["left out"] = f"histogram({no_status}) filter (not ({is_learned}))"
     facts = sql.facts(wanted)
+    left_out = [
+        f"{count} decisions were left out because of their status: {name}"
+        + (" (rewards may still come until reward_wait is over)" if name == PENDING else "")
+        for name, count in (facts.get("left out") or {}).items()
+    ]
+    if not sql.good:
+        if not skip_bad_rows:
+            sql.refuse()
+        raise InputError(
+            f"{opened.name} has no rows that can be used: "
+            + ("; ".join([*left_out, *sql.skipped()]) or "give a log with at least one row")
+        )
     actions.finish(facts)
     context.finish()
     folder = TemporaryFolder() if sql.good > MOST_IN_MEMORY else None
@@ -420,18 +418,7 @@ def read_log(
     if not skip_bad_rows:
         sql.refuse()
     table = with_rewards(table)
-    left_out = [
-        f"{count} decisions were left out because of their status: {name}"
-        + (" (rewards may still come until reward_wait is over)" if name == PENDING else "")
-        for name, count in (facts.get("left out") or {}).items()
-    ]
-    skipped = [f"{sql.bad} bad rows were skipped: " + "; ".join(sql.sentences())] * bool(sql.bad)
-    if len(table["reward"]) == 0 or actions.menu is None:
-        raise InputError(
-            f"{opened.name} has no rows that can be used: "
-            + ("; ".join([*left_out, *skipped]) or "give a log with at least one row")
-        )
-    notes = [*skipped, *left_out]
+    notes = [*sql.skipped(), *left_out]
     missing = sum(np.count_nonzero(np.isnan(part)) for part in in_pieces(table["propensity"]))
     if missing:
         notes.append(f"{missing} of {len(table['reward'])} rows have no propensity")
@@ -443,7 +430,6 @@ def read_log(
         notes.append(f"columns that were not used: {listed(unused)}")
     notes += of_time
     notes += actions.notes(table["action"])
-    menu = actions.menu
     for name in {"session", "cluster"} & table.keys():
         # From 0, in the order of their first rows.
         _, first, place = np.unique(table[name], return_index=True, return_inverse=True)
@@ -451,12 +437,14 @@ def read_log(
     if "session" in table:
         table.setdefault("cluster", table["session"])
     if rewards is None:
-        rewards = rewards_of("binary" if all_binary(table["reward"]) else "continuous")
-        notes += _unusual(table["reward"])
+        rewards, of_rewards = _observed_rewards(table["reward"])
+        notes += of_rewards
     release(table.values())
     return {
         **table,
-        "schema": Schema(menu=menu, context=context.schema, rewards=rewards),
+        "schema": Schema(
+            menu=actions.menu, context=ContextSchema.of(context.fields), rewards=rewards
+        ),
         "eligible_sets": actions.eligible_sets,
         "estimated": np.broadcast_to(False, len(table["reward"])),
         "outcome_names": tuple(roles["outcomes"]),
@@ -551,7 +539,7 @@ def collected(
             table[name][filled:end] = one
         filled = end
         release(table.values())
-    return table or {"reward": np.zeros(0)}
+    return table
 
 
 def all_binary(reward: NDArray[Any]) -> bool:
@@ -559,19 +547,21 @@ def all_binary(reward: NDArray[Any]) -> bool:
     return all(np.isin(part, (0, 1)).all() for part in in_pieces(reward))
 
 
-def _unusual(reward: NDArray[Any]) -> Iterator[str]:
-    """Yield a sentence if a few rewards are neither 0 nor 1, while all others are."""
+def _observed_rewards(reward: NDArray[Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the kind of some rewards, and a note if only a few are neither 0 nor 1."""
     count, example = 0, 0.0
     for part in in_pieces(reward):
         others = part[~np.isin(part, (0, 1))]
         if len(others):
             count, example = count + len(others), float(others[0])
-    if 0 < count <= RARE_SHARE * len(reward):
-        yield (
-            f"rewards are 0 or 1 except in {counted(count, 'row')} (such as {example:g}), so they "
-            "were read as continuous: to find these rows, give --declare FILE.toml with rewards = "
-            '"binary" (rewards="binary")'
-        )
+    note = (
+        f"rewards are 0 or 1 except in {counted(count, 'row')} (such as {example:g}), so they were "
+        'read as continuous: to find these rows, give --declare FILE.toml with rewards = "binary" '
+        '(rewards="binary")'
+    )
+    return rewards_of("continuous" if count else "binary"), [note] * (
+        0 < count <= RARE_SHARE * len(reward)
+    )
 
 
 def _tidied(

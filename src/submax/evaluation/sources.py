@@ -5,11 +5,12 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
 from glob import has_magic
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import duckdb
 import msgspec
@@ -122,17 +123,13 @@ class Source:
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Return the rows of a short result."""
-        try:
+        with _readable(self.name):
             return cast(list[tuple[Any, ...]], self.connection.execute(query).fetchall())
-        except READ_ERRORS as error:
-            raise unreadable(self.name, error) from error
 
     def batches(self, query: str) -> Iterator[Any]:
         """Yield the rows of a long result as batches of pyarrow, in the order of the log."""
-        try:
+        with _readable(self.name):
             yield from self.connection.sql(query).to_arrow_reader(BATCH_ROWS)
-        except READ_ERRORS as error:
-            raise unreadable(self.name, error) from error
 
     @cached_property
     def rejected(self) -> dict[str, set[int]]:
@@ -234,14 +231,27 @@ def files_of(source: str | Path) -> Sequence[Path]:
     return files
 
 
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Name what cannot be read in errors about it."""
+    try:
+        yield
+    except READ_ERRORS as error:
+        problem = one_line(error)
+        if "strict_mode" in str(error):
+            problem = "a line ends otherwise than the first one, or a quote in it is not closed; "
+            problem += "write all lines with the same end"
+        raise InputError(f"cannot read {name!r}: {problem}") from error
+
+
 def _opened(path: Path, text: TextFormat, connection: Any) -> Part:
     """Open a file of any format, which is recognized by its first bytes."""
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}: check the path")
-    try:
+    with _readable(str(path)):
         with path.open("rb") as file:
             compressed = file.read(len(GZIP)) == GZIP
-        with cast(BinaryIO, gzip.open(path) if compressed else path.open("rb")) as file:
+        with (gzip.open if compressed else open)(path, "rb") as file:
             start = file.read(CHECKED_BYTES)
         if not start.strip():
             raise InputError(
@@ -256,23 +266,11 @@ def _opened(path: Path, text: TextFormat, connection: Any) -> Part:
         if start.lstrip().startswith(b"{"):
             return _from_json(path, compressed, connection)
         return _from_csv(path, compressed, start, text)
-    except READ_ERRORS as error:
-        raise unreadable(str(path), error) from error
 
 
-def unreadable(name: str, error: Exception) -> InputError:
-    """Return the error about what cannot be read."""
-    if "strict_mode" in str(error):
-        return InputError(
-            f"cannot read {name!r}: a line ends otherwise than the first one, or a quote in it is "
-            "not closed; write all lines with the same end"
-        )
-    return InputError(f"cannot read {name!r}: {one_line(error)}")
-
-
-def quoted(text: object, sign: str = "'") -> str:
-    """Return a text for SQL: a value, or a name with the sign of names."""
-    return f"{sign}{str(text).replace(sign, 2 * sign)}{sign}"
+def quoted(text: object) -> str:
+    """Return a text as a value in SQL."""
+    return "'" + str(text).replace("'", "''") + "'"
 
 
 def _from_parquet(path: Path, connection: Any) -> Part:
@@ -391,60 +389,48 @@ def _csv_lines(
 
 def arrow_table(source: Any) -> tuple[Any, list[str]]:
     """Return a table of pyarrow, and the columns of several types, which became text."""
+    untyped: list[str] = []
     try:
         if hasattr(source, "collect_schema") and hasattr(source, "collect"):
             # A lazy frame of polars.
             source = source.collect()
-        elif hasattr(source, "to_arrow_table") and hasattr(source, "project"):
-            # A relation of DuckDB.
-            source = source.to_arrow_table()
+        if not isinstance(source, Mapping):
+            try:
+                table = pa.table(source)
+            except CONVERSION_ERRORS:
+                # A data frame of pandas can have a column of several types.
+                if not (hasattr(source, "notna") and source.columns.is_unique):
+                    raise
+                objects = source.astype(object).where(source.notna(), None)
+                source = {name: objects[name] for name in source.columns}
+        if isinstance(source, Mapping):
+            table = pa.table(dict(_columns(source, untyped)))
     except Exception as error:
         raise InputError(
-            f"the query of the log cannot be run ({one_line(error)}): correct the "
-            "query, or give its result"
+            f"a log cannot be read from this {type(source).__name__} ({one_line(error)}): give a "
+            "file, a data frame, a query that can be run, or a table from names to columns of the "
+            "same length and of one dimension"
         ) from error
-    if isinstance(source, Mapping):
-        source = dict(_narrow_columns(source))
-    untyped: list[str] = []
-    try:
-        # Polars and some other data frames have their own method.
-        table = source.to_arrow() if hasattr(source, "to_arrow") else pa.table(source)
-    except CONVERSION_ERRORS as problem:
-        try:
-            if hasattr(source, "notna") and source.columns.is_unique:
-                objects = source.astype(object).where(source.notna(), None)
-                source = {str(name): objects[name] for name in source.columns}
-            if not isinstance(source, Mapping):
-                raise
-            table = pa.table(
-                {str(name): _column(name, one, untyped) for name, one in source.items()}
-            )
-        except CONVERSION_ERRORS as error:
-            raise InputError(
-                f"a log cannot be read from a {type(source).__name__}: give a file, a data frame, "
-                "or a table from names to columns of the same length and of one dimension "
-                f"({error})"
-            ) from problem
     kept = [place for place, name in enumerate(table.column_names) if not name.startswith(INDEX)]
     return table.select(kept), untyped
 
 
-def _narrow_columns(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the columns of a table; an array of two dimensions has several."""
+def _columns(table: Mapping[Any, Any], untyped: list[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the columns of a table, of which an array of two dimensions has several.
+
+    A column for which pyarrow finds no type becomes text and is ``untyped``.
+    """
     for name, values in table.items():
-        if name in WIDE and getattr(values, "ndim", 1) == 2:
-            columns = np.ascontiguousarray(np.asarray(values).T)
-            yield from ((f"{WIDE[name]}{place}", column) for place, column in enumerate(columns))
-        else:
-            yield name, values
-
-
-def _column(name: str, values: Any, untyped: list[str]) -> Any:
-    """Return a column, as text and ``untyped`` if pyarrow finds no type for it."""
-    try:
-        return pa.array(values)
-    except CONVERSION_ERRORS as error:
-        if isinstance(values, str) or getattr(values, "ndim", 1) != 1:
-            raise TypeError(f"column {name!r}: {error}") from error
-        untyped.append(str(name))
-        return pa.array([None if one is None else str(one) for one in values], pa.string())
+        dimensions = getattr(values, "ndim", 1)
+        if name in WIDE and dimensions == 2:
+            narrow = np.ascontiguousarray(np.asarray(values).T)
+            yield from _columns({f"{WIDE[name]}{i}": one for i, one in enumerate(narrow)}, untyped)
+            continue
+        try:
+            column = pa.array(values)
+        except CONVERSION_ERRORS as error:
+            if dimensions != 1:
+                raise TypeError(f"column {name!r}: {error}") from error
+            untyped.append(str(name))
+            column = pa.array([None if one is None else str(one) for one in values], pa.string())
+        yield str(name), column
