@@ -1,4 +1,5 @@
 import numpy as np
+from summing import summed
 
 from submax.core.numerics import draw
 from submax.evaluation.estimators import Evidence, make_off_policy
@@ -38,7 +39,7 @@ def terms_of_logs(seed, logs, estimators):
 def test_normal_intervals_cover_as_often_as_they_say(seed):
     logs = 1500
     terms = terms_of_logs(seed, logs, [*RIGHT, WRONG])
-    found = np.array([[normal(one.summed(), 0.95) for one in some] for some in terms])
+    found = np.array([[normal(summed(one), 0.95) for one in some] for some in terms])
     held = (found[..., 0] <= TRUTH) & (found[..., 1] >= TRUTH)
     *covered, of_wrong_model = held.mean(axis=0)
     error = np.sqrt(0.95 * 0.05 / logs)

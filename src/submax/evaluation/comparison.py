@@ -570,7 +570,7 @@ class Evaluation:
         """Return the comparison with a baseline; so many differences hold ``together``."""
         rows, sample = self.main, self.main.sample.log
         rewards, ranges = np.unique(sample.reward), bool(sample.schema.menu.ranges)
-        slices, centre = slices_of(sample, self.slices), mean(sample.reward, sample.count)
+        slices, centre = slices_of(sample, self.slices), mean(sample.reward, sample.counts)
         setup = Setup(self.computed, baseline, slices, centre, rewards)
         found = rows.evaluated({LOGGING_POLICY: None, **self.targets}, setup)
         log, policies = found.log, found.policies

@@ -9,7 +9,7 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.evaluation.estimators import Evidence
 from submax.evaluation.log import Log
-from submax.evaluation.sums import Additive, Moments, Range, TermSums, mean, total, weigh
+from submax.evaluation.sums import Additive, Moments, Range, TermSums, mean, total
 
 Caution = tuple[str, str]
 """What estimates must rely on to be doubtful, such as `weights`, or `all`; and why, a sentence."""
@@ -112,14 +112,14 @@ class WeightSums(Additive, frozen=True):
     def of(
         cls,
         weight: Floats,
-        count: Floats | None = None,
+        count: Floats | float = 1.0,
         reward: Floats | float = 0.0,
         rewards: Floats = NO_REWARD,
     ) -> "WeightSums":
         """Return the sums over some rows; ``rewards`` are those to distinguish, sorted."""
         size, reward = np.abs(weight), np.broadcast_to(reward, len(weight))
         place = np.minimum(np.searchsorted(rewards, reward), len(rewards) - 1)
-        known: Floats = weigh(size, count) * (rewards[place] == reward)
+        known: Floats = count * size * (rewards[place] == reward)
         by_reward = np.bincount(place, known, len(rewards)).astype(np.float64)
         moments = Moments.of([weight - 1, size], len(weight), count)
         return cls(moments, Range.of(size), rewards, by_reward)
@@ -170,7 +170,7 @@ class PolicySums(Additive, frozen=True):
         weight, count, sampling = about.weight, about.counts, about.sampling_weight
         decisions, lost = total(weight, count), 0.0
         if log is not None and log.raised is not None:
-            lost = float(weigh(weight * (log.raised - 1), count).sum())
+            lost = float((count * weight * (log.raised - 1)).sum())
         parts = {}
         if about.slot_weight is not None:
             added = 1 - about.slot_weight.shape[1] + about.slot_weight.sum(axis=1)
@@ -180,14 +180,13 @@ class PolicySums(Additive, frozen=True):
             through = np.bincount(log.session, about.sessions[:, 1])
             parts["sessions"] = WeightSums.of(through.astype(np.float64))
         errors = weight * (about.reward - about.predicted)
-        scaled = weight if sampling is None else weight * sampling
         return cls(
             Moments.of([weight - 1, errors], len(weight), count),
             lost,
-            WeightSums.of(scaled, count, about.reward, rewards),
-            decisions if sampling is None else decisions * mean(sampling, count),
+            WeightSums.of(weight * sampling, count, about.reward, rewards),
+            decisions * mean(sampling, count),
             parts,
-            0.0 if about.unsupported is None else decisions * mean(about.unsupported, count),
+            decisions * mean(about.unsupported, count),
             estimates,
         )
 
@@ -331,29 +330,28 @@ class LogSums(Additive, frozen=True):
     @classmethod
     def of(cls, log: Log, centre: float) -> "LogSums":
         """Return the sums over the rows of a batch."""
-        sets, count = log.eligible_set, log.count
+        sets, counts = log.eligible_set, log.counts
         low, high = np.full(len(log.eligible_sets), np.inf), np.zeros(len(log.eligible_sets))
         np.minimum.at(low, sets, log.propensity)
         np.maximum.at(high, sets, log.propensity)
-        ones = np.ones(len(log)) if count is None else count
         choices = []
         for slot, one in enumerate(log.schema.menu.slots):
             containing = joint_actions_containing(log, slot)
             chosen = log.action[:, slot].astype(np.int64)
             score = 1.0 / (log.propensity * containing[sets])
-            eligible = log.eligible_choices(slot)[sets, chosen] * ones
-            columns = [ones, ones * log.reward, eligible * score, eligible * score**2]
+            eligible = log.eligible_choices(slot)[sets, chosen] * counts
+            columns = [counts, counts * log.reward, eligible * score, eligible * score**2]
             sums = [np.bincount(chosen, each, minlength=len(one.choices)) for each in columns]
             choices.append(np.stack(sums, axis=1).astype(np.float64))
         return cls(
             choices,
-            np.bincount(sets, count, minlength=len(low)).astype(np.float64),
+            np.bincount(sets, counts, minlength=len(low)).astype(np.float64),
             Range(low, high),
-            Moments.of([log.reward - centre], len(log), count),
+            Moments.of([log.reward - centre], len(log), counts),
             centre,
             Range.of(log.reward),
-            float(ones @ log.propensity),
-            float(ones @ log.estimated),
+            float(counts @ log.propensity),
+            float(counts @ log.estimated),
             0 if log.raised is None else int(np.count_nonzero(log.raised > 1)),
         )
 

@@ -15,11 +15,9 @@ from submax.core.registry import Registry
 from submax.evaluation.sums import (
     Terms,
     adjustment,
-    mean,
     quantiles,
     sampled,
     total,
-    variance,
 )
 
 
@@ -31,12 +29,11 @@ class Evidence(NamedTuple):
     fitted to other rows, and ``expected`` is Σ_a' π(a' | x) q̂(x, a'). In a log of several slots
     ``slot_weight [n, S]`` is π_s(a_s | x) / p_s, the weight of each slot's choice by itself.
     ``bounds`` are the lowest and the highest possible reward, if they are known. ``counts`` is the
-    number of equal decisions that each row stands for; None if it is one. In a
-    log of sessions ``sessions [n, 3]`` are the products of weights before each step, through it,
-    and over the whole session. ``unsupported`` is the probability, in the context of each row, that
-    π takes a choice which none of the evaluated rows took. ``sampling_weight`` is how many rows a
-    row stands for, if the log is a sample, and ``covariates [n, C]`` were measured before the
-    decisions.
+    number of equal decisions that each row stands for, and ``sampling_weight`` how many rows it
+    stands for, if the log is a sample. In a log of sessions ``sessions [n, 3]`` are the products of
+    weights before each step, through it, and over the whole session. ``unsupported`` is the
+    probability, in the context of each row, that π takes a choice which none of the evaluated rows
+    took. ``covariates [n, C]`` were measured before the decisions.
     """
 
     reward: Floats
@@ -46,10 +43,10 @@ class Evidence(NamedTuple):
     expected: Floats
     slot_weight: Floats | None = None
     bounds: tuple[float, float] | None = None
-    counts: Floats | None = None
+    counts: Floats | float = 1.0
     sessions: Floats | None = None
-    unsupported: Floats | None = None
-    sampling_weight: Floats | None = None
+    unsupported: Floats | float = 0.0
+    sampling_weight: Floats | float = 1.0
     covariates: Floats | None = None
 
     @property
@@ -134,8 +131,7 @@ def tuned(estimator: OffPolicyEstimator, evidence: Evidence) -> Callable[[Eviden
     estimator = estimator.tuned(evidence)
 
     def plain(about: Evidence) -> Terms:
-        found, sampling = estimator.terms(about), about.sampling_weight
-        return found if sampling is None else sampled(found, sampling)
+        return sampled(estimator.terms(about), about.sampling_weight)
 
     # Replay has weights, but not with the mean 1.
     by_weight = "weights" in estimator.relies_on and "replay" not in estimator.relies_on
@@ -154,7 +150,7 @@ LOWEST_THRESHOLD = 2.0
 """Weights average 1, so a weight up to 2 is not large, and no lower threshold is tried."""
 
 
-def candidate_thresholds(weight: Floats, count: Floats | None = None) -> Floats:
+def candidate_thresholds(weight: Floats, count: Floats | float = 1.0) -> Floats:
     """Return thresholds to try: quantiles of the weights, denser toward the largest weight.
 
     The largest weight itself is among them.
@@ -162,7 +158,7 @@ def candidate_thresholds(weight: Floats, count: Floats | None = None) -> Floats:
     positive = weight[weight > 0]
     if positive.size == 0:
         return np.ones(1)
-    counted = None if count is None else count[weight > 0]
+    counted = np.broadcast_to(count, len(weight))[weight > 0]
     rarest = 1 / total(positive, counted)
     tail = np.geomspace(LARGEST_TAIL, min(LARGEST_TAIL, rarest), CANDIDATES - 1)
     tried = quantiles(positive, np.append(1 - tail, 1.0), counted)
@@ -170,7 +166,10 @@ def candidate_thresholds(weight: Floats, count: Floats | None = None) -> Floats:
 
 
 def least_error_threshold(
-    thresholds: Floats, kept: Callable[[float], Floats], whole: Floats, count: Floats | None = None
+    thresholds: Floats,
+    kept: Callable[[float], Floats],
+    whole: Floats,
+    count: Floats | float = 1.0,
 ) -> float:
     """Return the threshold with the least estimated mean squared error, s² / n + b².
 
@@ -179,12 +178,18 @@ def least_error_threshold(
     subtracted from its square (but not below 0), so b² is not overestimated. ``count`` is the
     number of decisions of each term.
     """
-    errors, rows = [], total(whole, count)
+    decisions = total(whole, count)
+    share = np.full(len(whole), count) / decisions
+
+    def mean_and_error(values: Floats) -> tuple[float, float]:
+        average = float(share @ values)
+        return average, float(share @ (values - average) ** 2) / decisions
+
+    errors = []
     for threshold in thresholds:
         terms = kept(float(threshold))
-        lost = whole - terms
-        bias = max(0.0, mean(lost, count) ** 2 - variance(lost, count) / rows)
-        errors.append(variance(terms, count) / rows + bias)
+        lost, error_of_lost = mean_and_error(whole - terms)
+        errors.append(mean_and_error(terms)[1] + max(0.0, lost**2 - error_of_lost))
     return float(thresholds[int(np.argmin(errors))])
 
 

@@ -44,7 +44,7 @@ from submax.evaluation.propensities import (
     with_products_of_slots,
 )
 from submax.evaluation.reward_models import FOLDS, ActionCode, by_fold, folds_of, reward_models
-from submax.evaluation.sums import Additive, Terms, TermSums, Units
+from submax.evaluation.sums import Additive, Terms, TermSums, Units, total
 from submax.schema.context import Category
 from submax.schema.model import reindexed
 from submax.schema.trained_policy import TrainedPolicy
@@ -153,11 +153,8 @@ def tuned_plan(
     about: Evidence, log: Log, logging: bool, setup: Setup, decisions: float = 0.0
 ) -> Plan:
     """Return the estimators tuned to some rows, as if they stood for so many ``decisions``."""
-    rows = len(about.reward)
-    known = rows if about.counts is None else float(about.counts.sum())
-    if decisions > known:
-        counts = np.ones(rows) if about.counts is None else about.counts
-        about = about._replace(counts=counts * (decisions / known))
+    known = total(about.reward, about.counts)
+    about = about._replace(counts=about.counts * max(decisions / known, 1.0))
     plan: Plan = {}
     for cut in (None, *setup.slices):
         mask = None if cut is None else cut.mask(log)
@@ -220,8 +217,9 @@ class Batch:
         found = Evidence.joined([self._of_part(target, rows) for rows in self._parts()])
         if target is not None and log.session is not None:
             found = found._replace(sessions=trajectory_weights(found.weight, log.session))
+        sampling = 1.0 if log.sampling_weight is None else log.sampling_weight
         return found._replace(
-            counts=log.count, sampling_weight=log.sampling_weight, covariates=log.covariates
+            counts=log.counts, sampling_weight=sampling, covariates=log.covariates
         )
 
     def sums(
@@ -282,7 +280,7 @@ class Batch:
         propensity, slots = log.propensity[rows], self._slot_propensity
         of_slots = None if slots is None else slots[rows]
         of_choices: Any = of_slots
-        probability, expected, unsupported = propensity, predicted, None
+        probability, expected, unsupported = propensity, predicted, np.zeros(len(action))
         if target is not None and fitted.lists:
             table, places = self._table(target, rows, encoded), code.places(action)
             index, marginals = fitted.space.index(action.astype(np.int64)), code.marginals(table)
@@ -470,14 +468,14 @@ class Evaluator:
             for name, one in targets.items()
         }
 
-        parts, total = [*pieces(len(self.log), BATCH_ROWS)], None
+        parts, sums = [*pieces(len(self.log), BATCH_ROWS)], None
         results = self._by_threads if self._scheduler is None else self._on_cluster
         for done, found in enumerate(results(parts, targets, plans, setup)):
             if self._progress is not None:
                 self._progress("part", done, len(parts))
-            total = found if total is None else total + found
-        assert total is not None
-        return total
+            sums = found if sums is None else sums + found
+        assert sums is not None
+        return sums
 
     def _part(self, rows: slice) -> Part:
         """Return what ``_prepared`` needs of some rows."""

@@ -96,7 +96,7 @@ def divided(log: "Log", shares: Sequence[float], by: By, seed: int) -> DividedLo
     total = log.decisions if by_count else len(log)
     ends = np.clip(np.round(np.cumsum(shares)[:-1] * total), 1, total - 1)
     if by_count:
-        counts, edges = _counts(log), np.array([0, *ends, total])
+        counts, edges = log.counts, np.array([0, *ends, total])
         if by == "time":
             before = np.cumsum(counts) - counts
             return divided_counts(log, np.diff(np.clip(edges[:, None] - before, 0, counts), axis=0))
@@ -176,7 +176,7 @@ def divided_by_fold(log: "Log", folds: int, numbers: Integers) -> DividedLog:
     Without this a fold would contain all of the equal decisions of a row, and the model that
     predicts them would never have met any of them. The folds of a row depend on its number alone.
     """
-    left, drawn = _counts(log), np.empty((folds, len(log)))
+    left, drawn = log.counts, np.empty((folds, len(log)))
     for fold in range(folds):
         chance = uniform_of(numbers, fold + FOLD_SEED)
         drawn[fold] = scipy.stats.binom.ppf(chance, left, 1 / (folds - fold))
@@ -201,10 +201,6 @@ def expanded(log: "Log") -> "Log":
         )
     rows = np.repeat(np.arange(len(log)), log.count.astype(np.int64))
     return replace(log.rows(rows), count=None)
-
-
-def _counts(log: "Log") -> Floats:
-    return np.ones(len(log)) if log.count is None else log.count
 
 
 def divided_counts(log: "Log", counts: Floats) -> DividedLog:
@@ -378,7 +374,7 @@ class Log:
             propensities = f"propensities from {number(known.min())} to {number(known.max())}"
         sentences = [
             f"Log of {counted(len(self), 'row')}{stands}; context: {context}",
-            f"{self.schema.rewards['kind']} rewards, mean {number(mean(reward, self.count))}",
+            f"{self.schema.rewards['kind']} rewards, mean {number(mean(reward, self.counts))}",
             propensities,
             *self.notes[:MOST_NOTES],
         ]
@@ -386,6 +382,11 @@ class Log:
 
     def __len__(self) -> int:
         return len(self.reward)
+
+    @property
+    def counts(self) -> Floats:
+        """The decisions that each row stands for, ``[N]``; without a ``count`` 1, not in memory."""
+        return np.broadcast_to(1.0, len(self)) if self.count is None else self.count
 
     @property
     def decisions(self) -> int:

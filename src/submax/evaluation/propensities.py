@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
-from submax.evaluation.sums import total
 from submax.schema.rows import ContextMoments
 
 if TYPE_CHECKING:
@@ -60,14 +59,13 @@ class PropensityModel:
         moments = moments.after(log.parts if any(context.numeric) else ())
         self._standardization = moments.standardization(context.numeric)
         features = self._features(context.encode_rows(log.context[row]))
-        weight = np.ones(len(row)) if log.count is None else log.count[row]
-        decisions = total(log.reward, log.count)
+        weight, decisions = log.counts[row], float(log.counts.sum())
         self._theta, self._floors = list[Floats](), list[Floats]()
         for slot, size in enumerate(sizes):
             chosen = log.action[:, slot].astype(np.int64)
             eligible = log.eligible_choices(slot)[log.eligible_set[row]]
             self._theta.append(_fitted(features, chosen[row], eligible, weight))
-            frequency = np.bincount(chosen, log.count, minlength=size) / decisions
+            frequency = np.bincount(chosen, log.counts, minlength=size) / decisions
             self._floors.append(np.minimum(1 / np.sqrt(decisions), FLOOR_SHARE * frequency))
 
     def estimates(self, log: "Log") -> tuple[Floats, Floats]:

@@ -176,7 +176,6 @@ class RewardMap(NamedTuple):
         sums = [Sums.empty(*shape, _mean_of(log, fold == number)) for number in range(FOLDS)]
         for rows in pieces(len(log), max(NUMBERS_PER_CHUNK // shape[1], 1)):
             action, reward = log.action[rows], log.reward[rows]
-            count = np.ones(len(reward)) if log.count is None else log.count[rows]
             inputs = self.features(log.schema.context.encode_rows(log.context[rows]))
             regression = np.zeros(len(reward), np.int64)
             if self.separate:
@@ -185,8 +184,8 @@ class RewardMap(NamedTuple):
                 inputs = self.code.design(inputs, action, inputs[:, : self._each])
             for number in range(FOLDS):
                 mine = fold[rows] == number
-                columns = inputs[mine], regression[mine], reward[mine], count[mine]
-                sums[number] = sums[number].add(*columns)
+                columns = inputs, regression, reward, log.counts[rows]
+                sums[number] = sums[number].add(*(one[mine] for one in columns))
         return sums
 
     def model(self, sums: Sums, centre: float) -> "RewardModel":
@@ -224,8 +223,7 @@ def reward_maps(log: Log) -> list[RewardMap]:
     if len(log) > SAMPLE:
         log = log.rows(np.sort(rng.choice(len(log), SAMPLE, replace=False)))
     context = log.schema.context.encode_rows(log.context).astype(np.float64)
-    count, fold = np.ones(len(log)) if log.count is None else log.count, folds_of(log)
-    first = new_map(context, count, max(size, 2), rng, kernels)
+    first, fold = new_map(context, log.counts, max(size, 2), rng, kernels), folds_of(log)
     best: dict[int, tuple[float, RewardMap]] = {}
     for length in LENGTHS if len(first.landmarks) else LENGTHS[-1:]:
         found = RewardMap(first.of_length(length), ActionCode.of(menu), interactions)
@@ -246,8 +244,7 @@ def _of_others(sums: Sequence[Sums], number: int) -> Sums:
 
 
 def _mean_of(log: Log, which: Booleans) -> float:
-    count = None if log.count is None else log.count[which]
-    return mean(log.reward[which], count) if which.any() else 0.0
+    return mean(log.reward[which], log.counts[which]) if which.any() else 0.0
 
 
 class RewardModel(NamedTuple):

@@ -10,44 +10,27 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.evaluation.intervals import Summed
 
 
-def weigh(values: Floats, count: Floats | None) -> Floats:
-    """Return c_i v_i; each row is one decision if there are no counts."""
-    return values if count is None else count * values
+def total(values: Floats, count: Floats | float = 1.0) -> float:
+    """Return Σ_i c_i, the number of decisions; every row is one if the count is 1."""
+    return float(np.broadcast_to(count, len(values)).sum())
 
 
-def total(values: Floats, count: Floats | None) -> float:
-    """Return Σ_i c_i, the number of decisions."""
-    return float(len(values) if count is None else count.sum())
-
-
-def mean(values: Floats | float, count: Floats | None) -> float:
+def mean(values: Floats | float, count: Floats | float = 1.0) -> float:
     """Return Σ_i c_i v_i / Σ_i c_i; NaN without rows. A constant is its mean."""
     if not isinstance(values, np.ndarray):
         return values
-    if not len(values):
-        return float("nan")
-    return float(values.mean() if count is None else count @ values / count.sum())
+    return float((count * values).sum() / total(values, count)) if len(values) else float("nan")
 
 
-def variance(values: Floats, count: Floats | None) -> float:
-    """Return the variance over all decisions, with the divisor Σ_i c_i."""
-    if count is None:
-        return float(values.var())
-    return float(count @ (values - mean(values, count)) ** 2 / count.sum())
-
-
-def quantiles(values: Floats, shares: Floats, count: Floats | None) -> Floats:
+def quantiles(values: Floats, shares: Floats, count: Floats | float = 1.0) -> Floats:
     """Return quantiles over all decisions, with linear interpolation between neighbours.
 
     >>> quantiles(np.array([1.0, 5.0]), np.array([0.5, 1.0]), np.array([3.0, 1.0])).tolist()
     [1.0, 5.0]
     """
-    if count is None:
-        plain: Floats = np.quantile(values, shares)
-        return plain
-    order = np.argsort(values, kind="stable")
-    ordered, ends = values[order], np.cumsum(count[order])
-    place = np.asarray(shares) * (ends[-1] - 1)
+    order = np.argsort(values)
+    ordered, ends = values[order], np.cumsum(np.broadcast_to(count, len(values))[order])
+    place = shares * (ends[-1] - 1)
     below = np.floor(place)
     first, second = (
         ordered[np.minimum(np.searchsorted(ends, at, side="right"), len(ends) - 1)]
@@ -108,16 +91,16 @@ class Terms(NamedTuple):
     """The rows of a batch in an estimate V = Σ_i c_i y_i / Σ_i c_i z_i + Σ_i c_i o_i / Σ_i c_i.
 
     y is the ``numerator [n]``, z the ``denominator`` and o the ``offset``, arrays or constants. c
-    is the number of equal decisions that a row stands for, ``counts`` (1 if it is None). ``reach``
-    are the smallest and the largest possible y / z, None if they are not known. ``threshold`` is
-    the weight threshold that was used, if any.
+    is the number of equal decisions that a row stands for, ``counts``. ``reach`` are the smallest
+    and the largest possible y / z, None if they are not known. ``threshold`` is the weight
+    threshold that was used, if any.
     """
 
     numerator: Floats
     denominator: Floats | float = 1.0
     reach: tuple[float, float] | None = None
     threshold: float | None = None
-    counts: Floats | None = None
+    counts: Floats | float = 1.0
     offset: Floats | float = 0.0
 
     @property
@@ -144,14 +127,8 @@ class Terms(NamedTuple):
         ratio, below = self._ratio
         return self.numerator / below + ratio * (1 - self.denominator / below) + self.offset
 
-    def summed(self, cluster: Integers | None = None) -> Summed:
-        """Return the estimate of these rows alone, with blocks of single rows, or by cluster."""
-        units = Units.of_rows(len(self.numerator), cluster)
-        centre = self.value if np.isfinite(self.value) else 0.0
-        return TermSums.of(self, None, centre, units).estimate()
 
-
-def sampled(terms: Terms, weight: Floats) -> Terms:
+def sampled(terms: Terms, weight: Floats | float) -> Terms:
     """Return the terms of Σ_i s_i t_i / Σ_i s_i, where s_i is the sampling weight of a row.
 
     s_i is 1 / (probability with which the row was kept), so the sums estimate those of the
@@ -172,7 +149,7 @@ SMALLEST_EIGENVALUE = 1e-10
 
 
 def adjustment(
-    terms: Terms, weight: Floats, covariates: Floats, sampling: Floats | None = None
+    terms: Terms, weight: Floats, covariates: Floats, sampling: Floats | float = 1.0
 ) -> Callable[..., Terms]:
     """Return the function that adds offsets −θ · z_i to terms, fitted to the terms of some rows.
 
@@ -187,15 +164,14 @@ def adjustment(
     experiments by utilizing pre-experiment data.
     """
     influence, counts = terms.influence(), terms.counts
-    rows = len(influence)
-    share = np.full(rows, 1 / rows) if counts is None else counts / counts.sum()
+    share = np.broadcast_to(counts / total(influence, counts), len(influence))
     centre = share @ covariates
     deviation = np.sqrt(share @ (covariates - centre) ** 2)
     spread = np.where(deviation > 0, deviation, 1.0)
-    kept = 1.0 if sampling is None else share @ sampling
+    kept = mean(sampling, counts)
 
-    def controls(weight: Floats, covariates: Floats, sampling: Floats | None) -> Floats:
-        factor = weight - 1 if sampling is None else (weight - 1) * sampling / kept
+    def controls(weight: Floats, covariates: Floats, sampling: Floats | float) -> Floats:
+        factor = (weight - 1) * sampling / kept
         found: Floats = factor[:, None] * np.insert((covariates - centre) / spread, 0, 1.0, axis=1)
         return found
 
@@ -206,7 +182,7 @@ def adjustment(
     theta = np.linalg.pinv(gram, rcond=SMALLEST_EIGENVALUE, hermitian=True) @ moment
 
     def adjusted(
-        terms: Terms, weight: Floats, covariates: Floats, sampling: Floats | None = None
+        terms: Terms, weight: Floats, covariates: Floats, sampling: Floats | float = 1.0
     ) -> Terms:
         return terms._replace(offset=terms.offset - controls(weight, covariates, sampling) @ theta)
 
@@ -233,11 +209,11 @@ class Moments(Additive, frozen=True):
 
     @classmethod
     def of(
-        cls, columns: Sequence[Floats | float], rows: int, counts: Floats | None = None
+        cls, columns: Sequence[Floats | float], rows: int, counts: Floats | float = 1.0
     ) -> "Moments":
         """Return the sums over some rows; a column may be a constant."""
         varying = [one for one in columns if isinstance(one, np.ndarray)]
-        width = len(varying) + 1
+        width, counts = len(varying) + 1, np.broadcast_to(counts, rows)
         first, second = np.triu_indices(width)
         third, table = np.zeros((len(first), width)), np.ones((width, min(rows, MOMENT_ROWS)))
         for begin in range(0, rows, MOMENT_ROWS):
@@ -245,7 +221,7 @@ class Moments(Additive, frozen=True):
             x = table[:, : end - begin]
             for place, one in enumerate(varying, 1):
                 x[place] = one[begin:end]
-            counted = x if counts is None else counts[begin:end] * x
+            counted = counts[begin:end] * x
             third += (counted[first] * x[second]) @ x.T
         sums = np.empty((width, width, width))
         sums[first, second] = sums[second, first] = third
@@ -298,13 +274,6 @@ class Units(NamedTuple):
     total: int = 0
     clusters: bool = False
 
-    @classmethod
-    def of_rows(cls, rows: int, cluster: Integers | None = None) -> "Units":
-        """Return units of single rows, or of the cluster of each row."""
-        if cluster is None:
-            return cls(np.arange(rows), rows)
-        return cls(cluster, int(cluster.max()) + 1, clusters=True)
-
     def rows(self, mask: Booleans) -> "Units":
         """Return the units of some of the rows."""
         return self if self.number is None else self._replace(number=self.number[mask])
@@ -340,22 +309,17 @@ class TermSums(Additive, frozen=True):
         units: Units = Units(),  # noqa: B008 - it is a constant
     ) -> "TermSums":
         """Return the sums of the terms of some rows."""
-        counts, number, table = terms.counts, units.number, None
+        rows, number, table = len(terms.numerator), units.number, None
+        counts = np.broadcast_to(terms.counts, rows)
         columns, sides = list[Floats | float](), list[list[Any]]()
         for one in (terms,) if baseline is None else (terms, baseline):
             z, o = one.denominator, one.offset
             columns += [one.numerator - centre * z, z, o]
             sides.append([one.reach and Range(*one.reach), Range.of(z), Range.of(o)])
         if number is not None:
-            decisions = np.bincount(number, counts, minlength=units.total)
-            sums = [
-                np.bincount(number, weigh(one, counts), minlength=units.total)
-                if isinstance(one, np.ndarray)
-                else one * decisions
-                for one in columns
-            ]
-            table = np.stack([*sums, decisions], axis=1)
-        moments = Moments.of(columns, len(terms.numerator), counts)
+            sums = [np.bincount(number, counts * one, units.total) for one in (*columns, 1.0)]
+            table = np.stack(sums, axis=1).astype(np.float64)
+        moments = Moments.of(columns, rows, counts)
         return cls(moments, centre, sides, table, units.clusters, terms.threshold)
 
     def estimate(self) -> Summed:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from summing import summed
 
 from submax.evaluation import Log, compare
 from submax.evaluation.intervals import normal
@@ -31,7 +32,7 @@ def test_the_value_is_unchanged_in_expectation_and_varies_less(seed):
         plain = Terms(weight * reward)
         better = adjusted(plain, weight, visits[:, None])
         values[number] = plain.value, better.value
-        ends = normal(better.summed(), 0.95)
+        ends = normal(summed(better), 0.95)
         covered += ends.low <= 5.27 <= ends.high
     error = values.std(axis=0) / np.sqrt(logs)
     # The bias of the adjustment is of the order of its variance.

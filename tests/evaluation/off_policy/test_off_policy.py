@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from builtin_examples import examples_of
 from refusals import raises_code
+from summing import summed
 
 from submax.evaluation.estimators import (
     OFF_POLICY,
@@ -125,7 +126,7 @@ def test_doubly_robust_with_normalized_weights(seed):
     terms = make_off_policy("sndr").terms(one)
     expected = one.expected.mean() + one.weight @ error / one.weight.sum()
     assert terms.value == pytest.approx(expected)
-    low, high = terms.summed().reach
+    low, high = summed(terms).reach
     assert low <= terms.influence().min() <= terms.influence().max() <= high
     # With a constant model it is snips with the same influence.
     constant = one._replace(predicted=np.full(50, 0.3), expected=np.full(50, 0.3))

@@ -5,6 +5,7 @@ import pytest
 from refusals import raises_code
 from scipy import stats
 from sklearn.dummy import DummyRegressor
+from summing import summed
 
 from logs import log_of_arrays
 from submax.evaluation import Log, compare
@@ -35,7 +36,7 @@ def log_of(rng, **sizes):
 def test_the_variance_is_that_between_clusters(rng):
     cluster = np.repeat(np.arange(30), 5)
     y = rng.normal(size=150) + rng.normal(size=30)[cluster]
-    found = Terms(y, reach=(-9.0, 9.0)).summed(cluster)
+    found = summed(Terms(y, reach=(-9.0, 9.0)), cluster)
     assert found.value == pytest.approx(y.mean())
     # Clusters of equal size: the standard error is that of their means.
     means = y.reshape(30, 5).mean(axis=1)
@@ -43,8 +44,8 @@ def test_the_variance_is_that_between_clusters(rng):
     half = stats.t.ppf(0.975, 29) * means.std(ddof=1) / np.sqrt(30)
     assert ends == pytest.approx((y.mean() - half, y.mean() + half))
     assert found.error == pytest.approx(means.std(ddof=1) / np.sqrt(30))
-    single = Terms(y).summed(np.arange(150))
-    assert single.error == pytest.approx(Terms(y).summed().error)
+    single = summed(Terms(y), np.arange(150))
+    assert single.error == pytest.approx(summed(Terms(y)).error)
 
 
 @pytest.mark.parametrize("logs", [50, pytest.param(400, marks=pytest.mark.soak)])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from refusals import raises_code
 from sklearn.linear_model import Ridge
+from summing import summed
 
 from submax.evaluation import Log, compare, learn
 from submax.evaluation.intervals import gamma
@@ -172,7 +173,7 @@ def test_a_sample_with_weights_estimates_the_whole_log(seed):
         keep = (reward == 1) | (rng.random(rows) < 0.25)
         weight = np.where(reward == 1, 1.0, 4.0)[keep]
         found = sampled(Terms(reward[keep], reach=(0.0, 1.0)), weight)
-        ends = gamma(found.summed(), 0.95)
+        ends = gamma(summed(found), 0.95)
         covered += ends.low <= 0.36 <= ends.high
         values.append(found.value)
     # The bias of a ratio is of the order of its variance.
