@@ -189,22 +189,19 @@ class SlotPropensities:
         if not self.known:
             return
         if logged is not None:
-            gaps = bool(np.isnan(logged).any())
-            self.estimated = gaps or bool(log.estimated.any())
-            self._model = PropensityModel(log, seed) if gaps else None
-            return
-        choices = log.eligible_sizes()[log.eligible_set].prod(axis=1)
-        if not np.allclose(log.propensity * choices, 1, rtol=0, atol=UNIFORM_TOLERANCE):
-            self.estimated, self._model = True, PropensityModel(log, seed)
+            needed = bool(np.isnan(logged).any())
+        else:
+            choices = log.eligible_sizes()[log.eligible_set].prod(axis=1)
+            needed = not np.allclose(log.propensity * choices, 1, rtol=0, atol=UNIFORM_TOLERANCE)
+        self._model = PropensityModel(log, seed) if needed else None
+        self.estimated = needed or (logged is not None and bool(log.estimated.any()))
 
     def of(self, log: "Log") -> Floats | None:
         """Return the propensities of the rows of a log, ``[N, S]``; None if there are none."""
+        logged = log.slot_propensity
         if not self.known:
             return None
         if self._model is None:
-            logged = log.slot_propensity
             return 1.0 / log.eligible_sizes()[log.eligible_set] if logged is None else logged
         modelled: Floats = np.maximum(*self._model.estimates(log))
-        if log.slot_propensity is None:
-            return modelled
-        return np.where(np.isnan(log.slot_propensity), modelled, log.slot_propensity)
+        return modelled if logged is None else np.where(np.isnan(logged), modelled, logged)

@@ -256,12 +256,17 @@ class ActionColumns:
                     f"{len(names)} names: if they are real-valued actions, declare an "
                     f"interval, actions={{{slot or column!r}: (low, high)}}"
                 )
-            spaced = [name for name in names if name != name.strip()]
-            if spaced:
-                yield (
-                    f"actions have spaces at their ends, such as {spaced[0]!r}: with and without "
-                    "them they are different actions"
-                )
+            yield from _spaced(column, names, "actions")
+
+
+def _spaced(column: str, names: Sequence[str], what: str) -> Iterator[str]:
+    """Yield a sentence if names have spaces at their ends."""
+    found = [name for name in names if name != name.strip()]
+    if found:
+        yield (
+            f"column {column!r} has {what} with spaces at their ends, such as {found[0]!r}: with "
+            f"and without them they are different {what}"
+        )
 
 
 # The context --------------------------------------------------------------------------------------
@@ -334,13 +339,8 @@ class ContextColumns:
     def notes(self, facts: Mapping[str, Any]) -> Iterator[str]:
         """Yield sentences about defaults that replaced values, and about similar categories."""
         for name, field in self.fields.items():
-            values = set(field.values) if isinstance(field, Category) else set[str]()
-            spaced = sorted(one for one in values if one != one.strip() and one.strip() in values)
-            if spaced:
-                yield (
-                    f"column {self._columns[name]!r}: {spaced[0]!r} and {spaced[0].strip()!r} are "
-                    "different categories because of their spaces"
-                )
+            if name in self._texts:
+                yield from _spaced(self._columns[name], field.values, "categories")
             count = facts.get(f"filled {name}")
             if count:
                 what = "missing" if isinstance(field, Number) else "missing or not declared"

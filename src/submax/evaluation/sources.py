@@ -73,9 +73,6 @@ class TextFormat(NamedTuple):
             one_of("decimal", self.decimal, [".", ","])
 
 
-RECOGNIZED = TextFormat()
-
-
 class Part(NamedTuple):
     """A file, or a table, as a ``table`` of DuckDB with the columns c0, c1 and so on.
 
@@ -183,7 +180,7 @@ class Source:
         return f"{name} of {file}" if len(self._parts) > 1 else name
 
 
-def open_source(source: Any, text: TextFormat = RECOGNIZED) -> Source:
+def open_source(source: Any, text: TextFormat) -> Source:
     """Open a file, a folder or pattern of files, a data frame, or a table of columns.
 
     Files are Parquet, CSV or JSON lines; gzip may have compressed the last two. All files of a
