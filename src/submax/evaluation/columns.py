@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from glob import has_magic
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +34,6 @@ ROLES = ("action", "context", *USUAL, "covariate", "probability")
 """The roles that a column can have."""
 ACTION, CONTEXT, PROPENSITY = "action_", "context_", "propensity_"
 """Beginnings of the names of columns that hold slots, context fields and slots' propensities."""
-PATTERN_SIGNS = "*?["
-"""Signs that make the name of a column a pattern, unless a column has exactly this name."""
 EXPORTED = {"status", "activated", "holdout", "late_rewards"}
 """A table with all these columns is the export of a bandit, even if its metadata was lost."""
 Columns = dict[str, str]
@@ -123,7 +122,7 @@ def columns_of_role(role: str, columns: Sequence[str], wanted: Any) -> Columns:
 
 def _matching(role: str, columns: Sequence[str], wanted: str) -> list[str]:
     """Return the columns that match a pattern such as ``affinity_*``; a name is itself."""
-    if wanted in columns or not any(sign in wanted for sign in PATTERN_SIGNS):
+    if wanted in columns or not has_magic(wanted):
         return [wanted]
     found = [name for name in columns if fnmatchcase(name, wanted)]
     if not found:
@@ -235,12 +234,17 @@ class CheckedColumns:
             cell = f"cast({cell if kind.startswith(NUMBERS) else 'null'} as double)"
         return f"case when isfinite({cell}) then {cell} end"
 
-    def number(self, column: str, required: bool = True) -> str:
+    def number(
+        self, column: str, required: bool = True, low: float = -math.inf, high: float = math.inf
+    ) -> str:
         """Return the finite numbers of a column, which it may hold as text; null if missing."""
         cell, found = self.source.cell(column), self.value(self._number_of(column))
         self.check(column, "is not a finite number", f"{found} is null and {cell} is not null")
         if required:
             self.check(column, "is missing", f"{cell} is null")
+        if math.isfinite(low):
+            outside = f"{found} < {low!r} or {found} > {high!r}"
+            self.check(column, f"is not from {low:g} to {high:g}", outside)
         return found
 
     def time(self, column: str) -> str:

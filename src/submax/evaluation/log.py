@@ -114,8 +114,7 @@ def divided(log: "Log", shares: Sequence[float], by: By, seed: int) -> DividedLo
     is_grouped = unit is not None
     unit = np.arange(len(log)) if unit is None else unit
     if by == "time":
-        first = np.unique(unit, return_index=True)[1]
-        last = len(first) - 1
+        first, last = np.unique(unit, return_index=True)[1], -1
     else:
         # The rows before each unit if units are in a random order.
         sizes = np.bincount(unit)

@@ -153,10 +153,8 @@ class ActionColumns:
             else:
                 sql.name(columns[slot], missing)
         for interval in self.ranges:
-            value = self.wanted[f"action {interval.name}"] = sql.number(columns[interval.name])
-            outside = f"{value} < {interval.low!r} or {value} > {interval.high!r}"
-            reason = f"is not from {interval.low:g} to {interval.high:g}"
-            sql.check(columns[interval.name], reason, outside)
+            value = sql.number(columns[interval.name], low=interval.low, high=interval.high)
+            self.wanted[f"action {interval.name}"] = value
         self.facts: dict[str, str] = {}
         self._sets: list[list[list[str]] | None] = []
         if eligible is not None:
@@ -303,10 +301,7 @@ class ContextColumns:
                 self._add(name, code, f"{code} = {UNKNOWN}", default)
             else:
                 field = self.fields[name] = field or Number()
-                value = sql.number(column, required=field.default is None)
-                beyond = f"abs({value}) > {LARGEST!r}"
-                reason = f"is not from {-LARGEST:g} to {LARGEST:g}, as a number of the context must"
-                sql.check(column, f"{reason} be", beyond)
+                value = sql.number(column, field.default is None, -LARGEST, LARGEST)
                 self._add(name, value, f"{sql.source.cell(column)} is null", field.default)
 
     def _add(self, name: str, value: str, missing: str = "false", default: Any = None) -> None:

@@ -1,5 +1,6 @@
 """What a learned policy would do in each row of a file of any size."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -53,8 +54,10 @@ def scores(
         encoded = learned.schema.context.encode_rows(reader.read(values))
         cells = values.pop("eligible", np.full(len(rows), None))
         probability: Floats = np.empty((len(rows), len(names)))
-        for cell in dict.fromkeys(cells):
-            same = np.array([one == cell for one in cells])
+        rows_of = defaultdict[str | None, list[int]](list)
+        for row, cell in enumerate(cells):
+            rows_of[cell].append(row)
+        for cell, same in rows_of.items():
             probability[same] = learned.probabilities(encoded[same], _choices(cell, names))
         table: dict[str, Any] = {role: values[role] for role in ("id", "user") if role in values}
         table["action"] = pa.array(names).take(pa.array(probability.argmax(axis=1)))
