@@ -427,7 +427,7 @@ def applicable_estimators(log: Log) -> dict[str, OffPolicyEstimator]:
 
 
 class Split:
-    """A log with the rows that policies learn from (``first``), and those that none has seen.
+    """The ``whole`` log in rows that policies learn from (``first``), and those that none has seen.
 
     Rows that stand for several decisions may be divided: ``numbers`` are those of the rows in the
     log of the caller, None if they are the same. ``evaluated`` are the rows from which no policy
@@ -443,7 +443,8 @@ class Split:
         seed: int,
         apart: bool = False,
     ) -> None:
-        self.log, self.numbers, self._seed = log, None, seed
+        self.whole, self.log, self.numbers = log, log, None
+        self.share, self.by, self.seed = share, by, seed
         self.first: Booleans = np.zeros(len(log), dtype=bool)
         if any(one.target is None for one in candidates.values()):
             found = divided(log, [share, 1 - share], by, seed)
@@ -475,8 +476,13 @@ class Split:
         """The rows to learn from; a sample of them if the log may be larger than memory."""
         rows = np.flatnonzero(self.first)
         if self.log.folder is not None:
-            rows = rows[random_rows(len(rows), IN_MEMORY, self._seed)]
+            rows = rows[random_rows(len(rows), IN_MEMORY, self.seed)]
         return self.log.rows(rows)
+
+    @property
+    def rest(self) -> Log:
+        """The rows to evaluate on."""
+        return self.log.rows(self.evaluated)
 
     @property
     def places(self) -> Integers:
@@ -484,77 +490,56 @@ class Split:
         rows = np.flatnonzero(self.evaluated)
         return rows if self.numbers is None else self.numbers[rows]
 
+    @property
+    def numbered(self) -> Integers | int:
+        """The same numbers, or the first one if they are consecutive, which takes no memory."""
+        first, count = int(self.evaluated.argmax()), np.count_nonzero(self.evaluated)
+        consecutive = self.numbers is None and self.evaluated[first : first + count].all()
+        return first if consecutive else self.places
+
     def target(self, candidate: Candidate) -> Target:
         """Return what decides, after it has learned if it has to."""
         if candidate.target is not None:
             return candidate.target
-        return learn_one(self.learning, candidate.specification, seed=self._seed, keep_rows=0)
+        return learn_one(self.learning, candidate.specification, seed=self.seed, keep_rows=0)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Evaluation:
     """Policies that have learned from one part of a log, and the part to evaluate them on.
 
-    ``chosen`` are the estimators that the caller named, by label; the others are the arguments of
-    ``compare``.
+    ``targets`` are what decides for each of the ``candidates``, ``estimators`` are by label, and
+    ``interval``, ``level`` and ``slices`` are those of ``compare``.
     """
 
-    log: Log
+    split: Split
+    rows: Evaluator
     candidates: Mapping[str, Candidate]
-    chosen: dict[str, OffPolicyEstimator]
+    targets: Mapping[str, Target]
+    estimators: Mapping[str, OffPolicyEstimator]
     interval: str
     level: float
-    share: float
-    by: By
-    seed: int
-    apart: bool
-    reward_model: Any
     slices: Sequence[str]
-    progress: Progress | None
-    scheduler: str | None
 
-    def __post_init__(self) -> None:
-        split = Split(self.log, self.candidates, self.share, self.by, self.seed, self.apart)
-        self.split = split
-        first, count = int(split.evaluated.argmax()), int(split.evaluated.sum())
-        consecutive = split.numbers is None and split.evaluated[first : first + count].all()
-        self.main = Evaluator(
-            split.log.rows(split.evaluated),
-            self.seed,
-            self.reward_model,
-            first if consecutive else split.places,
-            in_batches=True,
-            blocks=self.interval == NEED_BLOCKS,
-            progress=self.progress,
-            scheduler=self.scheduler,
-        )
-        self.estimators = self.chosen or applicable_estimators(self.main.sample.log)
-        # An estimator with a threshold needs the interval of the one without the threshold, too.
-        plain = [
-            one.plain for one in self.estimators.values() if isinstance(one, ThresholdEstimator)
-        ]
-        self.computed = {**{one.short: one for one in plain}, **self.estimators}
-        self.notes, self.targets = [*self._notes(), *split.notes], dict[str, Target]()
-        for name, one in self.candidates.items():
-            if self.progress is not None:
-                self.progress(name, len(self.targets), len(self.candidates))
-            found = self.targets[name] = split.target(one)
-            if isinstance(found, TrainedPolicy) and found.schema.context.width:
-                ignores = not found.policy.traits.uses_context
-                self.notes += [f"{name} does not look at the context"] * ignores
+    @cached_property
+    def _computed(self) -> dict[str, OffPolicyEstimator]:
+        """The estimators, and those without a threshold: their intervals are needed, too."""
+        every = self.estimators.values()
+        plain = [one.plain for one in every if isinstance(one, ThresholdEstimator)]
+        return {**{one.short: one for one in plain}, **self.estimators}
 
     def _notes(self) -> Iterator[str]:
-        main, rest, sample, split = self.main, self.main.log, self.main.sample.log, self.split
-        yield from (rest if main.is_long else sample).notes
-        if main.model_name != BAYESIAN:
-            yield f"the reward model is {main.model_name}"
+        rows, rest, sample, split = self.rows, self.rows.log, self.rows.sample.log, self.split
+        yield from (rest if rows.is_long else sample).notes
+        if rows.model_name != BAYESIAN:
+            yield f"the reward model is {rows.model_name}"
         if rest.cluster is not None:
-            grouped = main.is_long and main.clusters > MOST_CLUSTERS
+            grouped = rows.is_long and rows.clusters > MOST_CLUSTERS
             groups = f", in {MOST_CLUSTERS} random groups" * grouped
-            yield f"intervals are by cluster: {main.clusters} clusters{groups}"
+            yield f"intervals are by cluster: {rows.clusters} clusters{groups}"
         if rest.covariates is not None:
             yield "estimates that rely on weights are adjusted by covariates"
-        if main.is_long and len(sample) < len(rest):
+        if rows.is_long and len(sample) < len(rest):
             yield (
                 f"reward models and thresholds were fitted to a random sample of {len(sample)} rows"
             )
@@ -564,51 +549,52 @@ class Evaluation:
             if rest.folder is not None:
                 learned = min(learned, SAMPLE_ROWS)
             yield f"evaluated on {rest.decisions} rows, learned from {learned}"
-            yield from order_notes(split.log, split.first, self.by)
+            yield from order_notes(split.log, split.first, split.by)
+        yield from split.notes
+        for name, one in self.targets.items():
+            if isinstance(one, TrainedPolicy) and one.ignores_context:
+                yield f"{name} does not look at the context"
 
     def compared(self, baseline: str, together: int = 1) -> Comparison:
         """Return the comparison with a baseline; so many differences hold ``together``."""
-        rows, sample = self.main, self.main.sample.log
-        rewards, ranges = np.unique(sample.reward), bool(sample.schema.menu.ranges)
-        slices, centre = slices_of(sample, self.slices), mean(sample.reward, sample.counts)
-        setup = Setup(self.computed, baseline, slices, centre, rewards)
+        rows, sample = self.rows, self.rows.sample.log
+        rewards, slices = np.unique(sample.reward), slices_of(sample, self.slices)
+        centre = mean(sample.reward, sample.counts)
+        setup = Setup(self._computed, baseline, slices, centre, rewards)
         found = rows.evaluated({LOGGING_POLICY: None, **self.targets}, setup)
-        log, policies = found.log, found.policies
-        actions, notes = log.facts(sample), [*self.notes]
-        cautions = [*log.cautions(actions, ranges, len(rewards)), *model_cautions(rows)]
+        log, actions, notes = found.log, found.log.facts(sample), [*self._notes()]
+        ranges = bool(sample.schema.menu.ranges)
+        common = [*log.cautions(actions, ranges, len(rewards)), *model_cautions(rows)]
         largest = None if ranges else 1 / log.propensities[0]
         untaken = listed([one.action for one in actions if not one.rows])
         level = 1 - (1 - self.level) / together
         estimates, differences = list[Estimate](), list[Difference]()
         of_slices = list[Estimate]()
         for name in (LOGGING_POLICY, *self.candidates):
-            sums = policies[name][None]
+            sums = found.policies[name][None]
             if name == LOGGING_POLICY:
-                own = [*rare_reward_cautions(sums.diagnostics)]
-                own += log.large_reward_cautions(len(rewards))
+                cautions = [*rare_reward_cautions(sums.diagnostics)]
+                cautions += log.large_reward_cautions(len(rewards))
             else:
-                own = [LEARNED_FROM_ALL] * (name in self.split.learned_from_all)
-                own += [*sums.cautions(log, largest, untaken), *cautions]
+                cautions = [LEARNED_FROM_ALL] * (name in self.split.learned_from_all)
+                cautions += [*sums.cautions(log, largest, untaken), *common]
                 only = self.candidates[name].only
-                eligible = log.decisions
                 if only is not None:
                     eligible = round(float(log.eligible_decisions(sample, 0)[only]))
-                if eligible < log.decisions:
-                    notes.append(
+                    notes += [
                         f"{name} is eligible in {eligible} of {log.decisions} rows, and uniform in "
                         "the others"
-                    )
-            mine = self._estimates(name, sums, own, log.mean_reward)
-            best = next(one for one in mine if one.recommended)
+                    ] * (eligible < log.decisions)
+            mine = self._estimates(name, sums, cautions, log.mean_reward)
             estimates += mine
-            for cut, part in policies[name].items():
-                if cut is None:
-                    continue
-                about = part.diagnostics
-                doubts = [*rare_reward_cautions(about), *spread_cautions(about, "all")]
-                one = self._estimate(name, best.estimator, part, doubts)
-                one = one._replace(recommended=True, judged=best.judged)
-                of_slices.append(one._replace(slice=(cut.column, cut.value)))
+            best = next(one for one in mine if one.recommended)
+            for cut, part in found.policies[name].items():
+                if cut is not None:
+                    about = part.diagnostics
+                    doubts = [*rare_reward_cautions(about), *spread_cautions(about, "all")]
+                    one = self._estimate(name, best.estimator, part, doubts)
+                    one = one._replace(recommended=True, judged=best.judged)
+                    of_slices.append(one._replace(slice=(cut.column, cut.value)))
             if name not in (baseline, LOGGING_POLICY):
                 for one in mine:
                     value, ends, summed = self._interval(sums, one.estimator, level, True)
@@ -632,10 +618,14 @@ class Evaluation:
                 "policies": listed([*self.candidates], MOST_NAMED),
                 "estimators": ", ".join(self.estimators),
                 "reward model": rows.model_name,
-                **{name: getattr(self, name) for name in SETTINGS},
+                "interval": self.interval,
+                "level": self.level,
+                "share": self.split.share,
+                "by": self.split.by,
+                "seed": self.split.seed,
                 "baseline": baseline,
             },
-            digest=self.log.fingerprint,
+            digest=self.split.whole.fingerprint,
         )
 
     def _estimates(
@@ -676,7 +666,7 @@ class Evaluation:
 
     @property
     def _bounds(self) -> tuple[float, float]:
-        return self.log.problem.scale.bounds or (-np.inf, np.inf)
+        return self.rows.log.problem.scale.bounds or (-np.inf, np.inf)
 
     def _interval(
         self, sums: PolicySums, label: str, level: float, difference: bool = False
@@ -686,7 +676,7 @@ class Evaluation:
         The interval allows for the bias of a threshold. If the bounds of rewards are known, value
         and interval are cut off there, because no policy can earn more or less.
         """
-        estimator, labels = self.computed.get(label), [label]
+        estimator, labels = self._computed.get(label), [label]
         if isinstance(estimator, ThresholdEstimator):
             labels.append(estimator.plain.short)
         several = [sums.estimates[one] for one in labels]
@@ -699,8 +689,6 @@ class Evaluation:
         return value, ConfidenceInterval(*cut), found
 
 
-SETTINGS = ("interval", "level", "share", "by", "seed")
-"""The arguments of ``compare`` that a report names as they were given."""
 LEARNED_FROM_ALL = (
     "all",
     "the policy was learned from the rows on which it is evaluated, so it looks too good: learn it "
@@ -794,24 +782,30 @@ def compare(
     check_slices(slices, log.schema.context.names)
     candidates = candidates_of(policies, log)
     one_of("baseline", baseline, [LOGGING_POLICY, BEST, *candidates])
-    chosen, learning = chosen_estimators(estimators, log), (share, by, seed, apart)
-    evaluation = Evaluation(
-        log,
-        candidates,
-        chosen,
-        interval,
-        level,
-        *learning,
-        reward_model,
-        slices,
-        progress,
-        scheduler,
+    chosen, split = (
+        chosen_estimators(estimators, log),
+        Split(log, candidates, share, by, seed, apart),
     )
+    rows = Evaluator(
+        split.rest,
+        seed,
+        reward_model,
+        split.numbered,
+        in_batches=True,
+        blocks=interval == NEED_BLOCKS,
+        progress=progress,
+        scheduler=scheduler,
+    )
+    chosen, targets = chosen or applicable_estimators(rows.sample.log), dict[str, Target]()
+    for place, (name, one) in enumerate(candidates.items()):
+        if progress is not None:
+            progress(name, place, len(candidates))
+        targets[name] = split.target(one)
+    evaluation = Evaluation(split, rows, candidates, targets, chosen, interval, level, slices)
     if baseline != BEST or BEST in candidates:
         return evaluation.compared(baseline)
-    best = next(
-        (one.policy for one in evaluation.compared(LOGGING_POLICY).judged()), LOGGING_POLICY
-    )
+    judged = evaluation.compared(LOGGING_POLICY).judged()
+    best = judged[0].policy if judged else LOGGING_POLICY
     return evaluation.compared(best, max(len(candidates) - 1, 1))
 
 
@@ -821,22 +815,16 @@ def compare_rewards(
     *,
     combinations: Mapping[str, Mapping[str, float]] | None = None,
     learn_from: str | None = None,
-    estimators: Sequence[str | Mapping[str, Any]] = (),
-    interval: str = "gamma",
-    level: float = 0.95,
     share: float = 0.5,
     by: By = "time",
     seed: int = 0,
-    reward_model: Any = None,
-    baseline: str = LOGGING_POLICY,
-    slices: Sequence[str] = (),
-    scheduler: str | None = None,
+    **options: Any,
 ) -> dict[str, Comparison]:
     """Return the comparison of policies by each reward of a log with several of them.
 
     ``combinations`` are further rewards, each a weighted sum, such as ``{"profit": {"click": 0.1,
     "buy": 20}}``. Policies that have to learn do so from the reward ``learn_from``, by default the
-    first column. The other options are those of ``compare``.
+    first column. The other ``options`` are those of ``compare``.
 
     >>> rng = np.random.default_rng(0)
     >>> table = {"action": rng.choice(["A", "B"], 500), "click": rng.integers(2, size=500),
@@ -882,21 +870,9 @@ def compare_rewards(
             f"policies learned from the reward {learning!r} of "
             f"{split.log.rows(split.first).decisions} rows, and were evaluated on others"
         )
-    rest = split.log.rows(split.evaluated)
+    rest = split.rest
     found = {
-        name: compare(
-            rest.with_reward(one),
-            targets,
-            estimators=estimators,
-            interval=interval,
-            level=level,
-            seed=seed,
-            apart=True,
-            reward_model=reward_model,
-            baseline=baseline,
-            slices=slices,
-            scheduler=scheduler,
-        )
+        name: compare(rest.with_reward(one), targets, seed=seed, apart=True, **options)
         for name, one in rewards.items()
     }
     return {name: one._replace(notes=[*one.notes, *notes]) for name, one in found.items()}

@@ -68,6 +68,11 @@ class TrainedPolicy(NamedTuple):
         policy = self.specification or self.policy
         return f"Learned({policy!r:.80} from {self.origin.rows} rows)"
 
+    @property
+    def ignores_context(self) -> bool:
+        """Whether there is a context, and the policy does not look at it."""
+        return bool(self.schema.context.width) and not self.policy.traits.uses_context
+
     @classmethod
     def of(
         cls,

@@ -342,7 +342,7 @@ def run_learn(
     out.parent.mkdir(parents=True, exist_ok=True)
     learned.write(out)
     notes = list(log.notes)
-    if log.schema.context.width and not learned.policy.traits.uses_context:
+    if learned.ignores_context:
         notes.append(f"{name} ignores the context")
     if learned.origin.estimated_propensities:
         notes.append(f"{learned.origin.estimated_propensities} propensities were estimated")
