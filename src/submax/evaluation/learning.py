@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from submax.core.errors import InputError
+from submax.core.policy import Policy
 from submax.core.rewards import Binary
 from submax.evaluation.comparison import Comparison, compare
 from submax.evaluation.estimators import make_off_policy, tuned
@@ -30,19 +31,13 @@ MEANS: dict[str, Any] = {"name": "mean-per-arm", "kind": "greedy-regression", "r
 """The action with the highest mean reward, whatever the context: every other must beat it."""
 MOST_ACTIONS_OF_TREES = 200
 """Up to this many joint actions, each has trees of its own: more would take long to fit."""
-LOGISTIC: dict[str, Any] = {
+LINEAR: dict[str, Any] = {"kind": "greedy-regression", "memory": {"reservoir": 200_000}}
+RIDGE = LINEAR | {"name": "ridge-greedy", "regressor": "sklearn.linear_model.Ridge"}
+LOGISTIC = LINEAR | {
     "name": "logistic-greedy",
-    "kind": "greedy-regression",
     "regressor": "sklearn.linear_model.LogisticRegression",
     # It converges in fewer steps.
     "parameters": {"max_iter": 1000},
-    "memory": {"reservoir": 200_000},
-}
-RIDGE: dict[str, Any] = {
-    "name": "ridge-greedy",
-    "kind": "greedy-regression",
-    "regressor": "sklearn.linear_model.Ridge",
-    "memory": {"reservoir": 200_000},
 }
 """The action for which its regression predicts the highest reward: of rewards 0 or 1, or others."""
 
@@ -56,14 +51,14 @@ def standard_candidates(log: Log) -> tuple[Specification, ...]:
     action with the highest mean reward is always a candidate.
     """
     found: list[Specification] = [DEFAULT, f"{DEFAULT}@greedy"]
-    few = log.problem.space.size <= MOST_ACTIONS_OF_TREES
-    models = bool(log.schema.context.width) and few and find_spec("sklearn") is not None
-    if log.schema.context.width:
-        network = all(find_spec(one) for one in ("jax", "equinox", "optax"))
-        found += [*NETWORK * network, *TREES * models]
+    if not log.schema.context.width:
+        found += ["rcp-submax", MEANS]
     else:
-        found.append("rcp-submax")
-    found += [MEANS, *[LOGISTIC if log.problem.scale == Binary() else RIDGE] * models]
+        few = log.problem.space.size <= MOST_ACTIONS_OF_TREES
+        models = few and find_spec("sklearn") is not None
+        network = all(find_spec(one) for one in ("jax", "equinox", "optax"))
+        linear = LOGISTIC if log.problem.scale == Binary() else RIDGE
+        found += [*NETWORK * network, *TREES * models, MEANS, *[linear] * models]
     return tuple(one for one in found if _suits(one, log))
 
 
@@ -244,8 +239,7 @@ def learn_best(
             notes.append(f"these rows cannot tell {winner} from {', '.join(rivals)}")
         if step > 1:
             notes.append(f"the choice used every {step}th row of the log")
-    options: dict[str, Any] = {"share": share, "by": by, "seed": seed, "keep_rows": keep_rows}
-    best = learn_one(log, given[winner], **options)
+    best = learn_one(log, given[winner], share=share, by=by, seed=seed, keep_rows=keep_rows)
     return BestPolicy(winner, best, race, report, notes)
 
 
@@ -307,10 +301,10 @@ def learn(
     >>> learned.probabilities(log.parts[0].context[:1]).round(2).tolist()
     [[1.0, 0.0]]
     """
-    options: dict[str, Any] = {"share": share, "by": by, "seed": seed, "keep_rows": keep_rows}
-    if policy is None or (isinstance(policy, Sequence) and not isinstance(policy, str)):
-        return learn_best(log, policy, **options).learned
-    return learn_one(log, policy, **options)
+    one = isinstance(policy, (str, Mapping, Policy))
+    candidates: Any = [policy] if one else policy
+    best = learn_best(log, candidates, share=share, by=by, seed=seed, keep_rows=keep_rows)
+    return best.learned
 
 
 def tune(

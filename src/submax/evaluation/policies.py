@@ -68,7 +68,6 @@ class Candidate(NamedTuple):
     ``only`` is the index of the only action that it ever takes, if it is such a policy.
     """
 
-    name: str
     target: Target | None
     specification: Any = None
     only: int | None = None
@@ -84,9 +83,8 @@ def candidates_of(policies: Sequence[Any] | Mapping[str, Any], log: Log) -> dict
     for name, policy in named(policies).items():
         each = {name: policy}
         if isinstance(policy, str) and policy == ALWAYS + EVERY:
-            prefix = ALWAYS if name == policy else f"{name}="
-            actions = action_names(log.schema, policy)
-            each = {f"{prefix}{action}": f"{ALWAYS}{action}" for action in actions}
+            start, actions = name.removesuffix("=" + EVERY), action_names(log.schema, policy)
+            each = {f"{start}={action}": f"{ALWAYS}{action}" for action in actions}
         for key, one in each.items():
             made = candidate_of(one, log, key)
             if key in found and (made.only is None or made.only != found[key].only):
@@ -129,11 +127,11 @@ def _name(policy: Any) -> str:
 def candidate_of(given: Any, log: Log, name: str) -> Candidate:
     """Return a policy of any kind as a candidate; refuse one that does not suit the log."""
     if isinstance(given, Candidate):
-        return given._replace(name=name)
+        return given
     learned = already_learned(given)
     if learned is not None:
         check_same_schema(learned, log)
-        return Candidate(name, learned)
+        return Candidate(learned)
     if isinstance(given, str) and given.startswith(ALWAYS):
         action, names = given.removeprefix(ALWAYS), action_names(log.schema, given)
         if action not in names:
@@ -142,12 +140,12 @@ def candidate_of(given: Any, log: Log, name: str) -> Candidate:
                 f"{did_you_mean(action, names)}name one of them, or {ALWAYS}{EVERY} for each"
             )
         place = names.index(action)
-        return Candidate(name, partial(of_one_action, place, len(names)), only=place)
+        return Candidate(partial(of_one_action, place, len(names)), only=place)
     if isinstance(given, str) and given.startswith(COLUMNS):
-        return Candidate(name, partial(of_columns, _column_places(given, log), given))
+        return Candidate(partial(of_columns, _column_places(given, log), given))
     if isinstance(given, (str, Mapping, Policy)):
         make_policy(given).init(log.problem, 1, np.random.default_rng(0))
-        return Candidate(name, None, given)
+        return Candidate(None, given)
     if hasattr(given, "predict_proba"):
         if not hasattr(given, "classes_"):
             raise refused(
@@ -155,9 +153,9 @@ def candidate_of(given: Any, log: Log, name: str) -> Candidate:
                 'first, or let a policy learn with it, {"kind": "reward-conditioned", '
                 '"estimator": {"kind": "classifier", …}}'
             )
-        return Candidate(name, partial(of_classifier, given))
+        return Candidate(partial(of_classifier, given))
     if callable(given) and not isinstance(given, type):
-        return Candidate(name, partial(of_function, given))
+        return Candidate(partial(of_function, given))
     if isinstance(given, (np.ndarray, list, tuple)) or hasattr(given, "to_numpy"):
         table = np.asarray(given)
         if len(table) != len(log):
@@ -165,7 +163,7 @@ def candidate_of(given: Any, log: Log, name: str) -> Candidate:
                 f"{name} has {len(table)} rows, and the log has {len(log)}; a row for each row of "
                 "the log is allowed: compute the probabilities for all rows, in their order"
             )
-        return Candidate(name, partial(of_array, table, name))
+        return Candidate(partial(of_array, table, name))
     raise refused(
         f"the policy is a {type(given).__name__}; a name, a file, a table, a policy, an array of "
         "probabilities, a function or a fitted classifier is allowed: give one of them"
@@ -174,9 +172,9 @@ def candidate_of(given: Any, log: Log, name: str) -> Candidate:
 
 def already_learned(given: Any, trust: bool = False) -> TrainedPolicy | None:
     """Return a learned policy, read from its file if necessary, or a variant of one; else None."""
-    if isinstance(given, TrainedPolicy) or not isinstance(given, (str, Path)):
-        return given if isinstance(given, TrainedPolicy) else None
-    if SUFFIX not in str(given):
+    if isinstance(given, TrainedPolicy):
+        return given
+    if not isinstance(given, (str, Path)) or SUFFIX not in str(given):
         return None
     file, temperature = parsed_variant(str(given))
     if not file.endswith(SUFFIX):
@@ -241,8 +239,7 @@ def of_function(function: Callable[[dict[str, NDArray[Any]]], Any], rows: Rows) 
 
 def of_columns(places: Sequence[int], name: str, rows: Rows) -> Floats:
     """Return the probabilities that the log has in columns."""
-    if rows.probability is None:
-        raise refused(f"{name}: this log has no columns of probabilities")
+    assert rows.probability is not None  # or the policy had been refused
     return checked_probabilities(rows.probability[:, places], rows, name)
 
 

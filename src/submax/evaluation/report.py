@@ -6,9 +6,9 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -86,12 +86,8 @@ def text_of(
     ``effect`` is given, a sentence says how many rows would be needed to find such a difference.
     """
     names, logged = found.ranked()[:top], found.estimates[0]
-    shown = [
-        one
-        for name in names
-        for one in found.estimates
-        if one.policy == name and (every or one.recommended)
-    ]
+    wanted = found.estimates if every else found.recommended()
+    shown = [one for name in names for one in wanted if one.policy == name]
     warned = warnings_of([logged, *shown])
     lines = [
         found.answer,
@@ -103,17 +99,19 @@ def text_of(
     if left_out > 0:
         lines.append(f"{left_out} more policies: --top {left_out + len(names)} prints all")
     differences = {one.policy: one for one in found.differences if one.recommended}
-    lines += [_difference(differences[name]) for name in names if name in differences]
+    known = [differences[name] for name in names if name in differences]
+    lines += map(_difference, known)
     if left_out > 0 and any(one.level <= found.level for one in differences.values()):
         lines.append(
             "Each difference is for one policy alone; --baseline best compares all together"
         )
-    for one in (differences[name] for name in names if effect is not None and name in differences):
-        lines.append(
+    if effect is not None:
+        lines += [
             f"{one.policy} minus {one.baseline}, by {one.estimator}: about "
             f"{_rows(one.rows_needed(effect))} evaluated rows would show a difference of "
             f"{effect:.4g} in 8 of 10 logs"
-        )
+            for one in known
+        ]
     for place, warning in enumerate(warned, 1):
         similar = listed([other.concerns for other in warning.similar], MOST_NAMED)
         concerned = f" ({warning.concerns}; similarly {similar})" if similar else ""
@@ -163,24 +161,26 @@ def _table(
     headings = ["policy", "estimator", "value", "effective\nrows", "rewarded"]
     headings += ["largest\nweight", "without\nsupport"]
     for place, heading in enumerate(headings):
-        side: Literal["left", "right"] = "left" if place < 2 else "right"
-        overflow: Literal["fold", "ellipsis"] = "ellipsis" if place else "fold"
-        table.add_column(Text(heading), justify=side, no_wrap=place in (1, 2), overflow=overflow)
-    last = None
-    for one in estimates:
-        about, first, cell = one.diagnostics, one.policy != last, _cell(one, warned, star)
-        numbers = [f"{about.effective:.0f}", f"{about.effective_rewards:.1f}"]
-        numbers += [f"{about.largest:.3g}", f"{about.unsupported:.1%}"]
-        # All estimates of a policy have the same name and weights.
-        row = [one.policy, one.estimator, cell, *numbers] if first else ["", one.estimator, cell]
-        if first and star:
+        table.add_column(
+            Text(heading),
+            justify="left" if place < 2 else "right",
+            no_wrap=place in (1, 2),
+            overflow="ellipsis" if place else "fold",
+        )
+    # All estimates of a policy have the same name and weights.
+    for policy, several in groupby(estimates, lambda one: one.policy):
+        for place, one in enumerate(several):
+            about, row = one.diagnostics, ["", one.estimator, _cell(one, warned, star)]
+            if not place:
+                row[0] = policy
+                row += [f"{about.effective:.0f}", f"{about.effective_rewards:.1f}"]
+                row += [f"{about.largest:.3g}", f"{about.unsupported:.1%}"]
+            table.add_row(*map(Text, row))
+        if star:
             table.add_section()
-        table.add_row(*map(Text, row))
-        last = one.policy
-    console = Console(file=io.StringIO(), width=WIDTH)
-    console.print(table)
-    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]  # a StringIO
-    return "\n".join(line.rstrip() for line in lines)
+    file = io.StringIO()
+    Console(file=file, width=WIDTH).print(table)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
 
 # The page -----------------------------------------------------------------------------------------
