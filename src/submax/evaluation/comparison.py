@@ -544,8 +544,7 @@ class Evaluation:
                 f"reward models and thresholds were fitted to a random sample of {len(sample)} rows"
             )
         if split.first.any():
-            count = split.log.count
-            learned = round(float(split.first.sum() if count is None else count @ split.first))
+            learned = round(float(split.log.counts @ split.first))
             if rest.folder is not None:
                 learned = min(learned, SAMPLE_ROWS)
             yield f"evaluated on {rest.decisions} rows, learned from {learned}"
