@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -14,7 +13,7 @@ from submax.core.errors import InputError
 from submax.core.registry import Registry
 from submax.evaluation.sums import (
     Terms,
-    adjustment,
+    mean,
     quantiles,
     sampled,
     total,
@@ -56,11 +55,14 @@ class Evidence(NamedTuple):
             return self.bounds
         return float(self.reward.min()), float(self.reward.max())
 
-    def reach(self, weight: Floats, corrects_model: bool = False) -> tuple[float, float]:
-        """Return the smallest and the largest possible w r for all weights and rewards.
+    def weighted(self, weight: Floats, corrects_model: bool) -> Floats:
+        """Return w r, or if it ``corrects_model`` Σ_a' π(a' | x) q̂(x, a') + w (r − q̂)."""
+        if corrects_model:
+            return self.expected + weight * (self.reward - self.predicted)
+        return weight * self.reward
 
-        With ``corrects_model`` the terms are Σ_a' π(a' | x) q̂(x, a') + w (r − q̂).
-        """
+    def reach(self, weight: Floats, corrects_model: bool) -> tuple[float, float]:
+        """Return the smallest and the largest possible ``weighted`` for all weights and rewards."""
         low, high = self.reward_range
         if corrects_model:
             # Row by row: a row with a large weight and a high prediction cannot reach far upward.
@@ -137,9 +139,44 @@ def tuned(estimator: OffPolicyEstimator, evidence: Evidence) -> Callable[[Eviden
     by_weight = "weights" in estimator.relies_on and "replay" not in estimator.relies_on
     if evidence.covariates is None or not by_weight:
         return plain
-    known = evidence.weight, evidence.covariates, evidence.sampling_weight
-    adjusted = adjustment(plain(evidence), *known)
-    return lambda one: adjusted(plain(one), one.weight, one.covariates, one.sampling_weight)
+    adjusted = adjustment(plain(evidence), evidence)
+    return lambda about: adjusted(plain(about), about)
+
+
+SMALLEST_EIGENVALUE = 1e-10
+"""Relative size below which a direction of the controls is taken to be empty."""
+
+
+def adjustment(terms: Terms, evidence: Evidence) -> Callable[[Terms, Evidence], Terms]:
+    """Return the function that adds offsets −θ · z_i to terms, fitted to the terms of some rows.
+
+    The controls are z_i = (w_i − 1) (1, x_i), where x_i are covariates that were known before the
+    decision, such as the visits of the week before, standardized. Weights of a policy have the
+    mean 1 given x, so E[z] = 0 and the adjustment does not change the expectation, up to order
+    1/n; θ is the regression of the terms on z, which removes the part of the noise that x explains.
+    For the difference of two policies this is CUPED. If the log is a sample, z_i is multiplied by
+    the sampling weight of the row, over its mean.
+
+    Reference: Deng, Xu, Kohavi and Walker (2013), Improving the sensitivity of online controlled
+    experiments by utilizing pre-experiment data.
+    """
+    influence, covariates = terms.influence(), np.asarray(evidence.covariates)
+    share = np.full(len(influence), terms.counts) / terms.decisions
+    centre = share @ covariates
+    deviation = np.sqrt(share @ (covariates - centre) ** 2)
+    spread = np.where(deviation > 0, deviation, 1.0)
+    kept = mean(evidence.sampling_weight, terms.counts)
+
+    def controls(about: Evidence) -> Any:
+        x = np.insert((np.asarray(about.covariates) - centre) / spread, 0, 1.0, axis=1)
+        return ((about.weight - 1) * about.sampling_weight / kept)[:, None] * x
+
+    fitted = controls(evidence)
+    distance = fitted - share @ fitted
+    gram = distance.T @ (share[:, None] * distance)
+    moment = distance.T @ (share * (influence - share @ influence))
+    theta = np.linalg.pinv(gram, rcond=SMALLEST_EIGENVALUE, hermitian=True) @ moment
+    return lambda terms, about: terms._replace(offset=terms.offset - controls(about) @ theta)
 
 
 CANDIDATES = 24
@@ -193,10 +230,10 @@ def least_error_threshold(
     return float(thresholds[int(np.argmin(errors))])
 
 
-def weighted(evidence: Evidence, weight: Floats) -> Terms:
-    """Return the terms of (1/n) Σ_i w_i r_i."""
-    reach = evidence.reach(weight)
-    return Terms(weight * evidence.reward, reach=reach, counts=evidence.counts)
+def weighted(evidence: Evidence, weight: Floats, corrects_model: bool = False) -> Terms:
+    """Return the terms of (1/n) Σ_i w_i r_i, or of their doubly robust form."""
+    reach = evidence.reach(weight, corrects_model)
+    return Terms(evidence.weighted(weight, corrects_model), reach=reach, counts=evidence.counts)
 
 
 def weighted_mean(evidence: Evidence, weight: Floats) -> Terms:
@@ -223,22 +260,25 @@ class ThresholdEstimator(OffPolicyEstimator):
     def tuned(self, evidence: Evidence) -> Self:
         if self.threshold is not None:
             return self
-        tried = self.candidates(candidate_thresholds(evidence.weight, evidence.counts))
-        kept, whole = partial(self.kept, evidence), self.plain.terms(evidence).numerator
-        return replace(self, threshold=least_error_threshold(tried, kept, whole, evidence.counts))
+        weight, counts, corrects = evidence.weight, evidence.counts, self._corrects_model
+        tried = self.candidates(candidate_thresholds(weight, counts))
+        least = least_error_threshold(
+            tried,
+            lambda one: evidence.weighted(self.limited(weight, one), corrects),
+            evidence.weighted(weight, corrects),
+            counts,
+        )
+        return replace(self, threshold=least)
 
     def terms(self, evidence: Evidence) -> Terms:
-        used = self.tuned(evidence).threshold or 0.0
-        largest = self.largest(evidence.weight, used)
-        reach = evidence.reach(largest, isinstance(self.plain, DoublyRobust))
-        return Terms(self.kept(evidence, used), reach=reach, threshold=used, counts=evidence.counts)
+        used, corrects = self.tuned(evidence).threshold or 0.0, self._corrects_model
+        found = weighted(evidence, self.limited(evidence.weight, used), corrects)
+        reach = evidence.reach(self.largest(evidence.weight, used), corrects)
+        return found._replace(reach=reach, threshold=used)
 
-    def kept(self, evidence: Evidence, threshold: float) -> Floats:
-        """Return the terms with a threshold."""
-        weight = self.limited(evidence.weight, threshold)
-        if isinstance(self.plain, DoublyRobust):
-            return evidence.expected + weight * (evidence.reward - evidence.predicted)
-        return weight * evidence.reward
+    @property
+    def _corrects_model(self) -> bool:
+        return isinstance(self.plain, DoublyRobust)
 
     def candidates(self, thresholds: Floats) -> Floats:
         """Return the values that are tried, from thresholds of the weights."""
@@ -352,9 +392,7 @@ class DoublyRobust(OffPolicyEstimator):
     short = "dr"
 
     def terms(self, evidence: Evidence) -> Terms:
-        terms = evidence.expected + evidence.weight * (evidence.reward - evidence.predicted)
-        reach = evidence.reach(evidence.weight, corrects_model=True)
-        return Terms(terms, reach=reach, counts=evidence.counts)
+        return weighted(evidence, evidence.weight, corrects_model=True)
 
 
 @dataclass(frozen=True)

@@ -355,11 +355,10 @@ class Batch:
     @cached_property
     def _eligible_masks(self) -> Booleans:
         """Which of the M joint actions are in each set of eligible choices, ``[sets, M]``."""
-        mask = np.ones((len(self.log.eligible_sets), 1), dtype=bool)
-        for slot in range(len(self.fitted.space.choices)):
-            of_slot = self.log.eligible_choices(slot)
-            mask = (mask[:, :, None] & of_slot[:, None]).reshape(len(mask), -1)
-        return mask
+        slots = enumerate(self.fitted.space.listing().T)
+        masks = [self.log.eligible_choices(slot)[:, chosen] for slot, chosen in slots]
+        found: Booleans = np.all(masks, axis=0)
+        return found
 
 
 Part = tuple[Log, Integers, Integers, Integers]

@@ -1,6 +1,6 @@
 """The terms that an estimate averages, and sums of them that add up over batches of rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import msgspec
@@ -144,51 +144,6 @@ def sampled(terms: Terms, weight: Floats | float) -> Terms:
     )
 
 
-SMALLEST_EIGENVALUE = 1e-10
-"""Relative size below which a direction of the controls is taken to be empty."""
-
-
-def adjustment(
-    terms: Terms, weight: Floats, covariates: Floats, sampling: Floats | float = 1.0
-) -> Callable[..., Terms]:
-    """Return the function that adds offsets −θ · z_i to terms, fitted to the terms of some rows.
-
-    The controls are z_i = (w_i − 1) (1, x_i), where x_i are covariates that were known before the
-    decision, such as the visits of the week before, standardized. Weights of a policy have the
-    mean 1 given x, so E[z] = 0 and the adjustment does not change the expectation, up to order
-    1/n; θ is the regression of the terms on z, which removes the part of the noise that x explains.
-    For the difference of two policies this is CUPED. If the log is a sample, z_i is multiplied by
-    the sampling weight of the row, over its mean. The function takes the same arguments.
-
-    Reference: Deng, Xu, Kohavi and Walker (2013), Improving the sensitivity of online controlled
-    experiments by utilizing pre-experiment data.
-    """
-    influence, counts = terms.influence(), terms.counts
-    share = np.broadcast_to(counts / total(influence, counts), len(influence))
-    centre = share @ covariates
-    deviation = np.sqrt(share @ (covariates - centre) ** 2)
-    spread = np.where(deviation > 0, deviation, 1.0)
-    kept = mean(sampling, counts)
-
-    def controls(weight: Floats, covariates: Floats, sampling: Floats | float) -> Floats:
-        factor = (weight - 1) * sampling / kept
-        found: Floats = factor[:, None] * np.insert((covariates - centre) / spread, 0, 1.0, axis=1)
-        return found
-
-    fitted = controls(weight, covariates, sampling)
-    distance = fitted - share @ fitted
-    gram = distance.T @ (share[:, None] * distance)
-    moment = distance.T @ (share * (influence - share @ influence))
-    theta = np.linalg.pinv(gram, rcond=SMALLEST_EIGENVALUE, hermitian=True) @ moment
-
-    def adjusted(
-        terms: Terms, weight: Floats, covariates: Floats, sampling: Floats | float = 1.0
-    ) -> Terms:
-        return terms._replace(offset=terms.offset - controls(weight, covariates, sampling) @ theta)
-
-    return adjusted
-
-
 ROUNDING = 1e-14
 """Relative error of a difference of sums."""
 ROUNDING_OF_ZERO = 1e-12
@@ -226,12 +181,9 @@ class Moments(Additive, frozen=True):
         sums = np.empty((width, width, width))
         sums[first, second] = sums[second, first] = third
         # A constant column is a multiple of the column of ones.
-        places, factors = [0], [1.0]
-        for column in columns:
-            is_array = isinstance(column, np.ndarray)
-            places.append(max(places) + 1 if is_array else 0)
-            factors.append(1.0 if is_array else float(column))
-        scale = np.array(factors)
+        constant = np.array([True, *(not isinstance(one, np.ndarray) for one in columns)])
+        places = np.where(constant, 0, np.cumsum(~constant))
+        scale = np.array([1.0, *(1.0 if isinstance(one, np.ndarray) else one for one in columns)])
         expanded = sums[np.ix_(places, places, places)]
         return cls(expanded * scale[:, None, None] * scale[:, None] * scale)
 

@@ -5,14 +5,21 @@ import pytest
 from summing import summed
 
 from submax.evaluation import Log, compare
+from submax.evaluation.estimators import Evidence, adjustment
 from submax.evaluation.intervals import normal
-from submax.evaluation.sums import Terms, adjustment, sampled
+from submax.evaluation.sums import Terms, sampled
 
 ROWS = 300
 
 
+def about(weight, covariates, sampling=1.0):
+    """Evidence in which nothing but these columns matters."""
+    columns = {"covariates": covariates, "sampling_weight": sampling}
+    return Evidence(*[weight] * 5, **columns)
+
+
 def adjusted(terms, *columns):
-    return adjustment(terms, *columns)(terms, *columns)
+    return adjustment(terms, about(*columns))(terms, about(*columns))
 
 
 def log_of(rng, rows=ROWS):
