@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.errors import InputError, one_line
+from submax.core.errors import InputError
 from submax.evaluation.disk import pieces
 from submax.evaluation.log import Log
 from submax.evaluation.sums import mean
-from submax.models.classifiers import class_by_name, copied, made, seeded
+from submax.models.classifiers import FittedRegressor, class_by_name, copied, fitted_regressor, made
 from submax.models.regression.bayesian import Posterior, Prior, PriorStructure, Sums, fitted
 from submax.models.regression.blas import in_one_thread
 from submax.models.regression.context_belief import LENGTHS
@@ -342,48 +342,15 @@ def reward_template(given: Any) -> tuple[str, Any]:
     return type(given).__name__, copied(given)
 
 
-def _fitted_template(
-    template: Any, inputs: Floats, reward: Floats, seed: int, count: Floats | None
-) -> tuple[Any, Floats | None]:
-    """Return a fitted copy, and for a classifier the rewards of its classes.
-
-    The copy is None if all rewards are equal. ``count [n]`` is given to the model as the weights of
-    its rows.
-    """
-    values, label = np.unique(reward, return_inverse=True)
-    if len(values) < 2:
-        return None, values if len(values) else np.zeros(1)
-    model = seeded(copied(template), seed)
-    name, classifies = type(model).__name__, hasattr(model, "predict_proba")
-    if classifies and len(values) > MOST_CLASSES:
-        raise InputError(
-            f"the reward model {name} is a classifier, but the log has {len(values)} different "
-            f"rewards, and up to {MOST_CLASSES} are allowed: give a regressor, such as {EXAMPLE!r}",
-            parameter="reward_model",
-        )
-    try:
-        weights = {} if count is None else {"sample_weight": count}
-        model.fit(inputs, label.ravel() if classifies else reward, **weights)
-    except Exception as error:
-        raise InputError(
-            f"the reward model {name} cannot be fitted to {len(reward)} rows "
-            f"({one_line(error)}): change its parameters",
-            parameter="reward_model",
-        ) from error
-    return model, values if classifies else None
-
-
 class SupervisedRewardModel(NamedTuple):
     """q̂(x, a) of a fitted ``model`` whose inputs are the context and the action.
 
     An input row has the encoded context, a one-hot code of the choice in each slot and the powers
-    of real-valued parts. For a classifier ``values`` are the rewards of its classes, and q̂ is their
-    mean; for a regressor they are None. Without a model, all rewards were equal to the first of
-    ``values``.
+    of real-valued parts. Without a model, all rewards were equal to ``constant``.
     """
 
-    model: Any
-    values: Floats | None
+    model: FittedRegressor | None
+    constant: float
     code: ActionCode
 
     def features(self, context: NDArray[np.float32]) -> Floats:
@@ -391,12 +358,8 @@ class SupervisedRewardModel(NamedTuple):
 
     def predict(self, features: Floats, action: NDArray[Any]) -> Floats:
         if self.model is None or not len(features):
-            return np.full(len(features), 0.0 if self.values is None else self.values[0])
-        inputs = self.code.design(features, action)
-        if self.values is None:
-            return np.asarray(self.model.predict(inputs), dtype=np.float64).reshape(-1)
-        probabilities = np.asarray(self.model.predict_proba(inputs), dtype=np.float64)
-        return probabilities @ self.values
+            return np.full(len(features), self.constant)
+        return self.model.predict(self.code.design(features, action))
 
     def expected(self, features: Floats, table: Floats, marginals: Floats) -> Floats:
         """Return Σ_a π(a | x) q̂(x, a); actions that the policy never takes are not predicted."""
@@ -416,9 +379,20 @@ def supervised_models(log: Log, template: Any, seed: int) -> list[SupervisedRewa
     inputs, models = code.design(context, log.action), []
     for number in range(FOLDS):
         others = folds_of(log) != number
-        count = None if log.count is None else log.count[others]
-        one = _fitted_template(template, inputs[others], log.reward[others], seed, count)
-        models.append(SupervisedRewardModel(*one, code))
+        reward, model = log.reward[others], None
+        distinct = len(np.unique(reward))
+        if hasattr(template, "predict_proba") and distinct > MOST_CLASSES:
+            raise InputError(
+                f"the reward model {type(template).__name__} is a classifier, but the log has "
+                f"{distinct} different rewards, and up to {MOST_CLASSES} are allowed: give a "
+                f"regressor, such as {EXAMPLE!r}",
+                parameter="reward_model",
+            )
+        if distinct > 1:
+            columns = inputs[others], reward, log.counts[others]
+            model = fitted_regressor(template, *columns, seed, "reward model")
+        constant = float(reward[0]) if distinct else 0.0
+        models.append(SupervisedRewardModel(model, constant, code))
     return models
 
 

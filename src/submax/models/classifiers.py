@@ -215,14 +215,9 @@ def fitted_classifier(
     A parameter ``random_state`` that is None is set to ``seed``. If weights differ and the
     classifier does not take them, n rows are drawn in proportion to their weights.
     """
-    model, options = seeded(copied(unfitted), seed), {}
-    if not np.all(weight == 1):
-        argument = weight_argument(model)
-        if argument is not None:
-            options[argument] = weight
-        elif not np.all(weight == weight[:1]):
-            rows = resampled(weight, np.random.default_rng(seed))
-            features, action = features[rows], action[rows]
+    model = seeded(copied(unfitted), seed)
+    options, rows = weighing(model, weight, seed)
+    features, action = features[rows], action[rows]
     seen, target = np.unique(action, return_inverse=True)
     if len(seen) < 2:
         return None
@@ -235,6 +230,54 @@ def fitted_classifier(
             "parameters, or set minimum_rows to wait for more rows"
         ) from error
     return FittedClassifier(model, seen)
+
+
+class FittedRegressor(NamedTuple):
+    """A fitted model of rewards: a regressor, or a classifier of the rewards ``values``."""
+
+    model: Any
+    values: Floats | None = None
+
+    def predict(self, features: Floats) -> Floats:
+        """Return the expected reward of each row, for a classifier the mean over its classes."""
+        if self.values is None:
+            return np.asarray(self.model.predict(features), dtype=np.float64).reshape(-1)
+        return np.asarray(self.model.predict_proba(features), dtype=np.float64) @ self.values
+
+
+def fitted_regressor(
+    unfitted: Any, features: Floats, reward: Floats, weight: Floats, seed: int, role: str
+) -> FittedRegressor:
+    """Return a copy fitted to rows ``[n, W]`` whose rewards differ; see `fitted_classifier`.
+
+    ``role`` is the word of errors for the model.
+    """
+    model, values = seeded(copied(unfitted), seed), None
+    options, rows = weighing(model, weight, seed)
+    target: Any = reward[rows]
+    if hasattr(model, "predict_proba"):
+        values, target = np.unique(target, return_inverse=True)
+    try:
+        model.fit(features[rows], target, **options)
+    except Exception as error:
+        raise InputError(
+            f"the {role} {type(model).__name__} cannot be fitted to {len(reward)} rows "
+            f"({one_line(error)}): change its parameters",
+            parameter=role.replace(" ", "_"),
+        ) from error
+    return FittedRegressor(model, values)
+
+
+def weighing(model: Any, weight: Floats, seed: int) -> tuple[dict[str, Floats], Any]:
+    """Return how a model is fitted to weighted rows: options of its ``fit``, and which rows."""
+    everything = slice(None)
+    if np.all(weight == 1):
+        return {}, everything
+    argument = weight_argument(model)
+    if argument is not None:
+        return {argument: weight}, everything
+    differ = not np.all(weight == weight[:1])
+    return {}, resampled(weight, np.random.default_rng(seed)) if differ else everything
 
 
 def weight_argument(model: Any) -> str | None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import NonNegative
-from submax.core.errors import InputError, one_line
 from submax.core.numerics import sharpened
 from submax.core.policy import Policy, PolicyTraits, TabularPolicy, WrapperPolicy
 from submax.core.problem import Feedback, Problem
@@ -19,12 +18,11 @@ from submax.core.spaces import Choices
 from submax.models.classifiers import (
     LARGEST_SEED,
     FitsModels,
+    FittedRegressor,
     ModelCache,
     class_by_name,
-    copied,
+    fitted_regressor,
     made,
-    seeded,
-    weight_argument,
 )
 from submax.models.memory import Memory, StoredBuffer
 
@@ -39,7 +37,7 @@ class ActionModels(NamedTuple):
     The prediction is the mean of those of the models.
     """
 
-    models: tuple[tuple[Any, ...], ...]
+    models: tuple[tuple[FittedRegressor, ...], ...]
     means: Floats
 
     @classmethod
@@ -65,8 +63,9 @@ class ActionModels(NamedTuple):
             row = np.flatnonzero(action == number)
             learns = len(row) >= FEWEST_ROWS and context.shape[1] > 0 and np.ptp(reward[row]) > 0
             chosen = unfitted if learns else ()
+            columns = context[row], reward[row], weight[row]
             models.append(
-                tuple(_fitted(one, context[row], reward[row], weight[row], seed) for one in chosen)
+                tuple(fitted_regressor(one, *columns, seed, "regressor") for one in chosen)
             )
         return cls(tuple(models), (sums + overall) / (counts + 1))
 
@@ -78,28 +77,8 @@ class ActionModels(NamedTuple):
         predicted = np.tile(self.means, (len(context), 1))
         for number, models in enumerate(self.models):
             if models and len(context):
-                predicted[:, number] = np.mean([_predicted(one, context) for one in models], axis=0)
+                predicted[:, number] = np.mean([one.predict(context) for one in models], axis=0)
         return predicted
-
-
-def _predicted(model: Any, context: Floats) -> Floats:
-    if not hasattr(model, "predict_proba"):
-        return np.asarray(model.predict(context), dtype=np.float64).reshape(-1)
-    values = np.asarray(model.classes_, dtype=np.float64)
-    return np.asarray(model.predict_proba(context), dtype=np.float64) @ values
-
-
-def _fitted(unfitted: Any, context: Floats, reward: Floats, weight: Floats, seed: int) -> Any:
-    model = seeded(copied(unfitted), seed)
-    argument = None if np.all(weight == 1) else weight_argument(model)
-    try:
-        model.fit(context, reward, **({} if argument is None else {argument: weight}))
-    except Exception as error:
-        raise InputError(
-            f"the model {type(model).__name__} cannot be fitted to {len(reward)} rows "
-            f"({one_line(error)}): change its parameters"
-        ) from error
-    return model
 
 
 BOOSTED = "sklearn.ensemble.HistGradientBoostingRegressor"

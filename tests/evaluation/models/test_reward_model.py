@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from refusals import raises_code
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from logs import log_of_arrays
 from submax.evaluation import compare, reward_models
 from submax.evaluation.evaluator import Evaluator
-from submax.evaluation.log import Log
+from submax.evaluation.log import Log, expanded
 from submax.evaluation.reward_models import (
     FOLDS,
     POWERS,
@@ -222,3 +225,27 @@ def test_equal_rewards_need_no_model():
 def test_what_is_no_reward_model_is_refused(given, parameter, seed):
     with raises_code("invalid-input", parameter):
         reward_models.reward_models(arms_of(seed, binary=False), given)
+
+
+@pytest.mark.parametrize(
+    "model", [Ridge(), make_pipeline(StandardScaler(), LinearRegression())], ids=str
+)
+def test_a_row_that_stands_for_several_decisions_weighs_as_many(model, seed):
+    rng = np.random.default_rng(seed)
+    x, action, count = rng.normal(size=90), rng.integers(2, size=90), rng.integers(1, 5, 90)
+    table = {"action": action, "reward": rng.normal(size=90), "context_x": x}
+    log = Log.read({**table, "n": count}, columns={"count": "n"})
+    log = replace(log, fold=fold_numbers(90))
+    each = expanded(log)
+    one, other = (reward_models.supervised_models(log, model, seed)[0] for log in (log, each))
+    features = one.features(log.parts[0].context)
+    found, wanted = (fit.predict(features, log.action) for fit in (one, other))
+    np.testing.assert_allclose(found, wanted)
+
+
+def test_a_model_that_takes_no_weights_is_fitted_to_rows_drawn_by_them(seed):
+    table = {"action": [0, 1] * 300, "reward": [0.0, 0.0, 0.0, 1.0] * 150, "n": [1, 1, 1, 3] * 150}
+    log = Log.read(table, columns={"count": "n"})
+    model = reward_models.supervised_models(log, KNeighborsRegressor(100), seed)[0]
+    found = model.predict(np.zeros((2, 0)), np.array([[0], [1]]))
+    assert found == pytest.approx([0.0, 0.75], abs=0.1)
