@@ -348,8 +348,8 @@ class Log:
         not declared is taken from the values that occur. ``action_features`` describe the actions
         that are declared; if none are, the actions are those with features.
 
-        Rows with missing or impossible values raise an error that names them; with
-        ``skip_bad_rows`` they are left out, and counted in the notes.
+        Rows with missing or impossible values raise an error that names them, by the line of a CSV
+        or JSON file; with ``skip_bad_rows`` they are left out, and counted in the notes.
 
         The columns of a log of more than two million rows are in files of a temporary folder, so
         memory does not grow with the rows.

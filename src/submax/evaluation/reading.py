@@ -144,7 +144,7 @@ class ActionColumns:
         self.slots: dict[str, list[str]] = {slot: [] for slot in columns}
         if menu is not None:
             self.slots = {slot.name: slot.names for slot in menu.slots}
-            _check_same("slot", [*self.slots, *(one.name for one in self.ranges)], columns)
+            _check_same("slot", [one.name for one in menu.parts], columns)
         self.wanted: dict[str, str] = {}
         missing, unknown = "is missing: an action is needed", "is not one of the declared actions"
         for slot, names in self.slots.items():
@@ -228,10 +228,8 @@ class ActionColumns:
 
     def read(self, columns: Mapping[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[np.int32]]:
         """Return the actions ``[n, S]`` and the number of each row's set of eligible choices."""
-        names = [*self.slots, *(one.name for one in self.ranges)]
-        action = np.stack([columns[f"action {name}"] for name in names], axis=1).astype(
-            np.float64 if self.ranges else np.int32
-        )
+        parts = [columns[f"action {one.name}"] for one in self.menu.parts]
+        action = np.stack(parts, axis=1).astype(np.float64 if self.ranges else np.int32)
         code = columns.get("eligible set", np.full(len(action), UNKNOWN))
         return action, self._numbers[code]
 
@@ -363,22 +361,20 @@ def read_log(
     declared = {name: one for name, one in declared.items() if one is not None}
     roles = find_columns(opened.columns, columns)
     schema = declared.get("schema", opened.schema)
-    menu = None if schema is None else schema.menu
-    # If the caller names the columns of the context, they need not be those of the export.
-    use_fields = schema is not None and ("schema" in declared or "context" not in columns)
-    fields = schema.context if schema is not None and use_fields else None
-    rewards = None if schema is None else schema.rewards
+    menu = fields = rewards = None
+    if schema is not None:
+        menu, rewards = schema.menu, schema.rewards
+        # If the caller names the columns of the context, they need not be those of the export.
+        fields = schema.context if "schema" in declared or "context" not in columns else None
     if "actions" in declared:
         menu = ActionSpec.of(declared["actions"])
     if "context" in declared:
         fields = ContextSchema.of(declared["context"])
     if "rewards" in declared:
         rewards = rewards_of(declared["rewards"])
-    if menu is not None and not menu.plain and list(roles["action"]) == [ARMS]:
+    if menu is not None and len(menu.parts) == 1 and list(roles["action"]) == [ARMS]:
         # A single column of actions is that of the only slot or interval.
-        parts = [*(slot.name for slot in menu.slots), *(one.name for one in menu.ranges)]
-        if len(parts) == 1:
-            roles["action"] = {parts[0]: roles["action"][ARMS]}
+        roles["action"] = {menu.parts[0].name: roles["action"][ARMS]}
     if "action_features" in declared:
         menu = described_menu(menu, declared["action_features"], [*roles["action"]])
     is_learned, status = "true", roles["status"].get("status")
