@@ -193,8 +193,9 @@ class CheckedColumns:
     Its methods take a column of the source and return the name of a value in SQL: a number, a time,
     a text that is a name, the code of a name, or an id. ``counted`` is an SQL condition: only rows
     that fulfil it can be bad, because others are left out of the log anyway. Once all values are
-    known, ``facts`` finds the bad rows, and ``batches`` reads the others that fulfil the condition
-    ``kept``. Rows count from 1.
+    known, ``examine`` finds the bad rows, the names that occur, and the ``facts``, which are
+    ``aggregates`` over all rows. ``batches`` reads what is ``wanted`` of the good rows that fulfil
+    the condition ``kept``. Rows count from 1.
     """
 
     def __init__(self, source: Source, counted: str = "true") -> None:
@@ -205,6 +206,9 @@ class CheckedColumns:
         self._named: dict[str, str] = {}
         self._problems: list[Problem] = []
         self.names: dict[str, list[str]] = {}
+        self.wanted: dict[str, str] = {}
+        self.aggregates: dict[str, str] = {}
+        self.facts: dict[str, Any] = {}
         self._enums = self._unlisted = 0
 
     def value(self, sql: str) -> str:
@@ -282,7 +286,7 @@ class CheckedColumns:
     def name(self, column: str, missing: str) -> str:
         """Return the names of actions or categories in a column, as text.
 
-        Those that occur are the ``names`` after ``facts``.
+        Those that occur are the ``names`` of the column.
         """
         found = self.text(column)
         nested = self._kind(column)[1] == "nested"
@@ -345,8 +349,8 @@ class CheckedColumns:
         good = f"({self._counted}) and not ({bad}) and coalesce({self.kept}, true)"
         return f"select *, {bad} as bad, {good} as good from ({every})"
 
-    def facts(self, wanted: Mapping[str, str]) -> dict[str, Any]:
-        """Return aggregates over all rows by name, and note the problems and the names that occur.
+    def examine(self) -> None:
+        """Find the bad rows, the names that occur, and the facts.
 
         In an aggregate, ``good`` are the rows without a problem that are ``kept``.
         """
@@ -354,24 +358,21 @@ class CheckedColumns:
         aggregates = {
             **{name: f"count(*) filter ({name})" for name in ("true", "good", "bad", *marks)},
             **{f"names of {column}": distinct(text) for column, text in self._named.items()},
-            **wanted,
+            **self.aggregates,
         }
         query = f"select {', '.join(aggregates.values())} from ({self._query()})"
         found = dict(zip(aggregates, *self.source.rows(query), strict=True))
         self.rows, self.good, self._bad = found["true"], found["good"], found["bad"]
-        names = {column: found[f"names of {column}"] or () for column in self._named}
-        self.names = {column: sorted(several, key=rank) for column, several in names.items()}
-        impossible = {
-            column: [one for one in several if not is_name(one)]
-            for column, several in names.items()
+        self.names = {
+            column: sorted(found[f"names of {column}"] or (), key=rank) for column in self._named
         }
-        for column, wrong in impossible.items():
+        for column, text in self._named.items():
+            wrong = [one for one in self.names[column] if not is_name(one)]
             if wrong:
-                self.check(
-                    column, NO_NAME, f"{self._named[column]} in ({', '.join(map(quoted, wrong))})"
-                )
-        if any(impossible.values()):
-            return self.facts(wanted)
+                self.check(column, NO_NAME, f"{text} in ({', '.join(map(quoted, wrong))})")
+        if len(self._checks) > len(marks):
+            self.examine()
+            return
         problems = [mark for mark in marks if found[mark]]
         self._unlisted = len(problems[MOST_PROBLEMS:])
         rows = f"(select *, row_number() over () as row from ({self._query()}))"
@@ -382,22 +383,20 @@ class CheckedColumns:
                 f"select row, {cell} from {rows} where {mark} limit 1"
             )
             self._problems.append(Problem(column, reason, found[mark], first, value))
-        return found
+        self.facts = found
 
-    def batches(
-        self, wanted: Mapping[str, str]
-    ) -> Iterator[tuple[Integers, dict[str, NDArray[Any]]]]:
+    def batches(self) -> Iterator[tuple[Integers, dict[str, NDArray[Any]]]]:
         """Yield the numbers of good rows, and the wanted values of these rows by name."""
         first = 1
-        query = ", ".join([*wanted.values(), "good"])
+        query = ", ".join([*self.wanted.values(), "good"])
         for batch in self.source.batches(f"select {query} from ({self._query()})"):
-            good = batch.column(len(wanted))
+            good = batch.column(len(self.wanted))
             rows = first + np.flatnonzero(good.to_numpy(zero_copy_only=False))
             first += batch.num_rows
             if len(rows):
                 columns = (batch if len(rows) == len(good) else batch.filter(good)).columns
                 arrays = (one.to_numpy(zero_copy_only=False) for one in columns)
-                yield rows, dict(zip(wanted, arrays, strict=False))
+                yield rows, dict(zip(self.wanted, arrays, strict=False))
 
     # Problems
 

@@ -145,17 +145,15 @@ class ActionColumns:
         if menu is not None:
             self.slots = {slot.name: slot.names for slot in menu.slots}
             _check_same("slot", [one.name for one in menu.parts], columns)
-        self.wanted: dict[str, str] = {}
         missing, unknown = "is missing: an action is needed", "is not one of the declared actions"
         for slot, names in self.slots.items():
             if self._declared:
-                self.wanted[f"action {slot}"] = sql.known(columns[slot], missing, names, unknown)
+                sql.wanted[f"action {slot}"] = sql.known(columns[slot], missing, names, unknown)
             else:
                 sql.name(columns[slot], missing)
         for interval in self.ranges:
             value = sql.number(columns[interval.name], low=interval.low, high=interval.high)
-            self.wanted[f"action {interval.name}"] = value
-        self.facts: dict[str, str] = {}
+            sql.wanted[f"action {interval.name}"] = value
         self._sets: list[list[list[str]] | None] = []
         if eligible is not None:
             self._add_eligible(eligible)
@@ -168,8 +166,8 @@ class ActionColumns:
         cell = sql.text(column, nested=True)
         cells = sql.distinct(cell)
         self._sets = [self._parsed(one) for one in cells]
-        code = self.wanted["eligible set"] = sql.code(cell, cells)
-        self.facts["sets"] = distinct(code)
+        code = sql.wanted["eligible set"] = sql.code(cell, cells)
+        sql.aggregates["sets"] = distinct(code)
         sets = {f"e{i}": [one and one[i] for one in self._sets] for i in range(len(self.slots))}
         table = {"place": np.arange(len(cells)), **sets}
         types = {name: pa.list_(pa.string()) for name in sets}
@@ -193,9 +191,10 @@ class ActionColumns:
                 return None
         return names
 
-    def finish(self, facts: Mapping[str, Any]) -> None:
+    def finish(self) -> None:
         """Take the names and sets that occur; after this the codes of actions are ``wanted``."""
-        sets = {code: self._sets[code] or [] for code in facts.get("sets") or () if code >= 0}
+        occurring = self._sql.facts.get("sets") or ()
+        sets = {code: self._sets[code] or [] for code in occurring if code >= 0}
         for place, slot in enumerate(() if self._declared else self.slots):
             several = chain(*(one[place] for one in sets.values()))
             names = {*self._sql.names[self._columns[slot]], *several}
@@ -208,7 +207,7 @@ class ActionColumns:
                     f"actions={{{slot or column!r}: (low, high)}}",
                     parameter=column,
                 )
-            self.wanted[f"action {slot}"] = self._sql.code(self._text(slot), self.slots[slot])
+            self._sql.wanted[f"action {slot}"] = self._sql.code(self._text(slot), self.slots[slot])
         if not self._declared:
             self.menu = ActionSpec.of(self.slots.get(ARMS, self.slots))
         places = [{name: i for i, name in enumerate(names)} for names in self.slots.values()]
@@ -284,8 +283,6 @@ class ContextColumns:
             self.fields = dict(zip(declared.names, declared.fields, strict=True))
         numeric = sql.numeric([columns[name] for name, one in self.fields.items() if one is None])
         self._texts: dict[str, str] = {}
-        self.facts: dict[str, str] = {}
-        self.wanted: dict[str, str] = {}
         for name, field in self.fields.items():
             column, missing = columns[name], f"is missing, and {NO_DEFAULT}"
             if field is None and column not in numeric:
@@ -304,9 +301,9 @@ class ContextColumns:
 
     def _add(self, name: str, value: str, missing: str = "false", default: Any = None) -> None:
         if default is not None:
-            self.facts[f"filled {name}"] = f"count(*) filter (good and {missing})"
+            self._sql.aggregates[f"filled {name}"] = f"count(*) filter (good and {missing})"
             value = self._sql.value(f"case when {missing} then {default!r} else {value} end")
-        self.wanted[f"context {name}"] = value
+        self._sql.wanted[f"context {name}"] = value
 
     def finish(self) -> None:
         """Take the values that occur as categories, sorted."""
@@ -321,7 +318,7 @@ class ContextColumns:
                     parameter=column,
                 )
             self.fields[name] = Category(tuple(values))
-            self.wanted[f"context {name}"] = self._sql.code(text, values)
+            self._sql.wanted[f"context {name}"] = self._sql.code(text, values)
 
     def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
         """Return the contexts of the rows, ``[n, F]``."""
@@ -329,12 +326,12 @@ class ContextColumns:
         rows = len(next(iter(columns.values())))
         return np.stack(fields, axis=1) if fields else np.empty((rows, 0), dtype=np.float32)
 
-    def notes(self, facts: Mapping[str, Any]) -> Iterator[str]:
+    def notes(self) -> Iterator[str]:
         """Yield sentences about defaults that replaced values, and about similar categories."""
         for name, field in self.fields.items():
             if name in self._texts:
                 yield from _spaced(self._columns[name], field.values, "categories")
-            count = facts.get(f"filled {name}")
+            count = self._sql.facts.get(f"filled {name}")
             if count:
                 what = "missing" if isinstance(field, Number) else "missing or not declared"
                 yield (
@@ -384,15 +381,14 @@ def read_log(
     actions = ActionColumns(sql, roles["action"], roles["eligible"].get("eligible"), menu)
     context = ContextColumns(sql, roles["context"], fields)
     found = declared_columns(sql, roles, rewards, actions)
-    wanted = {**actions.facts, **context.facts}
     if status is not None:
         no_status = f"coalesce({opened.cell(status)}, 'without a status')"
-        wanted["left out"] = f"histogram({no_status}) filter (not ({is_learned}))"
-    facts = sql.facts(wanted)
+        sql.aggregates["left out"] = f"histogram({no_status}) filter (not ({is_learned}))"
+    sql.examine()
     left_out = [
         f"{count} decisions were left out because of their status: {name}"
         + (" (rewards may still come until reward_wait is over)" if name == PENDING else "")
-        for name, count in (facts.get("left out") or {}).items()
+        for name, count in (sql.facts.get("left out") or {}).items()
     ]
     if not sql.good:
         if not skip_bad_rows:
@@ -401,7 +397,7 @@ def read_log(
             f"{opened.name} has no rows that can be used: "
             + ("; ".join([*left_out, *sql.skipped()]) or "give a log with at least one row")
         )
-    actions.finish(facts)
+    actions.finish()
     context.finish()
     folder = TemporaryFolder() if sql.good > MOST_IN_MEMORY else None
     table = collected(sql, actions, context, found, folder)
@@ -413,7 +409,7 @@ def read_log(
     missing = sum(np.count_nonzero(np.isnan(part)) for part in in_pieces(table["propensity"]))
     if missing:
         notes.append(f"{missing} of {len(table['reward'])} rows have no propensity")
-    notes += context.notes(facts)
+    notes += context.notes()
     used = {column for columns in roles.values() for column in columns.values()}
     unused = [name or repr(name) for name in opened.columns if name not in used]
     if unused and opened.schema is None:
@@ -510,8 +506,8 @@ def collected(
 ) -> Table:
     """Return the columns of the good rows, without those left out by status."""
     table, filled = dict[str, NDArray[Any]](), 0
-    flat = {one: one for values in columns.values() for one in values}
-    for rows, values in sql.batches({**actions.wanted, **context.wanted, **flat}):
+    sql.wanted |= {one: one for values in columns.values() for one in values}
+    for rows, values in sql.batches():
         found: Table = {"context": context.read(values)}
         found["action"], found["eligible_set"] = actions.read(values)
         for name, names in columns.items():

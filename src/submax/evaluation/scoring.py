@@ -47,10 +47,10 @@ def scores(
     for role, name in kept.items():
         if name:
             one_of(f"column for the {role}", name, opened.columns)
-            reader.wanted[role] = sql.text(name, nested=True)
-    sql.facts({})
+            sql.wanted[role] = sql.text(name, nested=True)
+    sql.examine()
     sql.refuse("source")
-    for rows, values in sql.batches(reader.wanted):
+    for rows, values in sql.batches():
         encoded = learned.schema.context.encode_rows(reader.read(values))
         cells = values.pop("eligible", np.full(len(rows), None))
         probability: Floats = np.empty((len(rows), len(names)))
