@@ -53,17 +53,18 @@ UNIFORM_TOLERANCE = 0.01
 equal: logged propensities are often rounded to two or three digits."""
 
 
-def errors_from_one(average: float, error: float, decisions: float, largest: float) -> float:
-    """Return the signed distance of a mean of terms from 1, in its standard errors.
+def errors_from_one(
+    average: Floats | float, error: Floats | float, decisions: Floats | float, largest: Any
+) -> Any:
+    """Return the signed distance of means of terms from 1, in their standard errors.
 
-    If the mean is below 1, terms as large as ``largest`` may be so rare that none was observed:
-    the standard error is increased by what such terms could have added.
+    If a mean is below 1, terms as large as ``largest`` may be so rare that none was observed: the
+    standard error is increased by what such terms could have added.
     """
-    difference, unobserved = average - 1, 0.0
-    if difference < 0:
-        unobserved = EXPECTED_LARGE_TERMS / SIGNIFICANT_ERRORS * largest / decisions
+    could_add = EXPECTED_LARGE_TERMS / SIGNIFICANT_ERRORS * largest / decisions
+    unobserved = np.where(np.less(average, 1), could_add, 0.0)
     # Terms that are all equal, such as those of a log with one action, have no error.
-    return difference / max(error + unobserved, SMALLEST_ERROR)
+    return (average - 1) / np.maximum(error + unobserved, SMALLEST_ERROR)
 
 
 NO_REWARD = np.zeros(1)
@@ -377,23 +378,22 @@ class LogSums(Additive, frozen=True):
         """Return the facts about every choice, the most frequent choice of each slot first."""
         found = []
         for place, slot in enumerate(log.schema.menu.slots):
-            table, among = self.choices[place], self.eligible_decisions(log, place)
+            table, eligible = self.choices[place], log.eligible_choices(place)
             with np.errstate(divide="ignore"):
                 of_set = 1 / (self.propensities_of_set.low * joint_actions_containing(log, place))
-            eligible = log.eligible_choices(place)
+            largest = np.where(eligible, of_set[:, None], 0.0).max(axis=0)
+            # The terms are s in the rows that took a choice, 0 in others where it was eligible.
+            count = np.maximum(self.eligible_decisions(log, place), 1.0)
+            ratio = table[:, 2] / count
+            error = np.sqrt(np.maximum(table[:, 3] - count * ratio**2, 0.0)) / count
+            checks = np.stack([ratio, errors_from_one(ratio, error, count, largest), error], axis=1)
             for index in np.argsort(-table[:, 0], kind="stable"):
-                rows, earned, score, square = map(float, table[index])
-                name, ratio, z, error = slot.choices[index].name, None, None, None
-                # Choices that were rarely or never taken are reported as a lack of support.
-                if rows >= FEWEST_TAKEN:
-                    # The terms are s in the rows that took it, 0 in others where it was eligible.
-                    count = max(float(among[index]), 1.0)
-                    largest = float(of_set[eligible[:, index]].max(initial=0.0))
-                    ratio = score / count
-                    error = float(np.sqrt(max(square - count * ratio**2, 0.0)) / count)
-                    z = errors_from_one(ratio, error, count, largest)
+                rows, earned = map(float, table[index, :2])
                 average = earned / rows if rows else np.nan
-                found.append(ChoiceFacts(slot.name, name, int(rows), average, ratio, z, error))
+                # Choices that were rarely or never taken are reported as a lack of support.
+                check = checks[index].tolist() if rows >= FEWEST_TAKEN else []
+                name = slot.choices[index].name
+                found.append(ChoiceFacts(slot.name, name, int(rows), average, *check))
         return found
 
     def cautions(

@@ -9,16 +9,12 @@ import numpy as np
 from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.core.rewards import Binary
-from submax.evaluation.comparison import Comparison, compare
+from submax.evaluation.comparison import compare
 from submax.evaluation.estimators import make_off_policy, tuned
 from submax.evaluation.evaluator import Evaluator, Progress
 from submax.evaluation.log import By, DividedLog, Log, data_frame, divided
-from submax.evaluation.policies import (
-    candidate_of,
-    learn_one,
-    named,
-    variant_of,
-)
+from submax.evaluation.policies import candidate_of, learn_one, named, variant_of
+from submax.evaluation.results import Comparison
 from submax.evaluation.sums import Terms, TermSums, Units
 from submax.policies.specification import Search, Specification, parsed_variant, variants
 from submax.schema.trained_policy import MOST_ROWS, TrainedPolicy

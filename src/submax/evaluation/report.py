@@ -17,15 +17,9 @@ from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.core.serialization import atomic_write
 from submax.core.summary import listed, number, percentage
-from submax.evaluation.comparison import (
-    MOST_NAMED,
-    Comparison,
-    Difference,
-    Estimate,
-    rule_of,
-)
 from submax.evaluation.diagnostics import kind_of
 from submax.evaluation.policies import LOGGING_POLICY
+from submax.evaluation.results import MOST_NAMED, Comparison, Difference, Estimate, rule_of
 
 # Warnings -----------------------------------------------------------------------------------------
 

@@ -18,11 +18,12 @@ from submax.core.checks import one_of, positive
 from submax.core.errors import InputError
 from submax.core.serialization import atomic_write
 from submax.core.summary import Summary
-from submax.evaluation.comparison import Comparison, compare, compare_rewards
+from submax.evaluation.comparison import compare, compare_rewards
 from submax.evaluation.learning import BestPolicy, learn_best
 from submax.evaluation.log import By, Log
 from submax.evaluation.policies import ALWAYS, COLUMNS, SUFFIX, already_learned
 from submax.evaluation.report import check_report, text_of
+from submax.evaluation.results import Comparison
 from submax.evaluation.scoring import scores
 from submax.evaluation.sources import TextFormat
 from submax.policies.specification import make_policy, variants
