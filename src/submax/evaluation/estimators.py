@@ -1,7 +1,7 @@
 """Off-policy estimators: what they get (evidence), what they return (terms), and each formula."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -75,14 +75,6 @@ class Evidence(NamedTuple):
         """Return the evidence of some of the rows."""
         fields: Iterable[Any] = self
         return Evidence._make(one[mask] if isinstance(one, np.ndarray) else one for one in fields)
-
-    @classmethod
-    def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":
-        """Return the evidence of several parts of a log as one, in the order given."""
-        fields: Any = zip(*parts, strict=True)
-        return cls._make(
-            np.concatenate(one) if isinstance(one[0], np.ndarray) else one[0] for one in fields
-        )
 
 
 NEEDS = {

@@ -30,12 +30,7 @@ from submax.evaluation.log import (
     trajectory_weights,
     uniform_of,
 )
-from submax.evaluation.policies import (
-    Rows,
-    Target,
-    among_eligible,
-    check_same_schema,
-)
+from submax.evaluation.policies import Rows, Target, among_eligible
 from submax.evaluation.propensities import (
     PropensityModel,
     SlotPropensities,
@@ -206,20 +201,23 @@ class Batch:
     def about(self, target: Target | None) -> Evidence:
         """Return the evidence about a policy, or about the one that wrote the log (None)."""
         log = self.log
-        if isinstance(target, TrainedPolicy):
-            check_same_schema(target, log)
-        elif target is not None and not self.fitted.lists:
-            raise InputError(
-                f"this log has {self.fitted.space.size} joint actions or real-valued ones; a "
-                f"policy given by all its probabilities can have up to {MOST_LISTED} joint "
-                "actions: evaluate a policy by name"
-            )
-        found = Evidence.joined([self._of_part(target, rows) for rows in self._parts()])
-        if target is not None and log.session is not None:
-            found = found._replace(sessions=trajectory_weights(found.weight, log.session))
-        sampling = 1.0 if log.sampling_weight is None else log.sampling_weight
-        return found._replace(
-            counts=log.counts, sampling_weight=sampling, covariates=log.covariates
+        parts = zip(*(self._of_part(target, rows) for rows in self._parts()), strict=True)
+        probability, predicted, expected, of_choices, unsupported = map(np.concatenate, parts)
+        weight, of_slots = probability / log.propensity, self._slot_propensity
+        session = None if target is None else log.session
+        return Evidence(
+            reward=log.reward,
+            weight=weight,
+            probability=probability,
+            predicted=predicted,
+            expected=expected,
+            slot_weight=None if of_slots is None else of_choices / of_slots,
+            bounds=self.fitted.bounds,
+            counts=log.counts,
+            sessions=None if session is None else trajectory_weights(weight, session),
+            unsupported=unsupported,
+            sampling_weight=1.0 if log.sampling_weight is None else log.sampling_weight,
+            covariates=log.covariates,
         )
 
     def sums(
@@ -271,43 +269,44 @@ class Batch:
             self._known[rows.start] = features, predicted
         return features, predicted
 
-    def _of_part(self, target: Target | None, rows: slice) -> Evidence:
-        """Return the evidence of a part of the rows."""
+    def _of_part(self, target: Target | None, rows: slice) -> tuple[Floats, ...]:
+        """Return what depends on the policy and on models, of a part of the rows.
+
+        It is the probability of the action, the prediction of its reward and that for the policy,
+        the probability of the choice of each slot, and that of choices which no row took.
+        """
         log, fitted, fold = self.log, self.fitted, self._fold[rows]
         models, code, action = fitted.models, fitted.code, log.action[rows]
         encoded = log.schema.context.encode_rows(log.context[rows])
         features, predicted = self._features(rows, encoded)
-        propensity, slots = log.propensity[rows], self._slot_propensity
-        of_slots = None if slots is None else slots[rows]
-        of_choices: Any = of_slots
-        probability, expected, unsupported = propensity, predicted, np.zeros(len(action))
-        if target is not None and fitted.lists:
-            table, places = self._table(target, rows, encoded), code.places(action)
+        if target is None:
+            of_slots, none = self._slot_propensity, np.zeros(len(action))
+            of_choices = none if of_slots is None else of_slots[rows]
+            return log.propensity[rows], predicted, predicted, of_choices, none
+        if fitted.lists:
+            table = self._table(target, rows, encoded)
             index, marginals = fitted.space.index(action.astype(np.int64)), code.marginals(table)
-            probability = table[np.arange(len(index)), index]
             expected = by_fold(models, "expected", fold, features, table, marginals)
-            of_choices = np.take_along_axis(marginals, places, axis=1)
+            of_choices = np.take_along_axis(marginals, code.places(action), axis=1)
             # Slots are treated as independent.
             untaken = np.add.reduceat(marginals * fitted.untaken, code.first, axis=1)
             unsupported = 1 - np.prod(1 - untaken, axis=1)
-        elif isinstance(target, TrainedPolicy):
-            probability, drawn = self._drawn(target, encoded, action)
-            repeated = np.repeat(features, DRAWS, axis=0)
-            of_draws = by_fold(models, "predict", np.repeat(fold, DRAWS), repeated, drawn)
-            expected = of_draws.reshape(-1, DRAWS).mean(axis=1)
-            places = code.places(drawn).reshape(len(action), DRAWS, -1)
-            of_choices = (places == code.places(action)[:, None]).mean(axis=1)
-            unsupported = fitted.untaken[places].any(axis=2).mean(axis=1)
-        return Evidence(
-            reward=log.reward[rows],
-            weight=probability / propensity,
-            probability=probability,
-            predicted=predicted,
-            expected=expected,
-            slot_weight=None if of_slots is None else of_choices / of_slots,
-            bounds=fitted.bounds,
-            unsupported=unsupported,
-        )
+            probability = table[np.arange(len(index)), index]
+            return probability, predicted, expected, of_choices, unsupported
+        if not isinstance(target, TrainedPolicy):
+            raise InputError(
+                f"this log has {fitted.space.size} joint actions or real-valued ones; a "
+                f"policy given by all its probabilities can have up to {MOST_LISTED} joint "
+                "actions: evaluate a policy by name"
+            )
+        probability, drawn = self._drawn(target, encoded, action)
+        repeated = np.repeat(features, DRAWS, axis=0)
+        of_draws = by_fold(models, "predict", np.repeat(fold, DRAWS), repeated, drawn)
+        expected = of_draws.reshape(-1, DRAWS).mean(axis=1)
+        places = code.places(drawn).reshape(len(action), DRAWS, -1)
+        of_choices = (places == code.places(action)[:, None]).mean(axis=1)
+        unsupported = fitted.untaken[places].any(axis=2).mean(axis=1)
+        return probability, predicted, expected, of_choices, unsupported
 
     def _table(self, target: Target, rows: slice, encoded: NDArray[np.float32]) -> Floats:
         """Return the probabilities of all joint actions, in each row among the eligible ones."""

@@ -84,17 +84,15 @@ class ActionCode(NamedTuple):
 
 
 def folds_of(log: Log) -> NDArray[np.int8]:
-    """Return the fold of each row of a log; all rows of a cluster are in the same fold."""
+    """Return the fold of each row of a log; all rows of a cluster are in the same fold.
+
+    Folds are drawn at random because logs may take their actions in turn.
+    """
     if log.fold is not None:
         return log.fold
-    if log.cluster is None:
-        return fold_numbers(len(log))
-    return fold_numbers(int(log.cluster.max()) + 1)[log.cluster]
-
-
-def fold_numbers(count: int) -> NDArray[np.int8]:
-    """Return the fold of each row, drawn at random because logs may take their actions in turn."""
-    return np.random.default_rng(count).integers(FOLDS, size=count, dtype=np.int8)
+    units = len(log) if log.cluster is None else int(log.cluster.max()) + 1
+    fold = np.random.default_rng(units).integers(FOLDS, size=units, dtype=np.int8)
+    return fold if log.cluster is None else fold[log.cluster]
 
 
 # The Bayesian regression --------------------------------------------------------------------------

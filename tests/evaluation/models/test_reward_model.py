@@ -19,7 +19,7 @@ from submax.evaluation.reward_models import (
     STEPS,
     ActionCode,
     fitted_models,
-    fold_numbers,
+    folds_of,
     reward_maps,
 )
 from submax.models.regression.bayesian import PriorStructure, Sums, fitted
@@ -76,7 +76,7 @@ def dense(log, mapped):
 
 def predictions(log):
     """Every row by a regression on the rows of the other folds, without any structure."""
-    fold, found, row = fold_numbers(ROWS), np.empty(ROWS), np.arange(ROWS)
+    fold, found, row = folds_of(log), np.empty(ROWS), np.arange(ROWS)
     for number, mapped in enumerate(reward_maps(log)):
         if mapped.separate:
             matrix, regression = mapped.features(log.parts[0].context), log.action[:, 0].astype(int)
@@ -100,7 +100,7 @@ def predicted(log, part=None):
     every = [
         model.predict(model.features(part.context), part.action) for model in fitted_models(log)
     ]
-    return np.choose(fold_numbers(ROWS), every)
+    return np.choose(folds_of(log), every)
 
 
 @pytest.mark.parametrize("name", MENUS)
@@ -168,7 +168,8 @@ def arms_of(seed, binary=True):
 
 @pytest.mark.parametrize("model", [LinearRegression(), LogisticRegression()], ids=str)
 def test_every_row_is_predicted_by_a_model_fitted_without_its_fold(model, seed):
-    log, fold = arms_of(seed), fold_numbers(600)
+    log = arms_of(seed)
+    fold = folds_of(log)
     found = Evaluator(log, reward_model=model).sample.about(None).predicted
     inputs = ActionCode.of(log.schema.menu).design(log.context.astype(float), log.action)
     expected = np.empty(600)
@@ -235,7 +236,7 @@ def test_a_row_that_stands_for_several_decisions_weighs_as_many(model, seed):
     x, action, count = rng.normal(size=90), rng.integers(2, size=90), rng.integers(1, 5, 90)
     table = {"action": action, "reward": rng.normal(size=90), "context_x": x}
     log = Log.read({**table, "n": count}, columns={"count": "n"})
-    log = replace(log, fold=fold_numbers(90))
+    log = replace(log, fold=folds_of(log))
     each = expanded(log)
     one, other = (reward_models.supervised_models(log, model, seed)[0] for log in (log, each))
     features = one.features(log.parts[0].context)

@@ -13,7 +13,7 @@ from submax.evaluation.evaluator import DRAWS, Evaluator
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.evaluation.propensities import PropensityModel, SlotPropensities
-from submax.evaluation.reward_models import fitted_models, fold_numbers
+from submax.evaluation.reward_models import fitted_models, folds_of
 
 SIZES = {"title": ["A", "B", "C"], "layout": ["x", "y"]}
 ERRORS = 5.0
@@ -73,7 +73,7 @@ def by_hand(log, learned):
         eligible = log.eligible_sets[log.eligible_set[number]]
         among = probabilities_among(policy, learned.model.state, context[None], eligible)[0, 0]
         said = dict(zip(product(*eligible), among, strict=True))
-        model, taken = models[fold_numbers(len(log))[number]], tuple(log.action[number])
+        model, taken = models[folds_of(log)[number]], tuple(log.action[number])
         features = model.features(row.parts[0].context)
 
         def predict(action, model=model, features=features):
@@ -127,7 +127,7 @@ def test_no_row_is_predicted_by_a_model_that_saw_its_reward(log):
     after = Evaluator(replace(log, reward=reward)).sample.about(learned)
     assert after.predicted[7] == before.predicted[7]
     assert after.expected[7] == before.expected[7]
-    fold = fold_numbers(len(log))
+    fold = folds_of(log)
     others = fold != fold[7]
     assert (after.expected != before.expected)[others].all()
 
