@@ -33,8 +33,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring import append_rows, read_rows
 from submax.environments import ENVIRONMENTS
+from submax.policies import make_policy
 from submax.simulation.delays import BatchedRewards
-from submax.simulation.experiment import policy_of
 from submax.simulation.results import record_run
 from submax.simulation.runner import available_cores, local_executor
 from submax.simulation.simulate import simulate
@@ -191,7 +191,7 @@ def ends(
     traces = [
         simulate(
             ENVIRONMENTS.build(environment, {}),
-            policy_of(table),
+            make_policy(table),
             replicas=replicas,
             observations=OBSERVATIONS,
             delay=BatchedRewards(BATCH),

@@ -4,6 +4,7 @@ from refusals import raises_code
 from submax.environments import ENVIRONMENTS
 from submax.estimators.network import CVAE
 from submax.models.training_settings import Training
+from submax.policies import make_policy
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.simulation.experiment import (
     cells,
@@ -11,7 +12,6 @@ from submax.simulation.experiment import (
     load_named,
     parse,
     policy_name,
-    policy_of,
 )
 
 OWN = """
@@ -142,7 +142,7 @@ def test_what_is_defined_stands_for_its_name_also_within_another():
     specification = parse(DEFINING, "own")
     assert specification.policies[0] == "random"
     expected = RewardConditioned(CVAE(hidden=4, training=Training(steps=7, batch=16)))
-    assert policy_of(specification.policies[1]) == expected
+    assert make_policy(specification.policies[1]) == expected
     assert [cell.policy_name for cell in cells(specification)] == ["random", "own"]
 
 

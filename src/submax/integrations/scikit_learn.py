@@ -115,8 +115,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         check_classification_targets(actions)
         if anew:
             self.classes_ = unique_labels(actions if classes is None else classes)
-            given = self.policy
-            self.policy_ = given if isinstance(given, Policy) else make_policy(given)
+            self.policy_ = make_policy(self.policy)
             seed = check_random_state(self.random_state).randint(LARGEST_SEED)
             self.generator_ = np.random.default_rng(seed)
             # The first rewards say on which scale they are.

@@ -18,11 +18,10 @@ from submax._version import __version__
 from submax.core.checks import one_of, whole_number
 from submax.core.environment import Environment
 from submax.core.errors import InputError
-from submax.core.policy import Policy
 from submax.core.registry import Registry, converted
 from submax.environments import ENVIRONMENTS
 from submax.environments.tables import ENDINGS
-from submax.policies.specification import PolicySpecification
+from submax.policies.specification import PolicySpecification, make_policy
 from submax.simulation import DELAYS
 
 EXPERIMENTS = resources.files("submax.simulation") / "experiments"
@@ -395,7 +394,7 @@ def _selected(
         else:
             chosen = [one for one in chosen if one.text(key) in allowed]
     for policy in policies.values():
-        policy_of(policy)
+        make_policy(policy)
     return chosen, policies
 
 
@@ -422,11 +421,6 @@ def named_policies(specification: Specification) -> dict[str, PolicyData]:
             )
         found[name] = policy
     return found
-
-
-def policy_of(specification: str | Mapping[str, Any]) -> Policy[Any]:
-    """A policy from the name of a preset or from a table, whose ``name`` is not a parameter."""
-    return PolicySpecification.of(specification).build()
 
 
 def at_most(observations: int, environment: Environment[Any]) -> int:

@@ -22,6 +22,7 @@ from submax.core.errors import (
 from submax.core.optional import require_extra
 from submax.core.processes import SINGLE_THREAD, end_with_parent
 from submax.environments import ENVIRONMENTS
+from submax.policies import make_policy
 from submax.simulation import DELAYS
 from submax.simulation.delays import BatchedRewards
 from submax.simulation.experiment import (
@@ -32,7 +33,6 @@ from submax.simulation.experiment import (
     digest_of,
     load_file,
     load_named,
-    policy_of,
     portable,
 )
 from submax.simulation.results import (
@@ -155,7 +155,7 @@ def dry_run(cells: Iterable[Cell]) -> list[str]:
         environment = ENVIRONMENTS.build(table, {})
         observations = at_most(4, environment)
         for cell in {digest_of(cell.policy): cell for cell in group}.values():
-            policy = policy_of(cell.policy)
+            policy = make_policy(cell.policy)
             # Four decisions fill two batches of 2, but no batch of 5.
             delay = BatchedRewards(2 if portable(cell.policy) != cell.policy else 5)
             try:
@@ -183,7 +183,7 @@ def run_cell(cell: Cell) -> dict[str, dict[str, Any]]:
     networks by JAX, which is not counted as training.
     """
     begin, compiled = time.perf_counter(), _compiling_seconds()
-    policy = Timed(policy_of(cell.policy))
+    policy = Timed(make_policy(cell.policy))
     with counted_fallbacks() as fallbacks, ignored_contexts_allowed():
         trace = simulate(
             ENVIRONMENTS.build(cell.environment, {}),

@@ -10,13 +10,13 @@ import pytest
 from refusals import raises_code
 
 from submax.environments import ENVIRONMENTS
+from submax.policies import make_policy
 from submax.simulation.experiment import (
     cells,
     configurations,
     experiment_groups,
     load_named,
     policy_name,
-    policy_of,
 )
 from submax.simulation.runner import dry_run
 
@@ -52,13 +52,13 @@ def test_every_experiment_can_be_built_and_its_policies_fit_their_environments(n
         assert {cell.policy_name for cell in every} == named
         if name not in experiment_groups()["all"]:
             # Networks would be compiled; what they decide untrained is tested elsewhere.
-            dry_run(cell for cell in every if not policy_of(cell.policy).traits.trains_models)
+            dry_run(cell for cell in every if not make_policy(cell.policy).traits.trains_models)
     assert "$" not in str(specification.policies)
     assert specification.title
     environment, _ = configurations(specification)[0]
     problem = ENVIRONMENTS.build(environment, {}).problem
     for row in [*specification.policies, *specification.more_policies]:
-        policy_of(row).init(problem, 1, np.random.default_rng(0))
+        make_policy(row).init(problem, 1, np.random.default_rng(0))
 
 
 def test_without_keel_the_bakeoff_says_what_is_missing(monkeypatch):
@@ -84,4 +84,4 @@ def test_rivals_meet_the_same_worlds_for_as_long_and_shared_policies_are_the_sam
     shared = [row for row in other.policies if policy_name(row) in known]
     assert len(shared) >= 3
     for row in shared:
-        assert policy_of(row) == policy_of(known[policy_name(row)])
+        assert make_policy(row) == make_policy(known[policy_name(row)])

@@ -10,12 +10,12 @@ from submax.core.errors import InputError
 from submax.core.numerics import standard_error
 from submax.core.problem import Feedback
 from submax.environments import ENVIRONMENTS
+from submax.policies import make_policy
 from submax.policies.epsilon_greedy import Random
 from submax.simulation.experiment import (
     Specification,
     configurations,
     named_policies,
-    policy_of,
 )
 from submax.simulation.results import (
     CURVE_TABLE,
@@ -76,7 +76,7 @@ def compute(specification: Specification) -> dict[str, PolicyPanel]:
             f"make {len(tables)}: give each key a single value"
         )
     environment = ENVIRONMENTS.build(tables[0][0], {})
-    policies = {name: policy_of(policy) for name, policy in named_policies(specification).items()}
+    policies = {name: make_policy(policy) for name, policy in named_policies(specification).items()}
     parts: dict[str, list[PolicyPanel]] = {name: [] for name in policies}
     starts = range(0, specification.replicas, ENVIRONMENTS_AT_ONCE)
     streams = np.random.SeedSequence(specification.seed).spawn(len(starts))
