@@ -17,6 +17,7 @@ from submax.evaluation.diagnostics import (
     FEWEST_TAKEN,
     UNIFORM_TOLERANCE,
     Caution,
+    LogSums,
     PolicySums,
     rare_reward_cautions,
     spread_cautions,
@@ -213,7 +214,7 @@ class Evaluation:
         plain = [one.plain for one in every if isinstance(one, ThresholdEstimator)]
         return {**{one.short: one for one in plain}, **self.estimators}
 
-    def _notes(self) -> Iterator[str]:
+    def _notes(self, log: LogSums) -> Iterator[str]:
         rows, rest, sample, split = self.rows, self.rows.log, self.rows.sample.log, self.split
         yield from (rest if rows.is_long else sample).notes
         if rows.model_name != BAYESIAN:
@@ -238,6 +239,14 @@ class Evaluation:
         for name, one in self.targets.items():
             if isinstance(one, TrainedPolicy) and one.ignores_context:
                 yield f"{name} does not look at the context"
+        for name, candidate in self.candidates.items():
+            if candidate.only is not None:
+                eligible = round(float(log.eligible_decisions(sample, 0)[candidate.only]))
+                if eligible < log.decisions:
+                    yield (
+                        f"{name} is eligible in {eligible} of {log.decisions} rows, and uniform in "
+                        "the others"
+                    )
 
     def compared(self, baseline: str, together: int = 1) -> Comparison:
         """Return the comparison with a baseline; so many differences hold ``together``."""
@@ -246,7 +255,7 @@ class Evaluation:
         centre = mean(sample.reward, sample.counts)
         setup = Setup(self._computed, baseline, slices, centre, rewards)
         found = rows.evaluated({LOGGING_POLICY: None, **self.targets}, setup)
-        log, actions, notes = found.log, found.log.facts(sample), [*self._notes()]
+        log, actions = found.log, found.log.facts(sample)
         ranges = bool(sample.schema.menu.ranges)
         common = [*log.cautions(actions, ranges, len(rewards)), *model_cautions(rows)]
         largest = None if ranges else 1 / log.propensities[0]
@@ -262,13 +271,6 @@ class Evaluation:
             else:
                 cautions = [LEARNED_FROM_ALL] * (name in self.split.learned_from_all)
                 cautions += [*sums.cautions(log, largest, untaken), *common]
-                only = self.candidates[name].only
-                if only is not None:
-                    eligible = round(float(log.eligible_decisions(sample, 0)[only]))
-                    notes += [
-                        f"{name} is eligible in {eligible} of {log.decisions} rows, and uniform in "
-                        "the others"
-                    ] * (eligible < log.decisions)
             mine = self._estimates(name, sums, cautions, log.mean_reward)
             estimates += mine
             best = next(one for one in mine if one.recommended)
@@ -288,7 +290,7 @@ class Evaluation:
                     )
         return Comparison(
             estimates,
-            notes,
+            [*self._notes(log)],
             self.level,
             differences,
             of_slices,

@@ -170,8 +170,7 @@ class BestPolicy(NamedTuple):
                     "behind_error": error,
                     "estimator": one.estimator,
                     "value": one.value,
-                    "low": one.interval.low,
-                    "high": one.interval.high,
+                    **one.interval._asdict(),
                     "warnings": " | ".join(one.cautions),
                 }
             )
