@@ -20,7 +20,7 @@ from submax.core.errors import InputError
 from submax.evaluation.disk import pieces
 from submax.evaluation.log import Log
 from submax.evaluation.sums import mean
-from submax.models.classifiers import FittedRegressor, class_by_name, copied, fitted_regressor, made
+from submax.models.classifiers import FittedRegressor, class_by_name, fitted_regressor, made
 from submax.models.regression.bayesian import Posterior, Prior, PriorStructure, Sums, fitted
 from submax.models.regression.blas import in_one_thread
 from submax.models.regression.context_belief import LENGTHS
@@ -188,16 +188,17 @@ class RewardMap(NamedTuple):
 
     def model(self, sums: Sums, centre: float) -> "RewardModel":
         """Return the model that is fitted to some rows."""
-        width, found = len(self.feature_map.groups), np.zeros(sums.moment.shape)
+        width, choices = len(self.feature_map.groups), sum(self.code.sizes)
+        table, powers = np.zeros((1 + choices, width)), np.zeros(POWERS * len(self.code.low))
         if sums.variance > 0:
             found = self.posterior(sums, centre).coefficients
-        shared, powers = np.zeros(width), np.zeros(0)
-        if not self.separate:
-            ends = width, width + sum(self.code.sizes) * self._each
-            shared, choices, powers = np.split(found[0], ends)
-            missing = (0, 0), (0, width - self._each)
-            found = np.pad(choices.reshape(-1, self._each), missing)
-        coefficients = self.feature_map.for_raw(np.vstack([shared, found])).T
+            if self.separate:
+                table[1:] = found
+            else:
+                ends = width, width + choices * self._each
+                table[0], each, powers = np.split(found[0], ends)
+                table[1:, : self._each] = each.reshape(choices, self._each)
+        coefficients = self.feature_map.for_raw(table).T
         return RewardModel(self.feature_map, self.code, centre, coefficients, powers)
 
 
@@ -318,28 +319,6 @@ MOST_FITTED_BY_TEMPLATE = 100_000
 """Supervised models are fitted to at most about this many rows: more would take much longer."""
 
 
-def reward_template(given: Any) -> tuple[str, Any]:
-    """Return the name and an unfitted copy of a supervised model.
-
-    It is given as an object, a dotted name, or a table of ``kind`` and parameters.
-
-    >>> reward_template("sklearn.linear_model.Ridge")[0]
-    'Ridge'
-    """
-    table = {"kind": given} if isinstance(given, str) else given
-    if isinstance(table, Mapping):
-        parameters = {key: value for key, value in table.items() if key != "kind"}
-        kind = class_by_name(str(table.get("kind")), "reward model", "predict")
-        given = made(kind, kind.__name__, parameters)
-    if inspect.isclass(given) or not callable(getattr(given, "fit", None)):
-        raise InputError(
-            f"the reward model is {given!r:.60}: give an object with the methods fit "
-            f"and predict (or predict_proba), or a dotted name such as {EXAMPLE!r}",
-            parameter="reward_model",
-        )
-    return type(given).__name__, copied(given)
-
-
 class SupervisedRewardModel(NamedTuple):
     """q̂(x, a) of a fitted ``model`` whose inputs are the context and the action.
 
@@ -424,5 +403,15 @@ def reward_models(log: Log, given: Any = None, seed: int = 0) -> tuple[str, Sequ
     # An unfitted model may refuse to be compared, so only texts are.
     if given is None or (isinstance(given, str) and given == BAYESIAN):
         return BAYESIAN, fitted_models(log)
-    name, template = reward_template(given)
-    return name, supervised_models(log, template, seed)
+    table = {"kind": given} if isinstance(given, str) else given
+    if isinstance(table, Mapping):
+        parameters = {key: value for key, value in table.items() if key != "kind"}
+        kind = class_by_name(str(table.get("kind")), "reward model", "predict")
+        given = made(kind, kind.__name__, parameters)
+    if inspect.isclass(given) or not callable(getattr(given, "fit", None)):
+        raise InputError(
+            f"the reward model is {given!r:.60}: give an object with the methods fit "
+            f"and predict (or predict_proba), or a dotted name such as {EXAMPLE!r}",
+            parameter="reward_model",
+        )
+    return type(given).__name__, supervised_models(log, given, seed)

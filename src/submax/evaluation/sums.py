@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.evaluation.disk import pieces
 from submax.evaluation.intervals import Summed
 
 
@@ -79,12 +80,9 @@ class Additive(msgspec.Struct, frozen=True):
     shared: ClassVar[tuple[str, ...]] = ()
 
     def __add__(self, other: Self) -> Self:
-        pairs = (
-            (name, getattr(self, name), getattr(other, name)) for name in self.__struct_fields__
-        )
-        return type(self)(
-            *(mine if name in self.shared else joined(mine, its) for name, mine, its in pairs)
-        )
+        names = [name for name in self.__struct_fields__ if name not in self.shared]
+        sums = {name: joined(getattr(self, name), getattr(other, name)) for name in names}
+        return msgspec.structs.replace(self, **sums)
 
 
 class Terms(NamedTuple):
@@ -170,14 +168,11 @@ class Moments(Additive, frozen=True):
         varying = [one for one in columns if isinstance(one, np.ndarray)]
         width, counts = len(varying) + 1, np.broadcast_to(counts, rows)
         first, second = np.triu_indices(width)
-        third, table = np.zeros((len(first), width)), np.ones((width, min(rows, MOMENT_ROWS)))
-        for begin in range(0, rows, MOMENT_ROWS):
-            end = min(begin + MOMENT_ROWS, rows)
-            x = table[:, : end - begin]
-            for place, one in enumerate(varying, 1):
-                x[place] = one[begin:end]
-            counted = counts[begin:end] * x
-            third += (counted[first] * x[second]) @ x.T
+        third = np.zeros((len(first), width))
+        for piece in pieces(rows, MOMENT_ROWS):
+            count = counts[piece]
+            x = np.stack([np.ones(len(count)), *(one[piece] for one in varying)])
+            third += ((count * x)[first] * x[second]) @ x.T
         sums = np.empty((width, width, width))
         sums[first, second] = sums[second, first] = third
         # A constant column is a multiple of the column of ones.
