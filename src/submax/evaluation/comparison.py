@@ -468,10 +468,8 @@ def compare(
     check_slices(slices, log.schema.context.names)
     candidates = candidates_of(policies, log)
     one_of("baseline", baseline, [LOGGING_POLICY, BEST, *candidates])
-    chosen, split = (
-        chosen_estimators(estimators, log),
-        Split(log, candidates, share, by, seed, apart),
-    )
+    chosen = chosen_estimators(estimators, log)
+    split = Split(log, candidates, share, by, seed, apart)
     rows = Evaluator(
         split.rest,
         seed,

@@ -120,7 +120,7 @@ GREEDY, TEMPERATURE = "greedy", "temperature="
 """The variants of a policy: ``linucb@greedy`` and ``linucb@temperature=0.5``."""
 
 
-def _parts(text: str, sign: str) -> list[str]:
+def _divided(text: str, sign: str) -> list[str]:
     """The parts of a text between signs; folders of a file may have the sign in their names."""
     before_values = text.partition("=")[0]
     file = max(map(before_values.rfind, "/\\")) + 1
@@ -134,7 +134,7 @@ def parsed_variant(text: str) -> tuple[str, float | None]:
     >>> parsed_variant("linucb@greedy"), parsed_variant("linucb")
     (('linucb', 0.0), ('linucb', None))
     """
-    policy, *after = _parts(text, "@")
+    policy, *after = _divided(text, "@")
     if not after:
         return policy, None
     variant = "@".join(after)
@@ -154,7 +154,7 @@ def _expanded(text: str) -> str | dict[str, Any]:
     The code of a class of the user's own is not run.
     """
     policy, temperature = parsed_variant(text)
-    name, *changes = _parts(policy, ",")
+    name, *changes = _divided(policy, ",")
     pairs = [one.partition("=") for one in changes]
     if not all(key and sign for key, sign, _ in pairs):
         raise InputError(
@@ -233,10 +233,9 @@ def variants(policy: Specification, search: Search, trials: int, seed: int) -> l
         drawn = list(product(*values.values()))
     else:
         # Every value is tried, about equally often.
-        places = [np.resize(np.arange(len(one)), trials) for one in values.values()]
         columns = [
-            [one[place] for place in rng.permutation(order)]
-            for one, order in zip(values.values(), places, strict=True)
+            [one[place] for place in rng.permutation(np.resize(np.arange(len(one)), trials))]
+            for one in values.values()
         ]
         drawn = list(zip(*columns, strict=True))
     found = {}
@@ -251,15 +250,15 @@ def _values(key: str, wanted: str | Sequence[Any], trials: int, rng: Any) -> lis
     """The values of a list, or as many random ones of a range as there are trials."""
     text = wanted if isinstance(wanted, str) else ""
     plain = text.removesuffix(LOGARITHMIC)
+    scale, inverse = (float, np.asarray) if plain == text else (math.log, np.exp)
     try:
         if ".." not in plain:
             return [read_value(one) for one in text.split(",")] if text else list(wanted)
         low, high = (read_value(one) for one in plain.split("..", 1))
-        ends = [math.log(end) if plain != text else float(end) for end in (low, high)]
+        ends = scale(low), scale(high)
         if not -math.inf < ends[0] < ends[1] < math.inf:
             raise ValueError("these ends are not possible")
-        drawn = rng.uniform(*ends, trials)
-        drawn = np.exp(drawn) if plain != text else drawn
+        drawn = inverse(rng.uniform(*ends, trials))
         if isinstance(low, int) and isinstance(high, int):
             return sorted({int(one) for one in np.round(drawn)})
         return [float(f"{one:.4g}") for one in drawn]
