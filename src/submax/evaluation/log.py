@@ -425,9 +425,8 @@ class Log:
         """Return which choices of a slot are in each of the eligible sets, ``[sets, choices]``."""
         indices = [one[slot] for one in self.eligible_sets]
         mask = np.zeros((len(indices), len(self.schema.menu.slots[slot].choices)), dtype=bool)
-        mask[
-            np.repeat(np.arange(len(indices)), list(map(len, indices))), np.concatenate(indices)
-        ] = True
+        sets = np.repeat(np.arange(len(indices)), list(map(len, indices)))
+        mask[sets, np.concatenate(indices)] = True
         return mask
 
     def eligible_sizes(self) -> Floats:
@@ -461,8 +460,7 @@ class Log:
 
     def release(self) -> None:
         """Give back the memory of the columns of a log on disk."""
-        if self.folder is not None or isinstance(self.reward, np.memmap):
-            release(getattr(self, name) for name in COLUMNS)
+        release(getattr(self, name) for name in COLUMNS)
 
     def with_reward(self, reward: Reward) -> "Log":
         """Return the log with one of several rewards, or a weighted sum of them, as its reward.

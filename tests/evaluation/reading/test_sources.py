@@ -129,6 +129,15 @@ def test_rows_of_a_csv_file_are_named_by_their_first_line(
     assert mentioned(Log.read(path, skip_bad_rows=True).notes[:1], *facts)
 
 
+def test_a_row_below_a_very_long_value_is_named_by_its_number(tmp_path, mentioned):
+    path = tmp_path / "log.csv"
+    path.write_text(f"{HEADER}1,5,A,x,\n2,6,A,1,{'x' * 200_000}\n3,x,A,1,\n")
+    with raises_code("invalid-input") as refused:
+        Log.read(path)
+    assert mentioned([str(refused.value)], "reward", "line 2")
+    assert mentioned([str(refused.value)], "time", "row 3")
+
+
 def test_an_earlier_row_is_named_by_its_line_too(tmp_path, mentioned):
     path = tmp_path / "log.csv"
     path.write_text(HEADER + '1,5,A,1,"two\nlines"\n\n2,7\n3,8,A,1,\n4,7,A,0,\n')
