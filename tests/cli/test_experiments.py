@@ -152,7 +152,9 @@ def cluster():
     """The address of a scheduler with a worker, both here, and another worker's process."""
     from distributed import LocalCluster
 
-    here = {"processes": False, "protocol": "tcp", "host": "127.0.0.1", "dashboard_address": None}
+    here = {"processes": False, "protocol": "tcp", "host": "127.0.0.1"}
+    # Two clusters with the same port for their pages would warn.
+    here["dashboard_address"] = "127.0.0.1:0"
     with LocalCluster(n_workers=1, threads_per_worker=1, **here) as cluster:
         command = [sys.executable, "-m", *WORKER, cluster.scheduler_address]
         second = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -98,7 +98,9 @@ def cluster():
     from distributed import LocalCluster
 
     options = {"processes": False, "protocol": "tcp", "host": "127.0.0.1"}
-    with LocalCluster(n_workers=1, dashboard_address=None, **options) as cluster:
+    # Two clusters with the same port for their pages would warn.
+    options["dashboard_address"] = "127.0.0.1:0"
+    with LocalCluster(n_workers=1, **options) as cluster:
         yield cluster.scheduler_address
 
 
