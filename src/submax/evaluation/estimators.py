@@ -11,13 +11,7 @@ from submax.core.arrays import Booleans, Floats
 from submax.core.checks import positive
 from submax.core.errors import InputError
 from submax.core.registry import Registry
-from submax.evaluation.sums import (
-    Terms,
-    mean,
-    quantiles,
-    sampled,
-    total,
-)
+from submax.evaluation.sums import Terms, mean, quantiles, sampled, total
 
 
 class Evidence(NamedTuple):
@@ -253,20 +247,19 @@ class ThresholdEstimator(OffPolicyEstimator):
         if self.threshold is not None:
             return self
         weight, counts, corrects = evidence.weight, evidence.counts, self._corrects_model
+
+        def kept(threshold: float) -> Floats:
+            return evidence.weighted(self.limited(weight, threshold), corrects)
+
         tried = self.candidates(candidate_thresholds(weight, counts))
-        least = least_error_threshold(
-            tried,
-            lambda one: evidence.weighted(self.limited(weight, one), corrects),
-            evidence.weighted(weight, corrects),
-            counts,
-        )
-        return replace(self, threshold=least)
+        whole = evidence.weighted(weight, corrects)
+        return replace(self, threshold=least_error_threshold(tried, kept, whole, counts))
 
     def terms(self, evidence: Evidence) -> Terms:
         used, corrects = self.tuned(evidence).threshold or 0.0, self._corrects_model
-        found = weighted(evidence, self.limited(evidence.weight, used), corrects)
+        kept = evidence.weighted(self.limited(evidence.weight, used), corrects)
         reach = evidence.reach(self.largest(evidence.weight, used), corrects)
-        return found._replace(reach=reach, threshold=used)
+        return Terms(kept, reach=reach, threshold=used, counts=evidence.counts)
 
     @property
     def _corrects_model(self) -> bool:
