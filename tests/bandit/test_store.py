@@ -546,49 +546,6 @@ def test_a_flipped_bit_is_found_or_changes_no_decision_and_no_reward(path):
     assert changed > 20
 
 
-FILL = """
-import resource, sys
-from submax.bandit.store import open_store
-from submax.bandit.tables import DecisionRow
-from submax.core.errors import StoreError
-
-def decide(number):
-    row = DecisionRow(str(number), 0, "a", 0.5, context='"' + "x" * 1000 + '"')
-    store.write_decisions(1, [row]).result()
-    print(number, flush=True)
-
-store = open_store(sys.argv[1])
-unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
-resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, unlimited[1]))
-number = 0
-try:
-    while True:
-        decide(number)
-        number += 1
-except StoreError:
-    pass
-assert store.select("select count(*) from decision") == [(number,)]
-try:
-    store.check_writable()
-except StoreError as error:
-    print(error.code, file=sys.stderr)
-resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
-decide(number)
-store.close()
-"""
-
-
-def test_a_full_disk_loses_nothing_that_was_acknowledged_and_is_still_read(path):
-    child = subprocess.run(
-        [sys.executable, "-c", FILL, path], capture_output=True, text=True, check=True
-    )
-    assert child.stderr == "store-unavailable\n"
-    with open_store(path) as store:
-        assert ids(store) == child.stdout.split()
-        assert len(ids(store)) > 10
-        assert list(store.damage()) == []
-
-
 def test_an_interrupt_leaves_no_transaction_open(store):
     """A signal comes while the main thread waits for a write, or reads."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -736,10 +693,16 @@ def test_a_lost_connection_fails_a_call_and_not_the_store(postgres, postgres_add
 
 @pytest.mark.needs("postgresql")
 @pytest.mark.parametrize(
-    "address", ["postgresql://u:pass@word@host:x/db", "postgresql://u:pass/db"]
+    ("address", "told"),
+    [
+        ("u:secret@secret@host:x/db", ""),
+        ("u:secret/db", ""),
+        ("me:secret@127.0.0.1:1/db", "'db' at"),
+        ("127.0.0.1:1/db?password=secret", "'db' at"),
+    ],
 )
-def test_a_wrong_address_is_refused_without_its_password(address):
+def test_a_wrong_address_is_refused_without_its_password(address, told):
     with raises_code("store-unavailable") as caught:
-        open_store(address)
-    assert "pass@word" not in str(caught.value)
-    assert "u:pass" not in str(caught.value)
+        open_store(f"postgresql://{address}")
+    assert told in str(caught.value)
+    assert "secret" not in str(caught.value)

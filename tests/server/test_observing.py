@@ -20,9 +20,7 @@ from waiting import wait_until
 import submax.core.optional
 from submax.bandit.declaring import declare
 from submax.bandit.durable import open_bandit
-from submax.bandit.store import open_store
 from submax.cli import main
-from submax.core.errors import StoreError
 from submax.server.observing import JsonFormatter, Telemetry, TextFormatter
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -73,13 +71,6 @@ def test_a_server_writes_json_lines_as_its_variables_say(serve, tmp_path):
     assert decided["duration_ms"] > 0
     (wrong,) = [line for line in requests if line["operation"] == "reward"]
     assert (wrong["level"], wrong["status"], wrong["code"]) == ("info", 400, "invalid-input")
-
-
-@pytest.mark.parametrize("address", ["me:secret@127.0.0.1:1/db", "127.0.0.1:1/db?password=secret"])
-def test_a_store_is_named_without_its_password(address):
-    with pytest.raises(StoreError, match="'db' at") as refused:
-        open_store(f"postgresql://{address}")
-    assert "secret" not in str(refused.value)
 
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"

@@ -256,12 +256,14 @@ def test_a_full_disk_is_said_so_and_left_behind_once_there_is_room(serve, file):
             if answer.status_code != 200:
                 break
             acknowledged.append(str(number))
+        assert len(acknowledged) > 10
         assert answer.status_code == 503
         assert answer.json()["code"] == "store-unavailable"
         # What is smaller could still fit.
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
         assert http.post("/reward", json={"id": "0", "value": 1}).status_code == 503
         assert server.get("/healthz").status_code == 200
+        assert server.get("/bandits/page").json()["counts"]["decisions"] == len(acknowledged)
         wait_until(lambda: server.get("/readyz").status_code == 503)
         room = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, room)
