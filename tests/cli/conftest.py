@@ -134,3 +134,9 @@ def summary(directory: Path, name: str = "summary.csv") -> list[dict[str, str]]:
             {key: value for key, value in row.items() if not key.endswith("seconds")}
             for row in csv.DictReader(file)
         ]
+
+
+def files(folder: Path) -> list[str]:
+    """The names of the files of a folder, without those that a store has beside its own."""
+    ignored = ("-wal", "-shm", ".lock")
+    return sorted(path.name for path in folder.iterdir() if not path.name.endswith(ignored))

@@ -14,15 +14,13 @@ from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.schema.trained_policy import TrainedPolicy
 
+from .conftest import files
+
 COLUMNS = [
     "policy", "estimator", "recommended", "value", "low", "high", "threshold",
     "rows", "effective", "largest", "largest_share", "mean_weight", "mean_error",
     "unsupported", "effective_rewards", "usual", "warnings",
 ]  # fmt: skip
-
-
-def files(folder):
-    return sorted(path.name for path in folder.iterdir())
 
 
 def estimates(folder):
