@@ -247,7 +247,7 @@ def test_kill_under_load_loses_nothing_and_doubles_nothing(serve, file, monkeypa
 
 def test_a_full_disk_is_said_so_and_left_behind_once_there_is_room(serve, file):
     server = serve(file)
-    small = (200_000, resource.RLIM_INFINITY)
+    small = (1_000_000, resource.RLIM_INFINITY)
     resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, small)
     acknowledged = []
     with httpx.Client(verify=False, base_url=f"{server.address}/bandits/page", timeout=60) as http:
