@@ -169,7 +169,7 @@ def test_slots_have_a_choice_each_and_may_have_their_own_propensity(mentioned):
     assert arrays.action.tolist() == [[0, 1], [1, 0]]
 
 
-def test_an_interval_holds_numbers_and_its_propensity_is_a_density():
+def test_an_interval_holds_numbers_and_its_propensity_is_a_density(refused):
     table = {"action_price": [1, 10, 2.5], "reward": [1, 0, 1], "propensity": [2.5, 0.1, 1.0]}
     log = Log.read(table, actions={"price": (1, 10)})
     assert log.action.tolist() == [[1.0], [10.0], [2.5]]
@@ -179,14 +179,13 @@ def test_an_interval_holds_numbers_and_its_propensity_is_a_density():
     columns = {"action": "cost", "propensity": "density"}
     again = Log.read(renamed, columns=columns, actions={"price": (1, 10)})
     assert again.fingerprint == log.fingerprint
-    with raises_code("invalid-input"):
-        Log.read(table, actions={"price": (1, 9)})
+    refused(table, actions={"price": (1, 9)})
     both = {"action_price": [1.5, 2.5], "action_title": ["B", "A"], "reward": [1, 0]}
     mixed = Log.read(both, actions={"price": (1, 10), "title": ["A", "B"]})
     assert mixed.action.tolist() == [[1.0, 1.5], [0.0, 2.5]]
 
 
-def test_what_is_declared_need_not_occur():
+def test_what_is_declared_need_not_occur(refused):
     log = Log.read(
         TABLE,
         actions=["Z", "A", "B", "C"],
@@ -200,11 +199,10 @@ def test_what_is_declared_need_not_occur():
     assert again.fingerprint == log.fingerprint
     others = [{"a": ["A"], "b": ["B"]}, {"age": float, "size": float}, {"age": float}]
     for declared, role in zip(others, ["actions", "context", "context"], strict=True):
-        with raises_code("invalid-input"):
-            Log.read(TABLE, **{role: declared})
+        refused(TABLE, **{role: declared})
 
 
-def test_defaults_stand_for_what_is_missing_and_are_counted(mentioned):
+def test_defaults_stand_for_what_is_missing_and_are_counted(mentioned, refused):
     table = {
         "action": ["A", "B", "A"],
         "reward": [1, 0, 1],
@@ -218,8 +216,7 @@ def test_defaults_stand_for_what_is_missing_and_are_counted(mentioned):
     assert mentioned(log.notes, "context_age", 1, "7.0")
     assert mentioned(log.notes, "context_country", 2, "de")
     # A default does not stand for what is no number.
-    with raises_code("invalid-input"):
-        Log.read({**table, "context_age": ["x", "1", "2"]}, context=fields)
+    refused({**table, "context_age": ["x", "1", "2"]}, context=fields)
 
 
 # Features of actions
@@ -245,9 +242,8 @@ def test_actions_and_the_choices_of_slots_have_features():
 
 @pytest.mark.parametrize("actions", [None, ["A", "B"]])
 @pytest.mark.parametrize("features", [{"A": FEATURES["A"]}, [FEATURES], "features.csv"])
-def test_an_action_without_features_is_refused(features, actions):
-    with raises_code("invalid-input"):
-        described(features, actions=actions)
+def test_an_action_without_features_is_refused(features, actions, refused):
+    refused(ROWS, action_features=features, actions=actions)
 
 
 # Eligible choices
@@ -311,11 +307,9 @@ def test_the_menu_has_what_was_eligible_in_rows_that_are_read():
     ["[]", "[", "A|Z", "B", '["A", ["B"]]', '["A", null]', '{"A": 1}', "[" * 100_000, "||"],
     ids=lambda cell: cell[:15],
 )
-def test_cells_that_hold_no_set_with_the_action_are_bad_rows(cell, mentioned):
+def test_cells_that_hold_no_set_with_the_action_are_bad_rows(cell, refused):
     table = {"action": ["A", "A", "A"], "reward": [1, 0, 1], "eligible": ["A|B", "A", cell]}
-    with raises_code("invalid-input") as refused:
-        Log.read(table, actions=["A", "B"])
-    assert mentioned([str(refused.value)], "eligible", 3)
+    refused(table, ("eligible", 3), actions=["A", "B"])
 
 
 # Time and ids
@@ -356,12 +350,9 @@ def test_moments_are_numbers_dates_or_text(moments):
     assert log.reward.tolist() == [1, 2, 3]
 
 
-def test_what_is_no_moment_is_a_bad_row(mentioned):
+def test_what_is_no_moment_is_a_bad_row(refused):
     table = {"action": ["A"] * 3, "reward": [1, 0, 1], "at": ["2024-01-01", "soon", None]}
-    with raises_code("invalid-input") as refused:
-        Log.read(table)
-    assert mentioned([str(refused.value)], "at", 2, "soon")
-    assert mentioned([str(refused.value)], "at", 3)
+    refused(table, ("at", 2, "soon"), ("at", 3))
 
 
 @pytest.mark.parametrize(
@@ -375,12 +366,9 @@ def test_what_is_no_moment_is_a_bad_row(mentioned):
     ],
     ids=lambda ids: str(ids[0]),
 )
-def test_an_id_that_was_there_before_is_named_with_its_row(ids, mentioned):
+def test_an_id_that_was_there_before_is_named_with_its_row(ids, mentioned, refused):
     table = pd.DataFrame({**IDS, "id": ids})
-    with raises_code("invalid-input") as refused:
-        Log.read(table)
-    assert mentioned([str(refused.value)], 2, 4)
-    assert mentioned([str(refused.value)], "id", 3, 1, 2)
+    refused(table, (2, 4), ("id", 3, 1, 2))
     log = Log.read(table, skip_bad_rows=True)
     assert log.reward.tolist() == [0, 1]
     assert mentioned(log.notes[:1], "id", 2, 3, 1)
@@ -390,11 +378,10 @@ def test_an_id_that_was_there_before_is_named_with_its_row(ids, mentioned):
 @pytest.mark.parametrize(
     "ids", [[-1, -2, 2**61 - 1, 0], [0, -(2**63), 2**63 - 1, -1], ["1", "01", "1.0", "1 "]]
 )
-def test_ids_that_differ_in_anything_are_different(ids):
+def test_ids_that_differ_in_anything_are_different(ids, refused):
     assert len(Log.read({**IDS, "id": ids})) == 4
     for missing in (None, ""):
-        with raises_code("invalid-input"):
-            Log.read({**IDS, "id": [missing, *map(str, ids[1:])]})
+        refused({**IDS, "id": [missing, *map(str, ids[1:])]})
 
 
 def test_the_first_row_of_an_id_that_can_be_used_is_kept():
@@ -412,15 +399,14 @@ def test_actions_that_are_numbers_and_not_whole_are_named_in_a_note(mentioned):
         assert Log.read({**IDS, "action": actions}, schema=log.schema).notes == ()
 
 
-def test_gaps_among_propensities_are_counted_and_nan_is_bad(mentioned):
+def test_gaps_among_propensities_are_counted_and_nan_is_bad(mentioned, refused):
     log = Log.read({**IDS, "propensity": [0.5, None, 0.5, None]})
     assert np.isnan(log.propensity).tolist() == [False, True, False, True]
     assert mentioned(log.notes, 2, 4)
     frame = Log.read(pd.DataFrame({**IDS, "propensity": [0.5, np.nan, 0.5, np.nan]}))
     assert frame.notes == log.notes
     for values in ([0.5, np.nan, 0.5, 0.5], ["0.5", "nan", "0.5", "0.5"]):
-        with raises_code("invalid-input"):
-            Log.read({**IDS, "propensity": values})
+        refused({**IDS, "propensity": values})
 
 
 @pytest.mark.parametrize(
@@ -440,10 +426,8 @@ def test_numbers_may_be_huge_and_as_names_are_sorted_as_numbers():
     assert log.schema.menu.declaration == ["1.5", "2", "10"]
 
 
-def test_columns_of_several_types_name_the_row_that_is_odd(mentioned):
+def test_columns_of_several_types_name_the_row_that_is_odd(refused):
     table = {"action": ["A", 1], "reward": [1, "x"]}
     for source in (table, pd.DataFrame(table)):
-        with raises_code("invalid-input") as refused:
-            Log.read(source)
-        assert mentioned([str(refused.value)], "reward", 2)
+        refused(source, ("reward", 2))
         assert Log.read(source, skip_bad_rows=True).schema.menu.declaration == ["A"]

@@ -24,18 +24,6 @@ def written(tmp_path):
     return write
 
 
-@pytest.fixture
-def refused(mentioned):
-    def check(log, *problems, **options):
-        """The log is refused, and each problem, a tuple of facts, is in one line of the error."""
-        with raises_code("invalid-input") as found:
-            Log.read(log, **options)
-        for facts in problems:
-            assert mentioned([str(found.value)], *facts), (facts, str(found.value))
-
-    return check
-
-
 BAD = [
     ("A,1,0,3", "propensity", "'0'"),
     ("A,1,1.01,3", "propensity", "'1.01'"),
@@ -245,9 +233,9 @@ def test_separators_are_recognized_and_semicolons_go_with_decimal_commas(sign, t
     assert log.schema.context.fields[0].values == ("1,2,3", "x")
 
 
-def test_separators_and_decimal_signs_can_be_given(tmp_path):
-    path = tmp_path / "log.csv"
-    path.write_text('action,reward,propensity,"a;b;c;d;e"\nA,1,"0,5",x\nB,0,"0,5",x\n')
+def test_separators_and_decimal_signs_can_be_given(written):
+    header = 'action,reward,propensity,"a;b;c;d;e"'
+    path = written('A,1,"0,5",x', 'B,0,"0,5",x', header=header)
     log = Log.read(path, separator=",", decimal=",")
     assert log.propensity.tolist() == [0.5, 0.5]
     for wrong in ({"separator": "ab"}, {"decimal": ";"}):
@@ -258,18 +246,12 @@ def test_separators_and_decimal_signs_can_be_given(tmp_path):
 @pytest.mark.parametrize(
     ("value", "hint"), [('"0,5"', "--decimal"), ("50 %", "100"), ("2026-01-02", "time=propensity")]
 )
-def test_what_is_not_a_number_is_recognized(value, hint, tmp_path):
-    path = tmp_path / "log.csv"
-    path.write_text(f"action,reward,propensity\nA,1,0.5\nB,0,{value}\n")
-    with raises_code("invalid-input") as error:
-        Log.read(path)
-    assert hint in str(error.value)
-    assert "line 3" in str(error.value)
+def test_what_is_not_a_number_is_recognized(value, hint, written, refused):
+    path = written("A,1,0.5", f"B,0,{value}", header="action,reward,propensity")
+    refused(path, ("line 3",), (hint,))
 
 
-def test_spaces_and_unused_columns_are_remarked(tmp_path, mentioned):
-    path = tmp_path / "log.csv"
-    path.write_text("action,reward,Propensity\nA,yes,0.5\nA ,no,0.5\n")
-    notes = Log.read(path).notes
+def test_spaces_and_unused_columns_are_remarked(written, mentioned):
+    notes = Log.read(written("A,yes,0.5", "A ,no,0.5", header="action,reward,Propensity")).notes
     assert mentioned(notes, "Propensity")
     assert any("'A '" in note for note in notes)

@@ -79,7 +79,7 @@ def test_a_folder_and_a_pattern_are_one_log_in_the_order_of_the_paths(ending, tm
     assert_same(Log.read(str(tmp_path / f"**/*.{ending}")))
 
 
-def test_bad_rows_of_several_files_are_named_with_their_file(tmp_path, mentioned):
+def test_bad_rows_of_several_files_are_named_with_their_file(tmp_path, refused):
     folder = write_parts(tmp_path / "parts", "csv")
     second = folder / "part-1.csv"
     # Line 3 of the second file is malformed, and its line 4 has a wrong reward.
@@ -88,14 +88,8 @@ def test_bad_rows_of_several_files_are_named_with_their_file(tmp_path, mentioned
     cells = lines[3].split(",")
     lines[3] = ",".join([cells[0], "often", *cells[2:]])
     second.write_text("\n".join(lines) + "\n")
-    with raises_code("invalid-input") as refused:
-        Log.read(folder)
-    for facts in (
-        ("line 3", "part-1.csv"),
-        ("reward", "line 4", "part-1.csv", "'often'"),
-        (2, 13, "3 files"),
-    ):
-        assert mentioned([str(refused.value)], *facts)
+    odd = ("reward", "line 4", "part-1.csv", "'often'")
+    refused(folder, ("line 3", "part-1.csv"), odd, (2, 13, "3 files"))
 
 
 HEADER = "id,time,action,reward,note\n"
@@ -118,24 +112,19 @@ NAMED = [
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("compressed", [False, True])
 def test_rows_of_a_csv_file_are_named_by_their_first_line(
-    text, facts, end, compressed, tmp_path, mentioned
+    text, facts, end, compressed, tmp_path, mentioned, refused
 ):
     data = text.replace("\n", end).encode("utf-8-sig")
     path = tmp_path / "log.csv"
     path.write_bytes(gzip.compress(data) if compressed else data)
-    with raises_code("invalid-input") as refused:
-        Log.read(path)
-    assert mentioned([str(refused.value)], *facts)
+    refused(path, facts)
     assert mentioned(Log.read(path, skip_bad_rows=True).notes[:1], *facts)
 
 
-def test_a_row_below_a_very_long_value_is_named_by_its_number(tmp_path, mentioned):
+def test_a_row_below_a_very_long_value_is_named_by_its_number(tmp_path, refused):
     path = tmp_path / "log.csv"
     path.write_text(f"{HEADER}1,5,A,x,\n2,6,A,1,{'x' * 200_000}\n3,x,A,1,\n")
-    with raises_code("invalid-input") as refused:
-        Log.read(path)
-    assert mentioned([str(refused.value)], "reward", "line 2")
-    assert mentioned([str(refused.value)], "time", "row 3")
+    refused(path, ("reward", "line 2"), ("time", "row 3"))
 
 
 def test_an_earlier_row_is_named_by_its_line_too(tmp_path, mentioned):
@@ -146,46 +135,39 @@ def test_an_earlier_row_is_named_by_its_line_too(tmp_path, mentioned):
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_rows_of_json_lines_are_named_by_their_line(several, tmp_path, mentioned):
+def test_rows_of_json_lines_are_named_by_their_line(several, tmp_path, refused):
     lines = [*json_text(ROW_DICTS[:4]).splitlines(), json.dumps({**ROW_DICTS[4], "reward": "x"})]
     bad = tmp_path / "part-2.jsonl"
     bad.write_text("\n" + "\n\n".join(lines) + "\n \n{broken\n")
     if several:
         (tmp_path / "part-1.jsonl.gz").write_bytes(gzip.compress(json_text(ROW_DICTS).encode()))
-    with raises_code("invalid-input") as refused:
-        Log.read(tmp_path if several else bad)
     files = [f"of {bad}"] * several
-    assert mentioned([str(refused.value)], "reward", "'x'", "line 10", *files)
-    assert mentioned([str(refused.value)], "action", "line 12", *files)
+    facts = ("reward", "'x'", "line 10", *files), ("action", "line 12", *files)
+    refused(tmp_path if several else bad, *facts)
 
 
-def test_rows_without_lines_are_named_by_their_number(tmp_path, mentioned):
+def test_rows_without_lines_are_named_by_their_number(tmp_path, refused):
     table = {**TABLE, "reward": ["x" if place == 4 else "1" for place in range(ROWS)]}
     pq.write_table(pa.table(table), tmp_path / "log.parquet")
     for source in (table, tmp_path / "log.parquet"):
-        with raises_code("invalid-input") as refused:
-            Log.read(source)
-        assert mentioned([str(refused.value)], "reward", "row 5")
+        refused(source, ("reward", "row 5"))
 
 
-def test_a_line_that_is_not_an_object_is_a_bad_row(tmp_path):
+def test_a_line_that_is_not_an_object_is_a_bad_row(tmp_path, refused):
     path = tmp_path / "log.jsonl"
     path.write_text(json_text(ROW_DICTS) + "[1, 2]\n{broken\n")
-    with raises_code("invalid-input"):
-        Log.read(path)
+    refused(path)
     assert_same(Log.read(path, skip_bad_rows=True))
 
 
-def test_files_that_cannot_be_one_log_are_refused(tmp_path):
+def test_files_that_cannot_be_one_log_are_refused(tmp_path, refused):
     folder = write_parts(tmp_path / "parts")
     pq.write_table(pa.table({"action": ["A"], "reward": [1]}), folder / "part-3.parquet")
     archive = tmp_path / "log.csv.gz"
     archive.write_bytes(gzip.compress(csv_text(ROW_DICTS).encode())[:-12])
     (tmp_path / "empty").mkdir()
     for source in (folder, archive, tmp_path / "empty", f"{tmp_path}/nothing-*.csv"):
-        with raises_code("invalid-input") as refused:
-            Log.read(source)
-        assert str(source) in str(refused.value)
+        refused(source, (source,))
 
 
 def wide_table():
@@ -222,8 +204,7 @@ def test_of_a_query_only_the_columns_of_the_log_are_computed(kind):
     assert log.reward.tolist() == table["reward"]
 
 
-def test_a_query_that_fails_is_refused():
+def test_a_query_that_fails_is_refused(refused):
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"action": ["a"], "reward": ["x"]}).lazy()
-    with raises_code("invalid-input"):
-        Log.read(frame.with_columns(polars.col("reward").str.to_integer(strict=True)))
+    refused(frame.with_columns(polars.col("reward").str.to_integer(strict=True)))
