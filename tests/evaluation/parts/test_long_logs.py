@@ -49,6 +49,8 @@ def folder_of(tmp_path):
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
+    """Logs of a few files have parts on disk, and batches for several threads."""
+    monkeypatch.setattr(evaluator, "available_cores", lambda: 4)
     monkeypatch.setattr(disk, "PIECE_ROWS", 250)
     monkeypatch.setattr(disk, "IN_MEMORY", 300)
     monkeypatch.setattr(evaluator, "BATCH_ROWS", 250)
@@ -138,6 +140,7 @@ def test_sums_over_batches_give_the_results_of_one_batch(
     policies = {**POLICIES, "columns": "columns=prob_*"}
     options = {"interval": interval, "baseline": baseline}
     if interval == "normal":
+        options["by"] = "random"
         # All estimators whose terms can be added up, with thresholds that are given or chosen.
         options["estimators"] = [
             {"kind": one.short, **asdict(one)}
@@ -176,15 +179,6 @@ def test_models_are_fitted_to_a_sample_and_all_rows_are_evaluated(
     np.testing.assert_allclose(numbers(found)[:40], numbers(whole)[:40], rtol=1e-8)
     assert mentioned(found.notes, 800)
     assert compared(log, POLICIES, by="random").estimates[0].diagnostics.rows == ROWS // 2
-
-
-@pytest.mark.slow
-def test_threads_give_the_same(folder_of, seed, monkeypatch, compared):
-    folder, policies = folder_of(table_of(seed, 1000)), {"counts": "rcp-submax"}
-    monkeypatch.setattr(evaluator, "BATCH_ROWS", 100)
-    monkeypatch.setattr(evaluator, "available_cores", lambda: 4)
-    found = compared(on_disk(folder), policies, by="random")
-    check_same(found, compare(Log.read(folder), policies, by="random"))
 
 
 KINDS = {

@@ -1,36 +1,21 @@
 import pandas as pd
 import pytest
 from pyarrow import parquet
-from stored import new_store
 
-import submax
 from submax.bandit.export import export
 from submax.evaluation import Log
-from submax.testing import ManualClock
 
 WAIT = 60.0
 CONTEXT = {"age": float, "country": ["fr", "de"]}
 
 
 @pytest.fixture
-def clock():
-    return ManualClock()
-
-
-@pytest.fixture
-def opened(clock):
-    store = new_store(clock)
+def shop(opened):
+    """Opens a bandit with these declarations."""
 
     def make(**declaration):
-        declaration = {
-            "actions": ["A", "B", "C"],
-            "context": CONTEXT,
-            "policy": "linear-thompson",
-            **declaration,
-        }
-        return store, submax.open(
-            store, name="shop", clock=clock, background=False, reward_wait=WAIT, **declaration
-        )
+        usual = {"context": CONTEXT, "policy": "linear-thompson", "reward_wait": WAIT}
+        return opened(**{**usual, **declaration})
 
     return make
 
@@ -45,17 +30,22 @@ def decided(bandit, count, reward=1.0, **options):
     return chosen
 
 
-def exported(store, path):
-    export(store, "shop", path)
+def exported(bandit, path):
+    export(bandit.store, bandit.name, path)
     return path
 
 
-def test_the_export_of_a_bandit_is_a_log_with_its_schema(opened, clock, tmp_path, mentioned):
-    store, bandit = opened()
-    made = decided(bandit, 20)
+def matured(bandit, clock, path):
+    """The log of all decisions up to now, and of one that is pending."""
     clock.now += 2 * WAIT
-    bandit.decide({"age": 1.0, "country": "fr"})
-    log = Log.read(exported(store, tmp_path / "log.parquet"))
+    decided(bandit, 1, reward=None)
+    return Log.read(exported(bandit, path))
+
+
+def test_the_export_of_a_bandit_is_a_log_with_its_schema(shop, clock, tmp_path, mentioned):
+    bandit = shop()
+    made = decided(bandit, 20)
+    log = matured(bandit, clock, tmp_path / "log.parquet")
     assert [log.schema.menu.action(row) for row in log.action] == [one.action for one in made]
     assert log.propensity.tolist() == [one.propensity for one in made]
     assert log.reward.tolist() == [1.0] * 20
@@ -66,15 +56,13 @@ def test_the_export_of_a_bandit_is_a_log_with_its_schema(opened, clock, tmp_path
     assert mentioned(log.notes, 1, "pending")
 
 
-def test_what_did_not_come_to_be_learned_is_counted_and_left_out(
-    opened, clock, tmp_path, mentioned
-):
-    store, bandit = opened(guard_rails={"holdout": 0.3, "baseline": "B"})
+def test_what_did_not_come_to_be_learned_is_counted_and_left_out(shop, clock, tmp_path, mentioned):
+    bandit = shop(guard_rails={"holdout": 0.3, "baseline": "B"})
     decided(bandit, 60)
     decided(bandit, 3, reward=None, activate=False)
     clock.now += 2 * WAIT
     decided(bandit, 4, reward=None)
-    path = exported(store, tmp_path / "log.parquet")
+    path = exported(bandit, tmp_path / "log.parquet")
     status = parquet.read_table(path).column("status").to_pylist()
     assert {"learned", "held out", "never activated", "pending"} <= set(status)
     log = Log.read(path)
@@ -83,16 +71,14 @@ def test_what_did_not_come_to_be_learned_is_counted_and_left_out(
         assert mentioned(log.notes, status.count(one), one)
 
 
-def test_choices_that_were_retired_since_are_still_read(opened, clock, tmp_path):
-    store, bandit = opened()
+def test_choices_that_were_retired_since_are_still_read(shop, clock, tmp_path):
+    bandit = shop()
     made = decided(bandit, 40)
     bandit.retire("A")
     bandit.add("D")
     clock.now += 2 * WAIT
     made += decided(bandit, 10)
-    clock.now += 2 * WAIT
-    bandit.decide({"age": 1.0, "country": "fr"})
-    log = Log.read(exported(store, tmp_path / "log.parquet"))
+    log = matured(bandit, clock, tmp_path / "log.parquet")
     assert "A" in [one.action for one in made]
     assert [log.schema.menu.action(row) for row in log.action] == [one.action for one in made]
     assert [log.eligible_sets[place] for place in log.eligible_set] == [((0, 1, 2),)] * 40 + [
@@ -104,12 +90,12 @@ def test_choices_that_were_retired_since_are_still_read(opened, clock, tmp_path)
     assert log.schema.menu.active == ((1, 2, 3),)
 
 
-def test_an_export_is_known_after_it_went_through_a_frame_or_a_table(opened, clock, tmp_path):
-    store, bandit = opened()
+def test_an_export_is_known_after_it_went_through_a_frame_or_a_table(shop, clock, tmp_path):
+    bandit = shop()
     decided(bandit, 30, eligible=["A", "B"])
     clock.now += 2 * WAIT
     decided(bandit, 3)
-    path = exported(store, tmp_path / "log.parquet")
+    path = exported(bandit, tmp_path / "log.parquet")
     log = Log.read(path)
     assert Log.read(parquet.read_table(path)).fingerprint == log.fingerprint
     frame = Log.read(pd.read_parquet(path), schema=log.schema)
@@ -124,11 +110,9 @@ def test_an_export_is_known_after_it_went_through_a_frame_or_a_table(opened, clo
 @pytest.mark.parametrize(
     "actions", [{"title": ["A", "B"], "layout": ["wide", "narrow"]}, {"price": (1.0, 10.0)}]
 )
-def test_the_export_of_slots_and_of_intervals_is_read(actions, opened, clock, tmp_path):
-    store, bandit = opened(actions=actions, policy="random")
+def test_the_export_of_slots_and_of_intervals_is_read(actions, shop, clock, tmp_path):
+    bandit = shop(actions=actions, policy="random")
     made = decided(bandit, 5)
-    clock.now += 2 * WAIT
-    decided(bandit, 1)
-    log = Log.read(exported(store, tmp_path / "log.parquet"))
+    log = matured(bandit, clock, tmp_path / "log.parquet")
     assert [log.schema.menu.action(row) for row in log.action] == [one.action for one in made]
     assert log.propensity.tolist() == [one.propensity for one in made]
