@@ -31,7 +31,7 @@ def _table_from_joint(shares, values):
     mean = logging @ value
     rows = np.stack([logging * (1 - value) / (1 - mean), logging * value / mean])
     prior = np.array([1 - mean, mean])
-    return Table(rows, LEVELS, prior, rows @ value), logging, value
+    return Table(rows, LEVELS, prior, rows @ value), value
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +43,7 @@ def tables():
 
 @pytest.fixture(scope="session")
 def joint_tables():
-    """Tables of a logging policy q and values v, as (table, q, v)."""
+    """Tables of a logging policy and values v, as (table, v)."""
     shares = st.lists(st.integers(1, 20), min_size=5, max_size=5)
     values = st.lists(st.integers(1, 99), min_size=5, max_size=5)
     return st.builds(_table_from_joint, shares, values)

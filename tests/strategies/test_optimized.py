@@ -3,7 +3,6 @@
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from refusals import raises_code
 from scipy import optimize
 
 from submax import Table
@@ -76,8 +75,3 @@ def test_rows_that_agree_but_for_rounding_count_as_equal(seed):
             rows[:, [0, other]], np.array([0.0, 1.0]), prior, np.tile([0.1, 0.2], (500, 1))
         )
         assert np.allclose(Optimized().probabilities(pair), rows[:, 0])
-
-
-def test_without_propensities_it_refuses(small_table):
-    with raises_code("invalid-input"):
-        Optimized().probabilities(small_table._replace(values=np.array([np.nan, 0.1])))
