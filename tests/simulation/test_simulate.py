@@ -166,16 +166,6 @@ def test_thinning_keeps_the_exact_values(points, seed):
     assert np.allclose(thin.accumulated_regret, full.accumulated_regret[:, kept], rtol=1e-12)
 
 
-def test_two_policies_with_one_seed_meet_the_same_worlds(seed):
-    environment = Watched(5)
-    for policy in (Random(), Thompson(), make_policy("rcp-optimized")):
-        run(policy, environment, seed=seed)
-    first, *others = environment.worlds
-    assert len(np.unique(first)) == first.size
-    for world in others:
-        assert np.array_equal(world, first)
-
-
 @dataclass(frozen=True)
 class Outside(Random):
     action: tuple

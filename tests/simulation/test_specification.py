@@ -64,12 +64,6 @@ def test_lists_stand_for_all_combinations():
     assert len({cell.key for cell in every}) == len(every)
 
 
-def test_several_numbers_of_one_setting_are_one_text():
-    (labels,) = {tuple(cell.labels.items()) for cell in cells(load_named("combinatorial"))}
-    assert dict(labels)["sizes"] == "2x4x8x16x32"
-    assert dict(labels)["shift"] == -3
-
-
 def test_key_changes_with_everything_that_changes_the_result():
     specification = parse(OWN, "own")
     before = {cell.key for cell in cells(specification)}
