@@ -179,20 +179,14 @@ TREE = {
 POLICY = {"kind": "reward-conditioned", "estimator": TREE}
 
 
-@pytest.fixture
-def log(seed):
-    rng = np.random.default_rng(seed)
-    context, action = rng.normal(size=(80, 2)), rng.integers(3, size=80)
-    reward = (rng.random(80) < 0.2 + 0.5 * (action == 1)) * 1.0
-    return log_of_arrays(action, reward, context=context, propensity=np.full(80, 1 / 3))
-
-
-def test_a_classifier_of_someones_own_needs_trust(log, tmp_path, monkeypatch):
+def test_a_classifier_of_someones_own_needs_trust(tmp_path, monkeypatch):
     (tmp_path / "own_classifiers.py").write_text(
         "from sklearn.naive_bayes import GaussianNB\n\n\nclass Own(GaussianNB):\n    pass\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     policy = {**POLICY, "estimator": {"kind": "classifier", "classifier": "own_classifiers.Own"}}
+    row = np.arange(80)
+    log = log_of_arrays(row % 3, row % 2, context=row[:, None], propensity=np.full(80, 1 / 3))
     learn(log, policy).write(tmp_path / "policy.safetensors")
     with raises_code("invalid-input"):
         TrainedPolicy.read(tmp_path / "policy.safetensors")

@@ -149,26 +149,15 @@ LARGE_FEATURES = Problem(Arms(2), context_width=4)
 TRAINING = Training(learning_rate=0.01, batch=64)
 
 
-def contexts(rows, rng):
-    """A feature of size 1e6, a constant one, a heavy-tailed one, and a plain one."""
-    shape = (REPLICAS, rows)
+def some_feedback(rows, seed):
+    """Features: one of size 1e6, which says what arm pays, a constant, a heavy and a plain one."""
+    rng, shape = np.random.default_rng((seed, 9)), (REPLICAS, rows)
     large = 1e6 * rng.normal(size=shape) + 1e7
     heavy = rng.normal(size=shape) * np.where(rng.random(shape) < 0.01, 1e4, 1.0)
-    return np.stack([large, np.full(shape, 7.0), heavy, rng.normal(size=shape)], axis=-1)
-
-
-def rewarded(context, action):
-    """Which arm pays depends on the feature of size 1e6."""
-    return (action == (context[..., 0] > 1e7)).astype(float)
-
-
-def some_feedback(rows, seed):
-    rng = np.random.default_rng((seed, 9))
-    context = contexts(rows, rng)
-    action = rng.integers(2, size=(REPLICAS, rows))
-    reward = rewarded(context, action)
-    known = np.full(reward.shape, -np.log(2))
-    return Feedback(context, action[..., None], reward, known, np.ones(reward.shape))
+    context = np.stack([large, np.full(shape, 7.0), heavy, rng.normal(size=shape)], axis=-1)
+    action = rng.integers(2, size=shape)
+    reward = (action == (large > 1e7)).astype(float)
+    return Feedback(context, action[..., None], reward, np.full(shape, -np.log(2)), np.ones(shape))
 
 
 @softmax

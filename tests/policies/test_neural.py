@@ -130,17 +130,13 @@ def test_no_change_of_one_slot_improves_the_end_of_a_climb(seed):
         assert better_neighbours(belief, context, end, *mask) == 0
 
 
-def feedback_of(rng, rows=60):
-    """Rows in which the last choice of the last slot is paid."""
-    action = PROBLEM.space.uniform((REPLICAS, rows), rng)
-    reward = (action[..., 2] == 3).astype(float)
-    return observed(action, reward, rng.normal(size=(REPLICAS, rows, 2)))
-
-
 def test_epsilon_greedy_explores_with_its_probability(seed):
     rng = np.random.default_rng(seed)
     policy = ClimbingEpsilonGreedy(0.3, hidden=HIDDEN, training=TRAINING)
-    state = policy.update(policy.init(PROBLEM, REPLICAS, rng), feedback_of(rng), rng)
+    action = PROBLEM.space.uniform((REPLICAS, 60), rng)
+    # The last choice of the last slot is paid.
+    feedback = observed(action, action[..., 2] == 3, rng.normal(size=(REPLICAS, 60, 2)))
+    state = policy.update(policy.init(PROBLEM, REPLICAS, rng), feedback, rng)
     context = np.repeat(rng.normal(size=(REPLICAS, 1, 2)), 2000, axis=1)
     action, log_prob = policy.act(state, context, rng)
     greedy = log_prob == log_prob.max()

@@ -64,14 +64,6 @@ def test_relative_ucb_draws_the_pairs_of_the_paper(seed):
 FEW_ARMS, ROWS = 3, 25
 
 
-def weights_of(policy):
-    """The weight of every row, counted from the first."""
-    ages = np.arange(ROWS)[::-1]
-    if policy.memory.window is None:
-        return policy.memory.discount**ages
-    return (ages < policy.memory.window).astype(float)
-
-
 @pytest.mark.parametrize("memory", [Memory(discount=0.9), Memory(window=10)])
 @pytest.mark.parametrize("blocks", [1, 4])
 def test_chances_are_those_of_weighted_beta_posteriors(memory, blocks, seed):
@@ -81,7 +73,9 @@ def test_chances_are_those_of_weighted_beta_posteriors(memory, blocks, seed):
     state = policy.init(Problem(Arms(FEW_ARMS)), 1, rng)
     for part in np.array_split(np.arange(ROWS), blocks):
         state = policy.update(state, observed(arms[None, part], rewards[None, part]), rng)
-    parts = weights_of(policy) * np.array([rewards, 1 - rewards])
+    ages = np.arange(ROWS)[::-1]
+    weight = memory.discount**ages if memory.window is None else 1.0 * (ages < memory.window)
+    parts = weight * np.array([rewards, 1 - rewards])
     wins, losses = (1 + part @ (arms[:, None] == np.arange(FEW_ARMS)) for part in parts)
     expected = largest_beta(wins[None], losses[None])
     np.testing.assert_allclose(listed(policy, state), expected, atol=1e-9)

@@ -101,21 +101,16 @@ def test_what_was_written_is_read_back(log, policy, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["policy.safetensors"]
 
 
-def with_changes(log, *changes):
-    """A log as a bandit wrote it that had these choices paused or retired."""
-    menu = log.schema.menu
-    for change in changes:
-        menu = menu.changed(change)
-    return replace(log, schema=altered(log.schema, menu=menu))
-
-
 def test_probabilities_are_those_of_all_choices_and_zero_where_one_is_not_active(tmp_path):
     rng = np.random.default_rng(1)
     action = np.stack([rng.integers(3, size=90), rng.integers(4, size=90)], axis=1)
     log = Log.read(
         {"action": action, "reward": rng.integers(2, size=90), "context": rng.normal(size=(90, 1))}
     )
-    log = with_changes(log, Change("retire", "1", "slot0"), Change("pause", "0", "slot1"))
+    # As a bandit wrote it that had one choice retired and another paused.
+    menu = log.schema.menu.changed(Change("retire", "1", "slot0"))
+    menu = menu.changed(Change("pause", "0", "slot1"))
+    log = replace(log, schema=altered(log.schema, menu=menu))
     learned = learn(log, "linear-thompson")
     context = log.parts[0].context
     table = learned.probabilities(context).reshape(90, 3, 4)

@@ -237,10 +237,6 @@ def test_unbiased_estimators_have_the_right_expectation_whatever_the_model(name,
 # Thresholds
 
 
-def clipping(weight, reward):
-    return lambda threshold: np.minimum(weight, threshold) * reward
-
-
 def error_by_hand(terms, lost):
     """s² / n + b², with b² the square of the mean that is lost, without the mean's variance."""
     count = len(terms)
@@ -256,7 +252,11 @@ def test_the_least_error_is_that_computed_by_hand(tail, seed):
     weight, reward = rng.pareto(tail, 40), rng.normal(0.5, 1.0, 40)
     # Any thresholds will do, small ones as well, so that the choice is seldom the largest.
     thresholds = np.quantile(weight, np.linspace(0.05, 1.0, 20))
-    kept, whole = clipping(weight, reward), weight * reward
+    whole = weight * reward
+
+    def kept(threshold):
+        return np.minimum(weight, threshold) * reward
+
     errors = [error_by_hand(kept(one).tolist(), (whole - kept(one)).tolist()) for one in thresholds]
     found = least_error_threshold(thresholds, kept, whole)
     assert found == thresholds[errors.index(min(errors))]

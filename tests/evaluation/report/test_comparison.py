@@ -201,33 +201,23 @@ def test_a_policy_for_other_actions_or_rewards_is_refused(log, monkeypatch):
         compare(slots_of(0), ["random", "thompson-1-1"])
 
 
-@pytest.mark.parametrize("interval", ["normal", "gamma"])
-def test_the_same_seed_gives_the_same_numbers_within_what_rewards_can_be(log, interval):
+def test_the_same_seed_gives_the_same_numbers(log):
     few = log.rows(np.arange(60))
-    one, two = (compare(few, ["linear-thompson"], interval=interval, seed=3) for _ in range(2))
+    one, two = (compare(few, ["linear-thompson"], seed=3) for _ in range(2))
     assert one.estimates == two.estimates
-    for each in one.estimates:
-        assert 0 <= each.interval.low <= each.interval.high <= 1
-
-
-def retired_log(seed):
-    """The log of a bandit that has retired its arm C, with a reward of 0.9 for C and 0.5 for B."""
-    rng = np.random.default_rng(seed)
-    names, rows = np.array(["A", "B", "C"]), 3000
-    action = rng.integers(3, size=rows)
-    menu = ActionSpec.of(["A", "B", "C"]).changed(Change("retire", "C"))
-    table = {
-        "action": names[action],
-        "reward": (rng.random(rows) < np.array([0.1, 0.5, 0.9])[action]) * 1.0,
-        "propensity": np.full(rows, 1 / 3),
-    }
-    return Log.read(table, schema=Schema(menu=menu))
 
 
 @pytest.mark.parametrize("most_listed", [4096, 1])
 def test_choices_that_are_no_longer_active_are_not_taken(most_listed, seed, monkeypatch, mentioned):
+    """A bandit has retired its arm C, which earns 0.9; B earns 0.5."""
     monkeypatch.setattr(evaluator, "MOST_LISTED", most_listed)
-    found = compare(retired_log(seed), ["rcp-submax"], estimators=["ips", "snips", "dm", "dr"])
+    rng, rows = np.random.default_rng(seed), 3000
+    action = rng.integers(3, size=rows)
+    reward = (rng.random(rows) < np.array([0.1, 0.5, 0.9])[action]) * 1.0
+    schema = Schema(menu=ActionSpec.of(ARMS).changed(Change("retire", "C")))
+    propensity = np.full(rows, 1 / 3)
+    log = log_of_arrays(np.array(ARMS)[action], reward, propensity=propensity, schema=schema)
+    found = compare(log, ["rcp-submax"], estimators=["ips", "snips", "dm", "dr"])
     for one in found.estimates[1:]:
         # Half of the rows with weights of 3 or 0: the standard error of ips is √(1.25 / 1500).
         assert abs(one.value - 0.5) < 5 * np.sqrt(1.25 / 1500)

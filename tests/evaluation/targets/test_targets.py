@@ -168,26 +168,20 @@ def test_all_actions_have_the_name_that_the_caller_gave(made):
         compare(log, {"always=A": policies["random"], "always=*": "always=*"})
 
 
-@pytest.fixture
-def with_columns(seed):
-    """A log that is not in the order of time, with columns not in the order of the actions."""
+def test_columns_of_probabilities_are_an_array_in_the_order_of_time(seed):
+    """The rows are not in the order of time, and the columns not in that of the actions."""
     rng = np.random.default_rng(seed)
     table, _ = table_of(rng)
-    probability = rng.dirichlet(np.ones(3), size=ROWS)
-    columns = {f"new_{name}": probability[:, place] for place, name in enumerate("CAB")}
-    return {**table, "at": rng.permutation(ROWS), **columns}
-
-
-def test_columns_of_probabilities_are_an_array_in_the_order_of_time(with_columns):
-    log = Log.read(with_columns, columns={"probability": "new_*"})
-    order = np.argsort(with_columns["at"])
-    array = np.stack([with_columns[f"new_{name}"][order] for name in "ABC"], axis=1)
+    probability, table["at"] = rng.dirichlet(np.ones(3), size=ROWS), rng.permutation(ROWS)
+    table |= {f"new_{name}": probability[:, place] for place, name in enumerate("CAB")}
+    log = Log.read(table, columns={"probability": "new_*"})
+    array = probability[np.argsort(table["at"])][:, [1, 2, 0]]
     assert value_of(log, "columns=new_*") == weighted_mean(log, array)
     half = log.rows(np.arange(100))
     assert np.array_equal(half.probability, log.probability[:100])
     with raises_code("invalid-input", "policies"):
         value_of(log, "columns=ne*")
-    with_columns["new_A"] = with_columns["new_A"] + 0.5
-    wrong = Log.read(with_columns, columns={"probability": ["new_*"]})
+    table["new_A"] += 0.5
+    wrong = Log.read(table, columns={"probability": ["new_*"]})
     with raises_code("invalid-input", "policies"):
         value_of(wrong, "columns=new_*")
