@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 from refusals import raises_code
@@ -11,7 +13,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from submax.estimators.classifier import Classifier
-from submax.models.classifiers import fitted_classifier, resampled, unfitted_classifier
+from submax.models.classifiers import (
+    class_by_name,
+    fitted_classifier,
+    resampled,
+    unfitted_classifier,
+)
 
 
 class Plain:
@@ -155,3 +162,9 @@ def test_actions_become_numbers_without_gaps(seed):
     np.testing.assert_array_equal(found.seen, [3, 7])
     probabilities = found.probabilities(features[:1], 9)
     np.testing.assert_array_equal(probabilities, [[0, 0, 0, 0.5, 0, 0, 0, 0.5, 0]])
+
+
+def test_a_class_of_scikit_learn_needs_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with raises_code("missing-extra"):
+        class_by_name("sklearn.naive_bayes.GaussianNB")

@@ -775,7 +775,8 @@ class BanditReader:
         decisions = counted(count_decisions(self.store, n), "decision")
         if settings.reward_wait == 0:
             fewest = counted(min(settings.refit_rows, MIN_FIRST_ROWS), "reward")
-            return f"{decisions} so far; learning starts after {fewest}"
+            seconds = f"{settings.refit_seconds:g} seconds (refit_seconds)"
+            return f"{decisions} so far; learning starts at most {seconds} after {fewest}"
         wait = f"{settings.reward_wait:g} seconds after a decision (reward_wait)"
         oldest = self.select("select at from decision where bandit = :bandit order by at limit 1")
         if not oldest:

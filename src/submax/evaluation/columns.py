@@ -82,8 +82,9 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, 
         )
     for role in ("reward", "action"):
         if not found[role]:
+            hint = did_you_mean(role, columns)
             raise InputError(
-                f"no column is called {role!r}: {did_you_mean(role, columns)}the columns are "
+                f"no column is called {role!r}: {hint}{'The' if hint else 'the'} columns are "
                 f"{listed(columns, 20)}. Say which column is the {role}: --column {role}=NAME "
                 f"(columns={{{role!r}: NAME}})",
                 parameter=role,

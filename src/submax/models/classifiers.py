@@ -13,6 +13,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import FallbackWarning, InputError, fall_back, one_line
+from submax.core.optional import require_extra
 from submax.core.rewards import RewardEncoding
 from submax.core.serialization import serializable
 
@@ -29,6 +30,8 @@ def class_by_name(name: str, role: str = "classifier", methods: str = "predict_p
     'GaussianNB'
     """
     module_name, _, class_name = name.rpartition(".")
+    if module_name.startswith("sklearn."):
+        require_extra("data", f"the {role} {name!r}", "sklearn")
     try:
         result = getattr(importlib.import_module(module_name), class_name)
     except Exception as error:

@@ -7,6 +7,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -95,9 +96,10 @@ def _table_of_name(name: str) -> Mapping[str, Any]:
         return {"kind": name}
     named = preset_tables()
     if POLICIES.knows(name) and name not in named:
+        hint = did_you_mean(name, named, count=3)
         raise InputError(
-            f"{name!r} is a kind of policy, not a name: "
-            f"{did_you_mean(name, named, count=3)}else give a table, {{'kind': {name!r}, …}}"
+            f"{name!r} is a kind of policy, not a name: {hint}{'Otherwise ' if hint else ''}give a "
+            f"table, {{'kind': {name!r}, …}}"
         )
     one_of("policy", name, named, listed_by="see `submax policies`")
     return named[name]
@@ -142,8 +144,8 @@ def parsed_variant(text: str) -> tuple[str, float | None]:
         return policy, 0.0 if variant == GREEDY else float(variant.removeprefix(TEMPERATURE))
     except ValueError:
         raise InputError(
-            f"the variant of the policy {text!r} is {variant!r}; {GREEDY!r} and "
-            f"'{TEMPERATURE}0.5' are allowed: write {policy}@{GREEDY}",
+            f"the variant of the policy {text!r} is {variant!r}: write {policy}@{GREEDY}, or a "
+            f"number as in {policy}@{TEMPERATURE}0.5",
             parameter="policy",
         ) from None
 
@@ -382,6 +384,18 @@ class PolicySpecification:
         'gridded (thompson-1-9)'
         """
         return self.label if "name" in self.data else _title(self.data)
+
+    @property
+    def text(self) -> str | dict[str, Any]:
+        """The text that stands for the policy, if it was made from one; otherwise its table.
+
+        >>> PolicySpecification.of("linucb@greedy").text
+        'linucb@greedy'
+        """
+        with suppress(InputError):
+            if self.of(self.label) == self:
+                return self.label
+        return self.data
 
     def build(self, given: Policy[Any] | None = None) -> Policy[Any]:
         """The policy; ``given`` is the object from which the specification was made, if any."""

@@ -5,7 +5,7 @@ Unknown fields and wrong types are refused. The description in OpenAPI is made f
 
 import contextlib
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -251,6 +251,17 @@ KeyList = _answer("KeyList", "All keys, without their secrets.", keys=list[Key])
 Audit = _answer("Audit", "The last changes, newest first.", changes=list[AuditLine])
 
 
+def _words(kind: Any) -> tuple[str, ...]:
+    """The words that are allowed in a field, or in a list of them.
+
+    >>> _words(list[Literal["read", "admin"]])
+    ('read', 'admin')
+    """
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    return tuple(word for one in get_args(kind) for word in _words(one))
+
+
 class Decoder:
     """Decodes JSON into a message of one type; wrong bodies raise an ``InputError``.
 
@@ -258,8 +269,9 @@ class Decoder:
     """
 
     def __init__(self, kind: Any) -> None:
-        self._fields = kind.__struct_fields__
-        required = any(field.required for field in msgspec.structs.fields(kind))
+        fields = msgspec.structs.fields(kind)
+        self._fields = {field.name: field.type for field in fields}
+        required = any(field.required for field in fields)
         self.when_empty = b"" if required else b"{}"
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(known_type(kind))
 
@@ -273,6 +285,8 @@ class Decoder:
                     one_of("field", word[:60], self._fields)
             place, problem = wrong_type(error)
             what = repr(place) if place else "the body"
+            if "enum" in problem and (words := _words(self._fields.get(place.partition("[")[0]))):
+                problem = f"must be one of: {', '.join(words)}"
             raise InputError(f"{what} {problem}; see /openapi.json") from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InputError(f"the body is not JSON ({error}): send a JSON object") from error

@@ -78,7 +78,8 @@ class RequestLog:
 
     def write(self, context: RequestContext, seconds: float) -> None:
         status = context.status
-        refused = 400 <= status < 500
+        # That the server is not ready yet is expected while it starts.
+        refused = 400 <= status < 500 or context.operation == "ready"
         level = logging.INFO if refused else logging.ERROR if status >= 500 else logging.DEBUG
         if not REQUESTS.isEnabledFor(level):
             return

@@ -26,6 +26,7 @@ from submax.bandit.reading import (
 from submax.bandit.settings import ABOUT, FIXED, SETTING_TYPES
 from submax.core.checks import one_of
 from submax.core.errors import InputError, NotFoundError
+from submax.policies.specification import PolicySpecification
 from submax.schema.context import Category
 from submax.server.pages.formats import Shown, lift_sentence, percent, reward, sentence
 
@@ -494,7 +495,8 @@ def settings_page(bandit: DurableBandit) -> Shown:
         name=bandit.name,
         unit=unit_of(bandit),
         status=settings.status,
-        values=msgspec.structs.asdict(settings) | {"context": context or None},
+        values=msgspec.structs.asdict(settings)
+        | {"context": context or None, "policy": PolicySpecification(settings.policy).text},
         rails=msgspec.structs.asdict(settings.guard_rails),
         # The description of each setting, as it is declared.
         about={name: ABOUT.get(name, "") for name in SETTING_TYPES},
