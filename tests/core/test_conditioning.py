@@ -160,11 +160,6 @@ def listed(probabilities):
     return TabularBelief(Arms(size), rewards, prior, probabilities)
 
 
-def expected_mixture(belief, weights):
-    prior = belief.level_prior()
-    return mixture(Table(belief.prob_of_all(), belief.levels()[:, None], prior, prior), weights)
-
-
 @pytest.mark.parametrize("weights", MIXED.values(), ids=MIXED)
 @pytest.mark.parametrize("size", [2, 7])
 def test_draws_follow_the_listed_mixture(weights, size, seed):
@@ -176,7 +171,9 @@ def test_draws_follow_the_listed_mixture(weights, size, seed):
     every = np.tile(own, (2, 1500, 1))
     action, exhausted = rejection(every, belief, rng)
     assert action.shape == (2, 4500, 1)
-    expected = expected_mixture(belief, every)
+    prior = belief.level_prior()
+    table = Table(belief.prob_of_all(), belief.levels()[:, None], prior, prior)
+    expected = mixture(table, every)
     for replica in range(2):
         for one in range(3):
             drawn = ~exhausted[replica, one::3]

@@ -48,10 +48,6 @@ ALLOWED = 6.5
 """Standard errors: exceeded once in ten thousand million comparisons."""
 
 
-def lots_of(count):
-    return min(count, round(6 * count**0.5))
-
-
 @pytest.mark.parametrize("size", [1, 2, 3, 8, 33])
 @pytest.mark.parametrize("count", [1, 2, 36, 37, 100])
 def test_in_every_place_an_index_has_its_probability(size, count, seed):
@@ -76,7 +72,7 @@ def test_an_index_gets_its_share_of_the_lots_rounded_either_way(weights, count, 
     drawn = draw_grouped(probabilities[None, None], count, rng)[0]
     assert drawn.shape == (count,)
     met = np.bincount(drawn, minlength=len(weights))
-    lots = lots_of(count)
+    lots = min(count, round(6 * count**0.5))
     length = count / max(lots, 1)
     fewest = np.floor(lots * probabilities - 1e-9) * np.floor(length)
     most = np.ceil(lots * probabilities + 1e-9) * np.ceil(length)

@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from posteriors import variance_of
 from refusals import raises_code
 from scipy import optimize
 from scipy.cluster.vq import kmeans2
@@ -143,6 +142,20 @@ def test_a_single_row_waits_and_learning_is_the_same_as_with_the_rows_together(s
             break
     together = before.learned(rows.taken(slice(280, number + 1)), SETTINGS, rng)
     np.testing.assert_allclose(by_one.coefficients, together.coefficients)
+
+
+def variance_of(posterior, features, shares=None):
+    """The posterior variance of φ·Σ_k s_k θ_k, by solving for each row s of shares: ``[n, K]``.
+
+    By default each row is that of one regression.
+    """
+    scaled, regressions = features * posterior.covariance.unit, len(posterior.mean)
+    columns = []
+    for row in np.eye(regressions) if shares is None else shares:
+        response = row[:, None] * scaled[:, None]
+        solved = posterior.covariance.applied(posterior.structure, response)
+        columns.append(np.sum(solved * response, axis=(1, 2)))
+    return np.stack(columns, axis=1)
 
 
 def test_the_mean_and_the_draws_are_those_of_the_posterior(seed):

@@ -186,14 +186,6 @@ def test_a_row_moves_the_posterior_to_the_matching_normals(problem, reward, seed
     assert np.allclose(found.variance[0], expected[1], rtol=0, atol=1e-8)
 
 
-def enumerated(effects, weights, space):
-    """The best action of each weight vector and all heights, by listing."""
-    listing = space.listing()
-    active = active_effects(effects, listing)[:, 1:]
-    heights = weights[:, active].sum(axis=-1)
-    return listing[heights.argmax(axis=-1)], heights
-
-
 def test_no_single_change_improves_where_the_climb_ends(seed):
     rng = np.random.default_rng(seed)
     space = Slots((3, 4, 2))
@@ -202,7 +194,9 @@ def test_no_single_change_improves_where_the_climb_ends(seed):
     hills = Hills.of(effects, weights)
     starts = rng.integers(space.sizes, size=(60, 8, 3))
     end = climbed(hills.scores, hills.heights, starts, 50)
-    best, heights = enumerated(effects, weights, space)
+    listing = space.listing()
+    heights = weights[:, active_effects(effects, listing)[:, 1:]].sum(axis=-1)
+    best = listing[heights.argmax(axis=-1)]
     reached = heights[np.arange(60), space.index(end)]
     for slot, size in enumerate(space.sizes):
         for choice in range(size):
