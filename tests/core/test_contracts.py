@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.problem import Feedback, Problem
-from submax.core.spaces import Arms, Box, Slots
+from submax import Arms, Box, Feedback, Problem, Slots
 
 PROBLEM = Problem(Arms(3), context_width=2)
 

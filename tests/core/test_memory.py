@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.problem import Problem
-from submax.core.rewards import Continuous
-from submax.core.spaces import Arms, Slots
+from submax import Arms, Continuous, Problem, Slots
 from submax.estimators.counting import Counting
 from submax.models.memory import NEGLIGIBLE, Buffer, Memory
 from submax.models.training_settings import (

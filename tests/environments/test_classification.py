@@ -8,14 +8,10 @@ import pytest
 from pyarrow import csv, parquet
 from refusals import raises_code
 
-from submax.core.problem import Problem
-from submax.core.spaces import Arms
+from submax import Arms, BatchedRewards, Lag, Problem, make_policy, simulate
 from submax.environments.tables import LOADED, Classification, keel_files, load_packaged
-from submax.policies import make_policy
-from submax.simulation.delays import BatchedRewards, Lag
 from submax.simulation.experiment import cells, load_file
 from submax.simulation.runner import dry_run, run_cell
-from submax.simulation.simulate import simulate
 from submax.testing import check_environment
 
 FEATURES = [[1.0, 5.0], [2.0, 5.0], [1.0, 5.0], [4.0, 5.0], [1.0, 5.0]]

@@ -10,17 +10,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from logs import log_of_arrays
+from submax import Arms, Discrete, Memory, Problem, make_policy
 from submax.bandit.store import open_store
 from submax.core.errors import counted_fallbacks
-from submax.core.problem import Problem
-from submax.core.rewards import Discrete
-from submax.core.spaces import Arms
 from submax.estimators.classifier import Classifier
 from submax.estimators.counting import Counting
 from submax.evaluation.learning import learn
 from submax.models.classifiers import Unpredicted
-from submax.models.memory import Memory
-from submax.policies import make_policy
 from submax.schema.trained_policy import TrainedPolicy
 from submax.server.service import Service
 from submax.simulation.experiment import cells, parse

@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln, gammaln
 
-from submax.core.problem import Problem
-from submax.core.rewards import Discrete
-from submax.core.spaces import Arms, Slots
+from submax import Arms, Discrete, Problem, Slots
 from submax.estimators.counting import FIRST_WEIGHTS, RATES, SWITCH_RATE, Counting, fitted_smoothing
 from submax.testing.problems import fixed_levels, some_feedback
 

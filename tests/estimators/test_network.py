@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
+from submax import Arms, Box, Continuous, Counts, Feedback, Problem, Slots, Training
 from submax.core import optional as extras
 from submax.core.errors import DivergedWarning
-from submax.core.problem import Feedback, Problem
-from submax.core.rewards import Continuous, Counts
-from submax.core.spaces import Arms, Box, Slots
 from submax.estimators.counting import Counting
 from submax.estimators.network import CVAE, Softmax
 from submax.models.memory import NUMBERS_PER_PART, Memory, importance_values
 from submax.models.networks.choices import INJECTION_FORMS
 from submax.models.nn.reward_injection import Injection
 from submax.models.nn.training import restored
-from submax.models.training_settings import Training
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.strategies.weighted import SubMax
 from submax.testing.problems import some_contexts

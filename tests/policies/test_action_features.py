@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from observations import observed, taught
 
-from submax.core.problem import Problem
-from submax.core.rewards import Continuous
-from submax.core.spaces import Arms, Slots
+from submax import Arms, Continuous, Problem, Slots
 from submax.models.regression.bayesian import MOST_COLUMNS, described_actions
 from submax.policies.regressions import MOST_SHARED, PosteriorSubMax
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from observations import listed, observed, taught
 
-from submax import Arms, Problem, Slots, make_policy, simulate
+from submax import Arms, BatchedRewards, Problem, Slots, make_policy, simulate
 from submax.core.policy import probabilities_among
 from submax.environments import SleepingBernoulli
-from submax.simulation import BatchedRewards
 
 COUNTING = (
     "ucb1", "kl-ucb", "imed", "moss", "bayes-ucb-1-9", "thompson-1-1", "epsilon-greedy-0.1",

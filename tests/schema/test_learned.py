@@ -8,8 +8,7 @@ from refusals import raises_code
 from safetensors.numpy import save
 
 from submax.core.serialization import hashed_bytes, state_bytes
-from submax.evaluation.learning import learn
-from submax.evaluation.log import Log
+from submax.evaluation import Log, learn
 from submax.schema import trained_policy as limits_of
 from submax.schema.actions import Change
 from submax.schema.model import Model

@@ -1,10 +1,9 @@
 import pytest
 from refusals import raises_code
 
+from submax import Training, make_policy
 from submax.environments import ENVIRONMENTS
 from submax.estimators.network import CVAE
-from submax.models.training_settings import Training
-from submax.policies import make_policy
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.simulation.experiment import (
     cells,

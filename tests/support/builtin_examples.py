@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from submax import Binary, Classification, Continuous, Counts, Discrete
 from submax.core.registry import Registry
-from submax.core.rewards import Binary, Continuous, Counts, Discrete
-from submax.environments.tables import Classification
 from submax.policies.registry import PARTS
 from submax.research.beyond.adversarial import Adversarial
 from submax.research.beyond.designs import Designs

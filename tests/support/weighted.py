@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from submax import ChosenActions, Policy, PolicyTraits, Problem
 from submax.core.numerics import log_prob_of
-from submax.core.policy import Policy, PolicyTraits
-from submax.core.problem import ChosenActions, Problem
 
 
 class WeightedState(NamedTuple):

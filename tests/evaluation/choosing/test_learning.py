@@ -6,9 +6,8 @@ from refusals import raises_code
 
 from logs import log_of_arrays
 from submax.core.problem import Feedback
+from submax.evaluation import Log, learn
 from submax.evaluation import log as log_module
-from submax.evaluation.learning import learn
-from submax.evaluation.log import Log
 from submax.policies import make_policy, presets
 from submax.policies.thompson import Thompson
 

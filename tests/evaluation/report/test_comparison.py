@@ -6,12 +6,9 @@ import pytest
 from refusals import raises_code
 
 from logs import log_of_arrays
-from submax.evaluation import evaluator
+from submax.evaluation import Log, evaluator, learn, make_off_policy
 from submax.evaluation.comparison import USUAL, compare
-from submax.evaluation.estimators import make_off_policy
 from submax.evaluation.evaluator import Evaluator
-from submax.evaluation.learning import learn
-from submax.evaluation.log import Log
 from submax.evaluation.policies import LOGGING_POLICY
 from submax.policies.thompson import Thompson
 from submax.schema.actions import ActionSpec, Change

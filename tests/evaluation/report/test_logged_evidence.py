@@ -7,11 +7,8 @@ import pytest
 from sklearn.dummy import DummyRegressor
 
 from submax.core.policy import probabilities_among
-from submax.evaluation import evaluator, reward_models
-from submax.evaluation.estimators import make_off_policy
+from submax.evaluation import Log, evaluator, learn, make_off_policy, reward_models
 from submax.evaluation.evaluator import DRAWS, Evaluator
-from submax.evaluation.learning import learn
-from submax.evaluation.log import Log
 from submax.evaluation.propensities import PropensityModel, SlotPropensities
 from submax.evaluation.reward_models import fitted_models, folds_of
 
