@@ -217,7 +217,8 @@ def test_doctor_finds_a_damaged_model_and_a_damaged_reward(file, done, problem):
     assert "DAMAGE" not in said
     assert "shop: 80 decisions, 80 rewards, 0 late" in said
     changed(file, "update version set model = zeroblob(length(model))")
-    assert "version 1" in problem(file)
+    # The model is damaged, and it is that of the version that decides.
+    assert problem(file).count("version 1") == 2
     changed(file, "update reward set value = 0.5 where value = 1")
     assert "reward" in problem(file)
     changed(file, "delete from decision where id = 'd3'")
