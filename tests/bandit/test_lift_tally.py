@@ -77,10 +77,6 @@ def drawn(share, chances, base, rng):
     return reward, held_out
 
 
-def mean_so_far(values):
-    return np.cumsum(values)[LOOK - 1 :: LOOK] / np.arange(LOOK, DECISIONS + 1, LOOK)
-
-
 @pytest.mark.parametrize(("share", "base"), [(0.1, 0.02), (0.1, 0.3), (0.5, 0.1)])
 def test_the_truth_is_outside_at_any_look_in_at_most_five_percent_of_runs(share, base, seed):
     rng = np.random.default_rng([seed, round(100 * base)])
@@ -88,7 +84,8 @@ def test_the_truth_is_outside_at_any_look_in_at_most_five_percent_of_runs(share,
     chances = np.linspace(base, 1.5 * base, DECISIONS)
     reward, held_out = drawn(share, chances, base, rng)
     looks = SimulatedLooks.of(share, reward, held_out)
-    missed = looks.exact_misses(mean_so_far(chances - base), 0.05).any(axis=1)
+    truth = np.cumsum(chances - base)[LOOK - 1 :: LOOK] / looks.decisions
+    missed = looks.exact_misses(truth, 0.05).any(axis=1)
     assert missed.mean() <= 0.05
     # The tally has the numbers of the simulation, and its interval the values that are not missed.
     tally = LiftTally(share)
@@ -148,24 +145,19 @@ def test_without_bounds_large_samples_are_covered_too(seed):
     assert looks.large_sample_misses(found.low - 1e-6, 0.05)[0, -1]
 
 
-def of_units(rng, units=400, share=0.2):
-    """Decisions of units that come again and again, some of them often, and differ in rewards."""
+def test_units_that_come_again_are_clusters(seed):
+    rng, units = np.random.default_rng([seed, 11]), 400
+    # Some units come again often, and they differ in their rewards.
     often = rng.gamma(0.5, size=(RUNS, units)) + 0.05
     points = rng.random((RUNS, DECISIONS)) * often.sum(axis=1, keepdims=True)
     ends = np.cumsum(often, axis=1)
     unit = np.stack([np.searchsorted(*one) for one in zip(ends, points, strict=True)])
     unit = np.minimum(unit, units - 1)
-    held_out = np.take_along_axis(rng.random((RUNS, units)) < share, unit, axis=1)
+    held_out = np.take_along_axis(rng.random((RUNS, units)) < 0.2, unit, axis=1)
     chance = np.take_along_axis(rng.beta(0.5, 2.0, (RUNS, units)), unit, axis=1)
     reward = (rng.random((RUNS, DECISIONS)) < chance).astype(float)
-    return unit, held_out, reward
-
-
-def test_units_that_come_again_are_clusters(seed):
-    rng = np.random.default_rng([seed, 11])
-    unit, held_out, reward = of_units(rng)
     looks = SimulatedLooks.of(0.2, reward, held_out)
-    numbers = np.array([cluster_of(f"visitor-{one}") for one in range(400)])
+    numbers = np.array([cluster_of(f"visitor-{one}") for one in range(units)])
     clustered = looks.clustered(weighted(0.2, reward, held_out), numbers[unit])
     truth = np.zeros(len(looks.decisions))
     missed = clustered.large_sample_misses(truth, 0.05).any(axis=1)
