@@ -15,7 +15,7 @@ BASE = (*CLIENT, "numpy", "scipy", "click", "rich", "safetensors", "threadpoolct
 REQUIRED_BY_BASE = ("markdown_it", "mdurl", "pygments", "colorama")
 CLIENT_ASKS = """
 import sys
-from submax.client import AsyncClient, Client
+from submax import AsyncClient, Client
 from submax.core.errors import StoreError
 
 try:
