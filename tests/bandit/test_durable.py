@@ -220,12 +220,12 @@ def test_a_decision_is_found_with_what_became_of_it(opened, clock):
     bandit.reward("one", 1.0)
     clock.now += WAIT
     bandit.decide_many([{"id": f"x{number}"} for number in range(20)])
-    bandit.reward("one", 1.0, key="again")
+    bandit.reward("one", 0.0, key="again")
     found = bandit.find_decision("one")
     assert (found.status, found.unit, found.eligible) == ("learned", "u", [["A", "B"]])
-    assert [(one.key, one.seconds, one.late) for one in found.rewards] == [
-        ("reward", 4.0, False),
-        ("again", 14.0, True),
+    assert [(one.key, one.value, one.seconds, one.late) for one in found.rewards] == [
+        ("reward", 1.0, 4.0, False),
+        ("again", 0.0, 14.0, True),
     ]
     assert bandit.find_decision("two") is None
     bandit.reward("two", 1.0)
