@@ -200,9 +200,7 @@ def test_a_closed_bandit_refuses_to_decide(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "parameter"),
     [
-        ({"actions": []}, None),
         ({}, "actions"),
-        ({"polici": "ucb1"}, None),
         ({"refit_rows": 5}, "refit_rows"),
         ({"combine": "sum", "rewards": "counts"}, "combine"),
         ({"no_reward_after": 0}, "no_reward_after"),
