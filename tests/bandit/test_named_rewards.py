@@ -4,10 +4,10 @@ from functools import partial
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import stored
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import raises_code
+from stored import exported
 
 import submax
 from submax.bandit.settings import Settings
@@ -18,11 +18,6 @@ NAMES = {"click": 1, "purchase": 20}
 @pytest.fixture
 def opened(opened):
     return partial(opened, actions=["A", "B"], rewards=NAMES)
-
-
-def learned_rewards(bandit, clock, wait=61):
-    clock.now += wait
-    return [row["reward"] for row in stored.exported(bandit) if row["status"] == "learned"]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +35,8 @@ def test_the_same_reward_without_a_key_is_given_once(opened, clock, given, other
     assert bandit.reward(decision.id, **given).repeated
     with raises_code("conflict"):
         bandit.reward(decision.id, **other)
-    assert learned_rewards(bandit, clock) == [expected]
+    clock.now += 61
+    assert [(row["status"], row["reward"]) for row in exported(bandit)] == [("learned", expected)]
 
 
 @pytest.mark.parametrize(

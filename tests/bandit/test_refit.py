@@ -19,12 +19,6 @@ DECLARED = {"actions": ["A", "B"], "context": {"x": float, "y": ["u", "v"]}, "re
 ANEW, NEW = "fitted anew to all rows", "new rewards"
 
 
-@pytest.fixture
-def store(tmp_path, clock):
-    with open_store(tmp_path / "store.db", clock=clock) as opened:
-        yield opened
-
-
 def lived(store, first, end, away=0.0):
     """Decisions with these numbers, and their rewards; the mean of a context is ``away``."""
     rng, names = np.random.default_rng(first), [f"d{number}" for number in range(first, end)]

@@ -67,14 +67,6 @@ def test_versions_are_fitted_to_the_rewards_of_slots(opened, clock):
     assert {bandit.decide().action["title"] for _ in range(20)} == {"c"}
 
 
-def feedback(rng, rows, slot_reward):
-    action = np.stack([rng.integers(3, size=rows), rng.integers(2, size=rows)], axis=-1)[None]
-    rewards = None if slot_reward is None else slot_reward(action)
-    total = np.zeros((1, rows)) if rewards is None else np.nansum(rewards, axis=-1)
-    log_prob = np.full((1, rows), -math.log(6))
-    return Feedback(np.zeros((1, rows, 0)), action, total, log_prob, np.ones((1, rows)), rewards)
-
-
 def test_each_slot_learns_from_its_own_reward_as_a_bandit_of_its_own_would(seed):
     rng = np.random.default_rng(seed)
     problem = submax.Problem(
@@ -82,8 +74,12 @@ def test_each_slot_learns_from_its_own_reward_as_a_bandit_of_its_own_would(seed)
     )
     inner = submax.make_policy("rcp-submax")
     policy = PerSlot(inner)
-    given = feedback(rng, 200, lambda action: (rng.random((1, 200, 2)) < 0.3 + 0.2 * action) * 1.0)
-    given.slot_reward[0, :50, 1] = np.nan
+    action = np.stack([rng.integers(3, size=200), rng.integers(2, size=200)], axis=-1)[None]
+    rewards = (rng.random((1, 200, 2)) < 0.3 + 0.2 * action) * 1.0
+    rewards[0, :50, 1] = np.nan
+    total, log_prob = np.nansum(rewards, axis=-1), np.full((1, 200), -math.log(6))
+    context = np.zeros((1, 200, 0))
+    given = Feedback(context, action, total, log_prob, np.ones((1, 200)), rewards)
     state = policy.update(policy.init(problem, 1, rng), given, rng)
     for slot, size in enumerate((3, 2)):
         rows = np.isfinite(given.slot_reward[0, :, slot])

@@ -18,22 +18,6 @@ from .conftest import decided, done
 CALLERS = 32
 
 
-@pytest.fixture
-def after_writing(store, monkeypatch):
-    """Lets the store write, and then answer something else; the first write is waited for."""
-    write = store.write_decisions
-
-    def after_writing(answer):
-        def write_and_answer(bandit, rows):
-            write(bandit, rows).result()
-            monkeypatch.setattr(store, "write_decisions", write)
-            return answer()
-
-        monkeypatch.setattr(store, "write_decisions", write_and_answer)
-
-    return after_writing
-
-
 def fail():
     raise StoreError("the disk is full")
 
@@ -78,11 +62,17 @@ def test_the_same_id_is_one_decision(decide, store):
 
 @pytest.mark.parametrize("answer", [fail, Future])
 def test_a_decision_that_was_written_and_not_acknowledged_is_sent_again_and_stored_once(
-    decide, store, after_writing, monkeypatch, answer
+    decide, store, monkeypatch, answer
 ):
     """The store fails, or does not answer and is given up."""
+    write = store.write_decisions
+
+    def write_and_answer(bandit, rows):
+        write(bandit, rows).result()
+        return answer()
+
     monkeypatch.setattr(deciding, "WRITE_TIMEOUT_SECONDS", 0.2)
-    after_writing(answer)
+    monkeypatch.setattr(store, "write_decisions", write_and_answer)
     (failed,) = decide("d1")
     assert (failed.status_code, failed.json()["code"]) == (503, "store-unavailable")
     monkeypatch.undo()
