@@ -1,5 +1,4 @@
 import csv
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,7 +26,8 @@ def first_arm() -> str:
     return code.removeprefix("python\n")
 
 
-def _invoke(*arguments: object) -> Result:
+def invoke(*arguments: object) -> Result:
+    """A command without a process of its own and without workers, in a fifth of the time."""
     with pytest.MonkeyPatch.context() as patch:
         # In this process, since to start a worker takes seconds.
         patch.setattr("submax.cli.running.local_executor", lambda jobs: ThreadPoolExecutor(1))
@@ -43,36 +43,20 @@ def invoke_with_workers(*arguments: object) -> Result:
     return result
 
 
-@pytest.fixture(scope="session")
-def invoke() -> Callable[..., Result]:
-    """A command without a process of its own and without workers, in a fifth of the time."""
-    return _invoke
-
-
-@pytest.fixture(scope="session")
-def done() -> Callable[..., str]:
+def done(*arguments: object) -> str:
     """A command that ends well; returns what it printed."""
-
-    def done(*arguments: object) -> str:
-        result = _invoke(*arguments)
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    return done
+    result = invoke(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
-@pytest.fixture(scope="session")
-def refused() -> Callable[..., str]:
+def refused(*arguments: object, status: int = 2) -> str:
     """A command that prints nothing but an error; returns the error."""
-
-    def refused(*arguments: object, status: int = 2) -> str:
-        result = _invoke(*arguments)
-        assert result.exit_code == status, result.output
-        assert result.stderr.splitlines()[-1].startswith("Error: ")
-        assert result.stdout == ""
-        return result.stderr
-
-    return refused
+    result = invoke(*arguments)
+    assert result.exit_code == status, result.output
+    assert result.stderr.splitlines()[-1].startswith("Error: ")
+    assert result.stdout == ""
+    return result.stderr
 
 
 @pytest.fixture

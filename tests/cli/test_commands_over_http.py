@@ -6,13 +6,15 @@ import pytest
 from pyarrow import parquet
 from waiting import wait_until
 
+from .conftest import done, refused
+
 pytestmark = pytest.mark.xdist_group("operators")
 """One server for all tests, in their order: the last one deletes the bandit."""
 KEY = ("keys", "add", "--scope", "admin", "--name", "operator")
 
 
 @pytest.fixture(scope="module")
-def served(shop, done, start_server, tmp_path_factory):
+def served(shop, start_server, tmp_path_factory):
     """A file with a bandit, the address of a server that has the file open, and a key."""
     file = tmp_path_factory.mktemp("served") / "shop.db"
     file.write_bytes(shop)
@@ -21,7 +23,7 @@ def served(shop, done, start_server, tmp_path_factory):
 
 
 @pytest.fixture
-def command(served, done, monkeypatch):
+def command(served, monkeypatch):
     """Run a command at the address of the server."""
     _, address, key = served
     monkeypatch.setenv("SUBMAX_KEY", key)
@@ -29,12 +31,12 @@ def command(served, done, monkeypatch):
 
 
 @pytest.mark.parametrize("words", [("status",), ("lift",), ("versions",), ("list",)])
-def test_the_server_is_shown_as_its_store_is(served, command, done, words):
+def test_the_server_is_shown_as_its_store_is(served, command, words):
     # The server may fit a version between the two commands.
     wait_until(lambda: command(*words) == done(*words, "--store", served[0]))
 
 
-def test_a_bandit_is_changed_and_the_audit_says_so(served, command, done):
+def test_a_bandit_is_changed_and_the_audit_says_so(served, command):
     command("set", "shop", "guard_rails.minimum=0.05")
     for words in (("archive",), ("resume",), ("add", "C", "--ramp", "0"), ("roll-back",)):
         command(words[0], "shop", *words[1:])
@@ -51,7 +53,7 @@ def test_a_bandit_is_changed_and_the_audit_says_so(served, command, done):
     assert json.loads(command("erase", "shop", "visitor", "--json")) == {"decisions": 1}
 
 
-def test_the_decisions_are_exported(command, refused, served, tmp_path):
+def test_the_decisions_are_exported(command, served, tmp_path):
     command("export", "--out", tmp_path / "log.parquet")
     assert (tmp_path / "log.parquet").read_bytes().startswith(b"PAR1")
     assert (tmp_path / "log.parquet").stat().st_mode & 0o077 == 0
@@ -61,7 +63,7 @@ def test_the_decisions_are_exported(command, refused, served, tmp_path):
         assert ".xlsx" in refused("export", "--out", tmp_path / "log.xlsx", "--store", place)
 
 
-def test_a_backup_needs_the_store_itself(served, refused, tmp_path):
+def test_a_backup_needs_the_store_itself(served, tmp_path):
     assert "address of a server" in refused("backup", served[1], tmp_path / "copy.db")
 
 
@@ -74,7 +76,7 @@ def test_a_backup_needs_the_store_itself(served, refused, tmp_path):
         (("reward", "shop", "visit-2", "2"), "2"),
     ],
 )
-def test_what_is_wrong_is_one_line_and_changes_nothing(served, command, refused, words, fact):
+def test_what_is_wrong_is_one_line_and_changes_nothing(served, command, words, fact):
     before = command("audit")
     said = refused(*words, "--store", served[1])
     assert said.count("\n") == 1
@@ -83,9 +85,7 @@ def test_what_is_wrong_is_one_line_and_changes_nothing(served, command, refused,
     assert json.loads(command("decide"))["action"] in ("A", "B", "C")
 
 
-def test_a_key_is_needed_and_read_from_a_file(
-    served, command, done, refused, monkeypatch, tmp_path
-):
+def test_a_key_is_needed_and_read_from_a_file(served, command, monkeypatch, tmp_path):
     _, address, key = served
     monkeypatch.delenv("SUBMAX_KEY")
     assert "(unauthorized)" in refused("pause", "shop", "--store", address)

@@ -14,7 +14,7 @@ from waiting import wait_until
 from submax.core import optional as extras
 from submax.simulation.experiment import experiment_groups
 
-from .conftest import RENDERED, first_arm, invoke_with_workers, summary
+from .conftest import RENDERED, done, first_arm, invoke, invoke_with_workers, refused, summary
 
 POLICIES = (
     *("random", "epsilon-greedy-0.01", "epsilon-greedy-0.05", "epsilon-greedy-0.1", "ucb1"),
@@ -51,7 +51,7 @@ def wait_for_cells(directory: Path, count: int) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def whole(done, tmp_path_factory):
+def whole(tmp_path_factory):
     """What all cells come to if they run one after the other in one process."""
     out = tmp_path_factory.mktemp("whole")
     done(*SMALL, "--out", out)
@@ -60,7 +60,7 @@ def whole(done, tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("unrendered")
-def test_illustration_summary(done, tmp_path):
+def test_illustration_summary(tmp_path):
     done("reproduce", "illustration", "--replicas", 20, "--out", tmp_path)
     rows = {row["policy"]: row for row in summary(tmp_path / "illustration")}
     assert list(rows["random"]) == ["policy", "expected_reward", "standard_error", "environments"]
@@ -78,7 +78,7 @@ PART = (
 
 
 @pytest.fixture(scope="module")
-def parts(done, tmp_path_factory):
+def parts(tmp_path_factory):
     """A directory into which two policies were run, one after the other, without figures."""
     out = tmp_path_factory.mktemp("parts")
     for policy in PARTS:
@@ -112,7 +112,7 @@ def test_parts_add_up_in_one_directory_and_are_the_same_as_together(whole, parts
 
 @together
 @pytest.mark.usefixtures("unrendered")
-def test_figures_are_drawn_without_running(done, parts):
+def test_figures_are_drawn_without_running(parts):
     for path in (parts / "cells").iterdir():
         os.utime(path, (1, 1))
     done("plot", parts)
@@ -124,7 +124,7 @@ def test_figures_are_drawn_without_running(done, parts):
 
 @together
 def test_killed_run_ends_its_workers_and_goes_on_without_repeating_or_losing_a_cell(
-    done, refused, whole, tmp_path
+    whole, tmp_path
 ):
     """The cells of two workers and those of this process are the same as in one process."""
     directory = tmp_path / "bernoulli"
@@ -203,7 +203,7 @@ def test_interrupt_stops_cleanly(tmp_path, number):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("unrendered")
-def test_changed_code_of_the_users_own_is_run_again(done, tmp_path):
+def test_changed_code_of_the_users_own_is_run_again(tmp_path):
     (tmp_path / "own.toml").write_text(
         'observations = 50\npolicies = [{ kind = "first_arm.py:FirstArm", name = "../own" }]\n'
         '[environment]\nkind = "bernoulli"\narms = 3\n'
@@ -235,7 +235,7 @@ def test_changed_code_of_the_users_own_is_run_again(done, tmp_path):
     ],
     ids=" ".join,
 )
-def test_all_and_beyond_stand_for_their_experiments_each_once(names, expected, done, monkeypatch):
+def test_all_and_beyond_stand_for_their_experiments_each_once(names, expected, monkeypatch):
     asked = []
     monkeypatch.setattr(
         "submax.cli.running.run_experiments", lambda found, **options: asked.extend(found)
@@ -246,7 +246,7 @@ def test_all_and_beyond_stand_for_their_experiments_each_once(names, expected, d
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("unrendered")
-def test_an_offline_experiment_writes_tables_and_figures_and_goes_on(done, tmp_path):
+def test_an_offline_experiment_writes_tables_and_figures_and_goes_on(tmp_path):
     rows = [f"{row % 3 + row / 100:.2f},{'abc'[row % 3]}" for row in range(60)]
     (tmp_path / "rows.csv").write_text("\n".join(["x,label", *rows]))
     (tmp_path / "tiny.toml").write_text(
@@ -323,7 +323,7 @@ def tiny(tmp_path):
 
 @trains
 @pytest.mark.parametrize("workers", [False, pytest.param(True, marks=pytest.mark.soak)])
-def test_a_network_of_the_users_own_is_trained(workers, invoke, done, tiny, tmp_path, capfd):
+def test_a_network_of_the_users_own_is_trained(workers, tiny, tmp_path, capfd):
     options = ("simulate", tiny, "--no-figures", "--out", tmp_path)
     result = (invoke_with_workers if workers else invoke)(*options, "--jobs", 1)
     assert result.exit_code == 0, result.stderr
@@ -334,16 +334,14 @@ def test_a_network_of_the_users_own_is_trained(workers, invoke, done, tiny, tmp_
 
 
 @trains
-def test_a_device_that_is_not_there_is_refused(refused, tiny, tmp_path, monkeypatch):
+def test_a_device_that_is_not_there_is_refused(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr("jax.default_backend", lambda: "cpu")
     assert "--device" in refused("simulate", tiny, "--device", "gpu", "--out", tmp_path / "out")
     assert "'tpu'" in refused("simulate", tiny, "--device", "tpu", "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_without_jax_the_extra_is_named_and_what_needs_no_network_runs(
-    refused, done, tiny, tmp_path, monkeypatch
-):
+def test_without_jax_the_extra_is_named_and_what_needs_no_network_runs(tiny, tmp_path, monkeypatch):
     find = extras.find_spec
     monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "jax" else find(name))
     for options in ((), ("--device", "gpu")):
@@ -382,7 +380,7 @@ sys.exit(f"imported {heavy}" if heavy else 0)
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("unrendered")
-def test_a_quick_look_at_section_42(done, tmp_path):
+def test_a_quick_look_at_section_42(tmp_path):
     done(
         "reproduce", "contextual", "--quick", "--only", "policy=random", "--only", "policy=linucb",
         "--out", tmp_path,
@@ -418,16 +416,11 @@ def file(tmp_path):
     return tmp_path / "own.toml"
 
 
-@pytest.fixture
-def refused_with(refused):
+def refused_with(facts, *arguments):
     """A command is refused, and the message has the names and values that help the user."""
-
-    def refused_with(facts, *arguments):
-        message = " ".join(refused(*arguments).split())
-        for fact in facts:
-            assert fact in message, message
-
-    return refused_with
+    message = " ".join(refused(*arguments).split())
+    for fact in facts:
+        assert fact in message, message
 
 
 @pytest.mark.parametrize(
@@ -438,7 +431,7 @@ def refused_with(refused):
         ([], ["NAME"]),
     ],
 )
-def test_wrong_options_are_refused_and_nothing_is_written(arguments, facts, refused_with, tmp_path):
+def test_wrong_options_are_refused_and_nothing_is_written(arguments, facts, tmp_path):
     out = tmp_path / "out"
     refused_with(facts, "reproduce", *arguments, "--out", out)
     assert not out.exists()
@@ -459,7 +452,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("old", "new", "facts"), FAULTS)
 def test_what_is_wrong_in_files_of_the_user_is_named_and_nothing_is_written(
-    old, new, facts, refused_with, tmp_path
+    old, new, facts, tmp_path
 ):
     own = OWN.replace('["random"]', '[{ kind = "first_arm.py:FirstArm" }]')
     assert (old in own) != (old in first_arm())
@@ -470,7 +463,7 @@ def test_what_is_wrong_in_files_of_the_user_is_named_and_nothing_is_written(
     assert not out.exists()
 
 
-def test_policies_are_named_by_texts(done, file, tmp_path):
+def test_policies_are_named_by_texts(file, tmp_path):
     greedy, wide = "thompson-1-1@greedy", "epsilon-greedy-0.1,epsilon=0.9"
     file.write_text(OWN.replace('["random"]', f'["{greedy}", "{wide}"]'))
     options = ("--out", tmp_path / "out", "--replicas", 2, "--jobs", 1, "--no-figures")
@@ -480,14 +473,14 @@ def test_policies_are_named_by_texts(done, file, tmp_path):
     assert {row["policy"] for row in summary(tmp_path / "out" / "own")} == {greedy, wide}
 
 
-def test_policies_that_ignore_the_context_are_named(done, file, tmp_path):
+def test_policies_that_ignore_the_context_are_named(file, tmp_path):
     text = OWN.replace('"bernoulli"', '"contextual"\ndimension = 2')
     file.write_text(text.replace('"random"', '"random", "rcp-submax", "linucb"'))
     said = done("simulate", file, "--out", tmp_path, "--replicas", 2, "--no-figures")
     assert said.startswith("own: rcp-submax does not look at the context")
 
 
-def test_a_directory_with_other_results_or_files_stays_as_it_is(done, refused_with, file, tmp_path):
+def test_a_directory_with_other_results_or_files_stays_as_it_is(file, tmp_path):
     (tmp_path / "files" / "own").mkdir(parents=True)
     (tmp_path / "files" / "own" / "thesis.txt").write_text("do not lose")
     refused_with(["own", "--out"], "simulate", file, "--out", tmp_path / "files")

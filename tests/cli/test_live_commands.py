@@ -11,7 +11,7 @@ import submax
 from submax.bandit.sqlite import PAGE_BYTES
 from submax.bandit.store import open_store
 
-from .conftest import RAILS, files
+from .conftest import RAILS, done, files, invoke, refused
 
 
 def settings_of(file):
@@ -19,7 +19,7 @@ def settings_of(file):
         return bandit.settings
 
 
-def test_a_bandit_is_created_with_a_context_and_settings(tmp_path, done, refused):
+def test_a_bandit_is_created_with_a_context_and_settings(tmp_path):
     store = tmp_path / "new.db"
     said = done(
         *("create", "headlines", "--actions", "A,B,C", "--context", "country=de,fr"),
@@ -37,14 +37,14 @@ def test_a_bandit_is_created_with_a_context_and_settings(tmp_path, done, refused
     assert made == ["headlines"]
 
 
-def test_a_wrong_declaration_makes_no_file(tmp_path, refused):
+def test_a_wrong_declaration_makes_no_file(tmp_path):
     options = ("--store", tmp_path / "new.db")
     assert "'colour'" in refused("create", "page", "--actions", "A,B", "colour=red", *options)
     assert "--context" in refused("create", "page", "--actions", "A", "--context", "age", *options)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_policy_that_ignores_the_context_is_warned_of(tmp_path, done):
+def test_a_policy_that_ignores_the_context_is_warned_of(tmp_path):
     store = ("--store", tmp_path / "new.db")
     made = ("create", "page", "--actions", "A,B", "--context", "age=number")
     assert "Warning" not in done(*made, *store)
@@ -53,7 +53,7 @@ def test_a_policy_that_ignores_the_context_is_warned_of(tmp_path, done):
     assert "Warning" not in done("set", "page", "refit_rows=3", *store)
 
 
-def test_status_shows_every_arm_and_what_was_changed(file, done):
+def test_status_shows_every_arm_and_what_was_changed(file):
     shown = done("status")
     rows = [line.split() for line in shown.splitlines()]
     arms = {row[0]: int(row[1]) for row in rows if row and row[0] in ("A", "B")}
@@ -69,7 +69,7 @@ def test_status_shows_every_arm_and_what_was_changed(file, done):
     assert "Version 0 is live (1 so far), held" in done("versions")
 
 
-def test_lift_agrees_with_the_means_below_it(file, done):
+def test_lift_agrees_with_the_means_below_it(file):
     shown = done("lift")
     assert "holdout (A)" in shown
     assert "control (B)" in shown
@@ -79,7 +79,7 @@ def test_lift_agrees_with_the_means_below_it(file, done):
         assert report["estimate"] == pytest.approx(difference)
 
 
-def test_settings_are_changed_in_parts_and_as_a_whole(file, done):
+def test_settings_are_changed_in_parts_and_as_a_whole(file):
     text = "epsilon-greedy-0.1,epsilon=0.3@greedy"
     done("set", "shop", "refit_rows=7", f"policy={text}", "guard_rails.minimum=0.05")
     done("set", "shop", 'guard_rails={"burn_in": 10}', "no_reward_after=null")
@@ -99,14 +99,14 @@ def test_settings_are_changed_in_parts_and_as_a_whole(file, done):
         (["policy=ucb1,pending=9"], "pending"),
     ],
 )
-def test_a_wrong_change_is_refused_and_changes_nothing(file, done, refused, changes, fact):
+def test_a_wrong_change_is_refused_and_changes_nothing(file, changes, fact):
     before = settings_of(file)
     assert fact in refused("set", "shop", "keep_versions=5", *changes)
     assert settings_of(file) == before
     assert "  set  " not in done("audit")
 
 
-def test_rewards_have_names_and_slots(tmp_path, done, refused, monkeypatch):
+def test_rewards_have_names_and_slots(tmp_path, monkeypatch):
     monkeypatch.setenv("SUBMAX_STORE", str(tmp_path / "both.db"))
     rewards = 'rewards={"click": 1, "purchase": 20}'
     done("create", "shop", "--actions", "A,B", rewards)
@@ -124,7 +124,7 @@ def test_rewards_have_names_and_slots(tmp_path, done, refused, monkeypatch):
             refused("reward", name, "one", wrong)
 
 
-def test_old_decisions_are_exported_and_deleted(file, tmp_path, done, refused):
+def test_old_decisions_are_exported_and_deleted(file, tmp_path):
     out = ("export", "--out", tmp_path / "old.parquet", "--delete")
     assert "before" in refused(*out)
     assert "80 decisions" in done(*out, "--before", "2001-09-09T01:46:41")
@@ -133,14 +133,14 @@ def test_old_decisions_are_exported_and_deleted(file, tmp_path, done, refused):
     assert "'yesterday'" in refused(*out, "--before", "yesterday")
 
 
-def test_a_bandit_is_deleted_only_if_that_is_confirmed(file, invoke, done):
+def test_a_bandit_is_deleted_only_if_that_is_confirmed(file):
     assert invoke("delete", "shop").exit_code == 1
     assert done("list") == "shop\n"
     done("delete", "shop", "--yes")
     assert "  delete  shop" in done("audit")
 
 
-def test_the_store_is_read_from_a_variable_or_a_file(tmp_path, done, refused, monkeypatch):
+def test_the_store_is_read_from_a_variable_or_a_file(tmp_path, monkeypatch):
     monkeypatch.delenv("SUBMAX_STORE", raising=False)
     monkeypatch.delenv("SUBMAX_STORE_FILE", raising=False)
     store, secret = tmp_path / "page.db", tmp_path / "secret"
@@ -157,7 +157,7 @@ def test_the_store_is_read_from_a_variable_or_a_file(tmp_path, done, refused, mo
     assert done("list") == "page\n"
 
 
-def test_export_writes_decisions_with_their_rewards(file, tmp_path, done, refused):
+def test_export_writes_decisions_with_their_rewards(file, tmp_path):
     out = tmp_path / "out.parquet"
     done("export", "--out", out)
     rows = pq.read_table(out).to_pylist()
@@ -168,7 +168,7 @@ def test_export_writes_decisions_with_their_rewards(file, tmp_path, done, refuse
     refused("export", "--store", tmp_path / "empty.db")
 
 
-def test_a_store_is_a_log(file, tmp_path, done, refused):
+def test_a_store_is_a_log(file, tmp_path):
     done("export", "--out", tmp_path / "out.parquet")
     said = [
         done("evaluate", log, "--policy", "always=A", "--estimator", "ips", "--out", tmp_path / "e")
@@ -180,7 +180,7 @@ def test_a_store_is_a_log(file, tmp_path, done, refused):
     assert "(unused-option)" in refused("learn", tmp_path / "out.parquet", *options)
 
 
-def test_export_needs_to_know_which_of_several_bandits(tmp_path, monkeypatch, done, refused):
+def test_export_needs_to_know_which_of_several_bandits(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SUBMAX_STORE", "two.db")
     for name in ("one", "two"):
@@ -192,18 +192,13 @@ def test_export_needs_to_know_which_of_several_bandits(tmp_path, monkeypatch, do
     assert [path.name for path in tmp_path.glob("*.parquet")] == ["two.parquet"]
 
 
-@pytest.fixture
-def problem(invoke):
+def problem(file) -> str:
     """All damage that doctor finds."""
-
-    def problem(file) -> str:
-        result = invoke("doctor", file)
-        assert result.exit_code == 1, result.output
-        found = [line for line in result.stdout.splitlines() if line.startswith("DAMAGE")]
-        assert found, result.stdout
-        return "\n".join(found)
-
-    return problem
+    result = invoke("doctor", file)
+    assert result.exit_code == 1, result.output
+    found = [line for line in result.stdout.splitlines() if line.startswith("DAMAGE")]
+    assert found, result.stdout
+    return "\n".join(found)
 
 
 def changed(file, sql):
@@ -212,7 +207,7 @@ def changed(file, sql):
         connection.commit()
 
 
-def test_doctor_finds_a_damaged_model_and_a_damaged_reward(file, done, problem):
+def test_doctor_finds_a_damaged_model_and_a_damaged_reward(file):
     said = done("doctor", file)
     assert "DAMAGE" not in said
     assert "shop: 80 decisions, 80 rewards, 0 late" in said
@@ -225,7 +220,7 @@ def test_doctor_finds_a_damaged_model_and_a_damaged_reward(file, done, problem):
     problem(file)
 
 
-def test_doctor_finds_damage_in_every_page_and_a_missing_end(file, tmp_path, problem, invoke):
+def test_doctor_finds_damage_in_every_page_and_a_missing_end(file, tmp_path):
     whole = file.read_bytes()
     for page in range(1, len(whole) // PAGE_BYTES):
         begin = page * PAGE_BYTES
@@ -238,7 +233,7 @@ def test_doctor_finds_damage_in_every_page_and_a_missing_end(file, tmp_path, pro
 
 
 @pytest.mark.parametrize("command", ["backup", "copy"])
-def test_a_copy_can_be_opened_in_place_of_the_store(file, tmp_path, done, refused, command):
+def test_a_copy_can_be_opened_in_place_of_the_store(file, tmp_path, command):
     copy = tmp_path / "copy.db"
     done(command, file, copy)
     refused(command, file, copy)
@@ -249,7 +244,7 @@ def test_a_copy_can_be_opened_in_place_of_the_store(file, tmp_path, done, refuse
 
 
 @pytest.mark.parametrize("command", ["export --store STORE", "backup STORE COPY", "doctor STORE"])
-def test_what_is_no_store_is_refused_and_not_touched(tmp_path, command, refused, invoke):
+def test_what_is_no_store_is_refused_and_not_touched(tmp_path, command):
     none, text, others, folder = (
         tmp_path / f"{name}.db" for name in ("none", "text", "others", "folder")
     )
@@ -274,7 +269,7 @@ def test_what_is_no_store_is_refused_and_not_touched(tmp_path, command, refused,
     assert files(tmp_path) == ["folder.db", "others.db", "text.db"]
 
 
-def test_keys_are_added_listed_and_revoked(tmp_path, done, refused, invoke, monkeypatch):
+def test_keys_are_added_listed_and_revoked(tmp_path, monkeypatch):
     monkeypatch.setenv("SUBMAX_STORE", str(tmp_path / "page.db"))
     added = invoke("keys", "add", "--scope", "decide", "--scope", "read", "--bandit", "page")
     _, number, secret = added.stdout.strip().split(".")
@@ -289,7 +284,7 @@ def test_keys_are_added_listed_and_revoked(tmp_path, done, refused, invoke, monk
     assert "(not-found)" in refused("keys", "revoke", number)
 
 
-def test_a_wrong_key_is_not_made_and_no_file_either(tmp_path, refused):
+def test_a_wrong_key_is_not_made_and_no_file_either(tmp_path):
     for options in ("--scope root", "--scope read --rate nan", "--scope read --expires soon"):
         refused("keys", "add", *options.split(), "--store", tmp_path / "new.db")
     assert files(tmp_path) == []

@@ -14,7 +14,7 @@ from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.schema.trained_policy import TrainedPolicy
 
-from .conftest import files
+from .conftest import done, files, invoke, refused
 
 COLUMNS = [
     "policy", "estimator", "recommended", "value", "low", "high", "threshold",
@@ -28,14 +28,14 @@ def estimates(folder):
         return list(csv.DictReader(file))
 
 
-def test_learn_writes_what_learn_learns(folder, done):
+def test_learn_writes_what_learn_learns(folder):
     options = ("--policy", "linucb", "--share", 0.5, "--by", "random", "--seed", 3)
     assert "200 rows" in done("learn", "log.csv", *options)
     expected = learn(Log.read("log.csv"), "linucb", share=0.5, by="random", seed=3)
     assert (folder / "policy.safetensors").read_bytes() == expected.to_bytes()
 
 
-def test_learn_marks_the_best_of_several_policies(folder, done):
+def test_learn_marks_the_best_of_several_policies(folder):
     lines = Path("log.csv").read_text().splitlines()
     Path("more.csv").write_text("\n".join([lines[0], *lines[1:] * 3]))
     said = done("learn", "more.csv", "--policy", "linucb", "--policy", "linucb@greedy")
@@ -46,7 +46,7 @@ def test_learn_marks_the_best_of_several_policies(folder, done):
         assert fact in said
 
 
-def test_learn_says_what_is_worth_knowing(folder, done):
+def test_learn_says_what_is_worth_knowing(folder):
     said = done(
         "learn", "log.csv", "--policy", "rcp-optimized", "--keep-rows", 5,
         "--column", "propensity=", "--out", "other.safetensors",
@@ -61,7 +61,7 @@ def test_learn_says_what_is_worth_knowing(folder, done):
     assert "Warning" in done("learn", "equal.csv", "--policy", "rcp-submax")
 
 
-def test_learn_takes_parameters_and_a_declaration(folder, done):
+def test_learn_takes_parameters_and_a_declaration(folder):
     (folder / "page.toml").write_text(
         'actions = ["A", "B", "C", "D"]\nrewards = "binary"\n[context]\nage = "number"\n'
     )
@@ -77,7 +77,7 @@ def test_learn_takes_parameters_and_a_declaration(folder, done):
     assert (policy.estimator.smoothing, policy.max_enumerated_actions) == (0.5, 10)
 
 
-def test_actions_are_described_by_a_declaration(folder, done):
+def test_actions_are_described_by_a_declaration(folder):
     rows = [f'{name} = {{ price = {place}.0, genre = "rock" }}' for place, name in enumerate("ABC")]
     (folder / "songs.toml").write_text("\n".join(["[action_features]", *rows]))
     options = ["log.csv", "--declare", "songs.toml"]
@@ -94,7 +94,7 @@ def printed(said):
     return {row[1].strip(): row[2].strip() for row in table if row[1].strip()}
 
 
-def test_evaluate_prints_a_table_and_writes_all_numbers(folder, done):
+def test_evaluate_prints_a_table_and_writes_all_numbers(folder):
     evaluate = ("evaluate", "log.csv", "--policy", "linucb", "--policy", "rcp-submax")
     said = done(*evaluate, "--all")
     for word in ("logging policy", "linucb", "rcp-submax", *USUAL, "replay", "200 rows", "*"):
@@ -116,15 +116,13 @@ def test_evaluate_prints_a_table_and_writes_all_numbers(folder, done):
 
 
 @pytest.mark.parametrize(("seconds", "printed"), [(0.0, True), (3600.0, False)])
-def test_work_that_takes_some_seconds_says_what_it_does(
-    seconds, printed, folder, invoke, monkeypatch
-):
+def test_work_that_takes_some_seconds_says_what_it_does(seconds, printed, folder, monkeypatch):
     monkeypatch.setattr(running, "SILENT_SECONDS", seconds)
     result = invoke("evaluate", "log.csv", "--policy", "rcp-submax", "--estimator", "ips")
     assert ("rcp-submax (1 of 1)" in result.stderr) == printed
 
 
-def test_evaluate_reads_a_parquet_file_and_writes_a_report(folder, done):
+def test_evaluate_reads_a_parquet_file_and_writes_a_report(folder):
     pq.write_table(pc.read_csv("log.csv"), "log.parquet")
     said = done(
         "evaluate", "log.parquet", "--policy", "random", "--interval", "normal", "--level", 0.9,
@@ -137,7 +135,7 @@ def test_evaluate_reads_a_parquet_file_and_writes_a_report(folder, done):
     assert "estimates.csv" in files(folder / "deep" / "there")
 
 
-def test_evaluate_takes_a_learned_file_and_reads_the_log_as_it_was_read(folder, done):
+def test_evaluate_takes_a_learned_file_and_reads_the_log_as_it_was_read(folder):
     declared = 'actions = ["A", "B", "C", "D"]\n'
     (folder / "page.toml").write_text(declared)
     evaluate = ("evaluate", "log.csv", "--policy", "policy.safetensors", "--estimator", "ips")
@@ -150,7 +148,7 @@ def test_evaluate_takes_a_learned_file_and_reads_the_log_as_it_was_read(folder, 
     assert "too good" not in other
 
 
-def test_several_rewards_are_evaluated_in_one_table(folder, done):
+def test_several_rewards_are_evaluated_in_one_table(folder):
     rng = np.random.default_rng(0)
     rows = ["action,click,buy,propensity"]
     rows += [f"{'AB'[one % 2]},{rng.integers(2)},{rng.integers(2)},0.5" for one in range(200)]
@@ -160,7 +158,7 @@ def test_several_rewards_are_evaluated_in_one_table(folder, done):
     assert {row["reward"] for row in estimates(folder)} == {"click", "buy", "profit"}
 
 
-def test_how_many_rows_would_be_needed_is_said_if_asked(folder, done, refused):
+def test_how_many_rows_would_be_needed_is_said_if_asked(folder):
     rng = np.random.default_rng(0)
     rows = ["action,reward,propensity,visit,before"]
     rows += [
@@ -182,7 +180,7 @@ def test_how_many_rows_would_be_needed_is_said_if_asked(folder, done, refused):
         )
 
 
-def test_tune_learns_the_best_parameters_from_all_rows(folder, done):
+def test_tune_learns_the_best_parameters_from_all_rows(folder):
     lines = Path("log.csv").read_text().splitlines()
     Path("more.csv").write_text("\n".join([lines[0], *lines[1:] * 3]))
     said = done(
@@ -220,20 +218,20 @@ def test_tune_learns_the_best_parameters_from_all_rows(folder, done):
         ("tune epsilon-greedy-0.1 --search epsilonn=1", "epsilonn"),
     ],
 )
-def test_wrong_options_write_nothing(folder, refused, words, fact):
+def test_wrong_options_write_nothing(folder, words, fact):
     command, policy, *options = words.split()
     (folder / "bad.safetensors").write_bytes(b"no policy")
     assert fact in refused(command, "log.csv", "--policy", policy, *options)
     assert files(folder) == ["bad.safetensors", "log.csv"]
 
 
-def test_policies_must_be_named_and_a_function_is_one_in_python_only(folder, refused):
+def test_policies_must_be_named_and_a_function_is_one_in_python_only(folder):
     assert "always=*" in refused("evaluate", "log.csv")
     (folder / "mine.py").write_text("def first(columns): ...")
     assert "compare()" in refused("evaluate", "log.csv", "--policy", "mine.py:first")
 
 
-def test_a_learned_policy_scores_a_file_without_actions_and_rewards(folder, done, refused):
+def test_a_learned_policy_scores_a_file_without_actions_and_rewards(folder):
     done("learn", "log.csv", "--policy", "linear-thompson")
     log, learned = Log.read("log.csv"), TrainedPolicy.read("policy.safetensors")
     age = log.context[:5, 0]
@@ -254,7 +252,7 @@ def test_a_learned_policy_scores_a_file_without_actions_and_rewards(folder, done
     )
 
 
-def test_named_columns_are_candidates(folder, done):
+def test_named_columns_are_candidates(folder):
     Path("new.csv").write_text(
         "action,reward,propensity,prob_A,prob_B\n" + "A,1,0.5,0.8,0.2\nB,0,0.5,0.8,0.2\n" * 50
     )
