@@ -14,7 +14,7 @@ NARROWEST = 8
 
 @dataclass(frozen=True)
 class Summary:
-    """Sentences, and below them a table, in at most 24 lines of 80 characters.
+    """Sentences, and below them a table, in at most 24 lines of 80 characters, or of a ``width``.
 
     The first ``texts`` columns hold text; the others hold numbers and are aligned right. Callers
     put the most important rows first, because the last ones are left out; ``more`` is the number of
@@ -32,6 +32,7 @@ class Summary:
     rows: Sequence[Sequence[str]] = ()
     texts: int = 1
     more: int = 0
+    width: int = WIDTH
 
     @property
     def room(self) -> int:
@@ -42,13 +43,13 @@ class Summary:
         rows = self.rows
         if len(rows) + bool(self.more) > self.room + 1:
             rows = rows[: self.room]
-        lines = [_cut(_printable(sentence), WIDTH) for sentence in self.sentences]
+        lines = [_cut(_printable(sentence), self.width) for sentence in self.sentences]
         if self.columns:
             table = [list(self.columns), *([_printable(cell) for cell in row] for row in rows)]
             widths = [max(map(len, column)) for column in zip(*table, strict=True)]
             # Names are cut before numbers, which cannot be read without all their digits.
             for columns in (range(self.texts), range(len(widths))):
-                while sum(widths) + 2 * len(widths) > WIDTH:
+                while sum(widths) + 2 * len(widths) > self.width:
                     widest = max(columns, key=lambda place: widths[place])
                     if widths[widest] <= NARROWEST:
                         break
@@ -58,7 +59,7 @@ class Summary:
                     f"  {_cut(cell, width):{'<' if index < self.texts else '>'}{width}}"
                     for index, (cell, width) in enumerate(zip(row, widths, strict=True))
                 ]
-                lines.append("".join(cells).rstrip()[:WIDTH])
+                lines.append("".join(cells).rstrip()[: self.width])
         if count := self.more + len(self.rows) - len(rows):
             lines.append(f"  … and {count} more")
         return "\n".join(lines)

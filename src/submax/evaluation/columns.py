@@ -434,7 +434,10 @@ class CheckedColumns:
 
     def skipped(self) -> list[str]:
         """Return a note about the rows with problems, if there are any."""
-        return [f"{self.bad} bad rows were skipped: {'; '.join(self.sentences())}"] * bool(self.bad)
+        if not self.bad:
+            return []
+        skipped = f"{counted(self.bad, 'bad row')} {'was' if self.bad == 1 else 'were'} skipped"
+        return [f"{skipped}: {'; '.join(self.sentences())}"]
 
     def refuse(self, parameter: str | None = None) -> None:
         """Raise an error that lists all problems, if there are any.

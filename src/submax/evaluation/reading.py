@@ -408,7 +408,8 @@ def read_log(
     notes = [*sql.skipped(), *left_out]
     missing = sum(np.count_nonzero(np.isnan(part)) for part in in_pieces(table["propensity"]))
     if missing:
-        notes.append(f"{missing} of {len(table['reward'])} rows have no propensity")
+        have = "has" if missing == 1 else "have"
+        notes.append(f"{missing} of {len(table['reward'])} rows {have} no propensity")
     notes += context.notes()
     used = {column for columns in roles.values() for column in columns.values()}
     unused = [name or repr(name) for name in opened.columns if name not in used]

@@ -202,8 +202,8 @@ def learn(log: Path | str, **options: Any) -> None:
     """Learn a policy from a log and write it to a file.
 
     Without --policy the best of a small set of policies is learned: they learn from 60 % of the
-    rows, dr chooses the best on 20 %, and a table reports all of them on the last 20 %. The
-    best one then learns from all rows.
+    rows, dr compares them on the next 20 %, and those near the best also on other parts of these
+    80 %. A table reports all of them on the last 20 %. The best one then learns from all rows.
 
     LOG is a Parquet or CSV file or a file of JSON lines, compressed or not, with one decision in
     each row, a folder or pattern of such files, the export of a bandit, or its store. Evaluate it
@@ -222,7 +222,11 @@ TUNE_OPTIONS = (
         "estimator.smoothing=0.01..10, on a logarithmic scale if it ends in :log. Can be repeated.",
     ),
     option("--trials", default=20, metavar="N", help="Most tables of parameters to try."),
-    *LEARN_OPTIONS[1:],
+    option(
+        "--out", type=PATH, default=Path("tuned.safetensors"),
+        help="The file to write; it must end in .safetensors.",
+    ),
+    *LEARN_OPTIONS[2:],
 )  # fmt: skip
 
 
@@ -232,8 +236,8 @@ TUNE_OPTIONS = (
 def tune(log: Path | str, policy: str, **options: Any) -> None:
     """Choose the parameters of a policy on a log, and write the best policy to a file.
 
-    Parameters are drawn at random, unless all combinations of listed values are few. They are
-    compared as submax learn compares several policies.
+    All combinations of listed values are tried if they are few; otherwise parameters are drawn at
+    random. They are compared as submax learn compares several policies.
     """
     from submax.cli.logs.running import run_learn
 

@@ -32,6 +32,8 @@ from submax.simulation.results import ESTIMATES, write_csv
 
 DIFFERENCES, SLICES = "differences.csv", "slices.csv"
 """The files of the differences between policies, and of the estimates of slices."""
+WIDEST = 160
+"""Characters of the lines of tables, so that names are not cut; a terminal wraps them."""
 SILENT_SECONDS = 2.0
 """Work that takes longer says what it does."""
 LISTS = ("context", "probability")
@@ -295,7 +297,7 @@ def _print_and_write(
         names = ("slice", "is", "policy", "value", "low", "high", "rows")
         rows = sorted(found.rows("slices"), key=lambda row: order.index(row["policy"]))
         cells = [[_short(row[name]) for name in names] for row in rows]
-        click.echo(str(Summary([], names, cells, texts=3)))
+        click.echo(str(Summary([], names, cells, texts=3, width=WIDEST)))
         click.echo(f"All slices: {out / SLICES}")
     click.echo(f"All numbers: {out / ESTIMATES}")
     if report is not None:
@@ -387,7 +389,7 @@ def print_best(best: BestPolicy) -> None:
     ]
     level = f"{best.report.level:.0%} interval"
     headings = ("policy", "value", level, "estimator", "loss vs. winner", "rows")
-    click.echo(str(Summary(sentences, headings, rows)))
+    click.echo(str(Summary(sentences, headings, rows, width=WIDEST)))
     for one in best.rows():
         if one["winner"] and one["warnings"]:
             click.echo(f"Warning: {one['policy']}: {one['warnings']}")

@@ -294,6 +294,7 @@ def _paired_figure(directory: Path, wanted: SweepFigure, policies: Sequence[str]
             axes.axvline(0, color="#000000", linestyle=":", linewidth=1)
             axes.set_title(", ".join(f"{key} {panel[key]}" for key in varying))
             axes.set_yticks(np.arange(len(order)), order)
+            axes.set_ylim(-0.6, len(order) - 0.4)
         of_baseline = "random choice" if baseline == RANDOM else baseline
         figure.supxlabel(f"accumulated {measure} minus that of {of_baseline}, 95 % interval")
     return figure
