@@ -142,8 +142,8 @@ def test_a_signal_under_load_loses_nothing_that_was_acknowledged(serve, file, nu
     load.wait_for(100)
     server.signal(number)
     assert server.ended() == 0
+    wait_until(lambda: len(load.errors) == THREADS)
     load.end()
-    assert len(load.errors) == THREADS
     check_kept(file, load)
     assert "Traceback" not in server.said
     with pytest.raises(ConnectionRefusedError):
