@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 import submax
 from submax.core.arrays import Floats, Integers
 from submax.estimators import Counting
-from submax.sequential.mixture_boundary import mixture_boundary
 from submax.simulation.figures import figure_style
+from submax.statistics.boundary import mixture_boundary
 
 FIGURES = Path(__file__).resolve().parents[1] / "explanation" / "figures"
 COLOURS = ("#4878a8", "#e8861e", "#2e9e4f", "#a00000", "#7f7f7f")

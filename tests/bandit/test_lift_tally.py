@@ -15,7 +15,7 @@ from submax.bandit.lift import (
     log_evidence,
     sample_ratio,
 )
-from submax.sequential.mixture_boundary import log_mixture, mixing_precision, mixture_boundary
+from submax.statistics.boundary import log_mixture, mixing_precision, mixture_boundary
 
 RUNS, DECISIONS, LOOK = 1000, 3000, 100
 TOLERANCE = 4 * math.sqrt(0.05 * 0.95 / RUNS)

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from submax.evaluation.intervals import Summed
-from submax.evaluation.sums import Terms, TermSums, Units
+from submax.statistics.intervals import Summed
+from submax.statistics.sums import Terms, TermSums, Units
 
 
 def summed(terms: Terms, cluster: Any = None) -> Summed:

@@ -13,7 +13,7 @@ from submax.bandit.arms import Tally
 from submax.bandit.reading import HOUR, RARE, BanditReader
 from submax.core.arrays import Floats
 from submax.core.summary import counted, number
-from submax.sequential.mixture_boundary import mixture_boundary
+from submax.statistics.boundary import mixture_boundary
 
 WATCHED_HOURS = 30 * 24
 FALSE_ALARMS = 0.01

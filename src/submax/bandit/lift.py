@@ -17,7 +17,7 @@ from submax.bandit.decision import LiftReport, SampleRatioReport
 from submax.bandit.settings import Settings
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
-from submax.sequential.mixture_boundary import mixture_boundary
+from submax.statistics.boundary import mixture_boundary
 
 CLUSTERS = 1024
 """Clusters into which units are divided by a hash. The relative standard error of the variance is

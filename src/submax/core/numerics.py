@@ -1,6 +1,6 @@
-"""Random draws, counts and roots, for all replicas at once."""
+"""Random draws, counts and roots, for all replicas at once; and rows in pieces."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -219,3 +219,17 @@ def tally(index: Integers, weight: Floats, size: int) -> Floats:
     rows = np.arange(replicas, dtype=np.int64)[:, None] * size
     counts = np.bincount((rows + index).ravel(), weight.ravel(), minlength=replicas * size)
     return counts.astype(np.float64, copy=False).reshape(replicas, size)
+
+
+PIECE_ROWS = 1 << 17
+"""Rows that are in memory together. The number does not change any result beyond rounding."""
+
+
+def pieces(rows: int, step: int = PIECE_ROWS) -> Iterator[slice]:
+    """Yield slices of rows that are in memory together.
+
+    >>> list(pieces(3))
+    [slice(0, 3, None)]
+    """
+    for first in range(0, rows, step):
+        yield slice(first, min(first + step, rows))

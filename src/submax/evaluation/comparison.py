@@ -39,13 +39,6 @@ from submax.evaluation.evaluator import (
     check_slices,
     slices_of,
 )
-from submax.evaluation.intervals import (
-    EQUAL_TERMS,
-    INTERVALS,
-    NEED_BLOCKS,
-    ConfidenceInterval,
-    Summed,
-)
 from submax.evaluation.log import By, Log, Reward, divided, order_notes
 from submax.evaluation.policies import (
     LOGGING_POLICY,
@@ -59,8 +52,15 @@ from submax.evaluation.policies import (
 from submax.evaluation.propensities import random_rows
 from submax.evaluation.results import MOST_NAMED, Comparison, Difference, Estimate, recommended
 from submax.evaluation.reward_models import BAYESIAN
-from submax.evaluation.sums import mean
 from submax.schema.trained_policy import TrainedPolicy
+from submax.statistics.intervals import (
+    EQUAL_TERMS,
+    INTERVALS,
+    NEED_BLOCKS,
+    ConfidenceInterval,
+    Summed,
+)
+from submax.statistics.sums import mean
 
 BEST = "best"
 """The baseline that is chosen from the estimates: the policy with the highest recommended one."""

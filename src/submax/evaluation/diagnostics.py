@@ -9,7 +9,7 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.evaluation.estimators import Evidence
 from submax.evaluation.log import Log
-from submax.evaluation.sums import Additive, Moments, Range, TermSums, mean, total
+from submax.statistics.sums import Additive, Moments, Range, TermSums, mean, total
 
 Caution = tuple[str, str]
 """What estimates must rely on to be doubtful, such as `weights`, or `all`; and why, a sentence."""

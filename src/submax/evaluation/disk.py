@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Integers
+from submax.core.numerics import PIECE_ROWS, pieces
 
-PIECE_ROWS = 1 << 17
-"""Rows that are in memory together. The number does not change any result beyond rounding."""
 SPARSE_ROWS = 1 << 13
 """Rows that are taken together from anywhere in a column on disk."""
 IN_MEMORY = 1 << 19
@@ -36,16 +35,6 @@ def new_column(folder: TemporaryFolder | None, dtype: Any, shape: tuple[int, ...
         # A file without a byte cannot be mapped.
         return np.zeros(shape, dtype)
     return np.memmap(folder.path / f"column{next(folder.numbers)}", dtype, "w+", shape=shape)
-
-
-def pieces(rows: int, step: int = PIECE_ROWS) -> Iterator[slice]:
-    """Yield slices of rows that are in memory together.
-
-    >>> list(pieces(3))
-    [slice(0, 3, None)]
-    """
-    for first in range(0, rows, step):
-        yield slice(first, min(first + step, rows))
 
 
 def in_pieces(column: NDArray[Any]) -> Iterator[NDArray[Any]]:

@@ -11,7 +11,7 @@ from submax.core.arrays import Booleans, Floats
 from submax.core.checks import positive
 from submax.core.errors import InputError
 from submax.core.registry import Registry
-from submax.evaluation.sums import Terms, mean, quantiles, sampled, total
+from submax.statistics.sums import Terms, mean, quantiles, sampled, total
 
 
 class Evidence(NamedTuple):

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
+from submax.core.numerics import pieces
 from submax.core.summary import listed, number
 from submax.evaluation.diagnostics import LogSums, PolicySums
-from submax.evaluation.disk import pieces
 from submax.evaluation.estimators import Evidence, OffPolicyEstimator, make_off_policy, tuned
-from submax.evaluation.intervals import BLOCKS
 from submax.evaluation.log import (
     FOLD_SEED,
     Log,
@@ -39,11 +38,12 @@ from submax.evaluation.propensities import (
     with_products_of_slots,
 )
 from submax.evaluation.reward_models import FOLDS, ActionCode, by_fold, folds_of, reward_models
-from submax.evaluation.sums import Additive, Terms, TermSums, Units, total
 from submax.schema.context import Category
 from submax.schema.model import reindexed
 from submax.schema.trained_policy import TrainedPolicy
 from submax.simulation.runner import available_cores, dask_executor
+from submax.statistics.intervals import BLOCKS
+from submax.statistics.sums import Additive, Terms, TermSums, Units, total
 
 MEAN = "mean"
 """The estimator of the logging policy: the mean reward."""

@@ -15,9 +15,9 @@ from submax.evaluation.evaluator import Evaluator, Progress
 from submax.evaluation.log import By, DividedLog, Log, data_frame, divided
 from submax.evaluation.policies import candidate_of, learn_one, named, variant_of
 from submax.evaluation.results import Comparison
-from submax.evaluation.sums import Terms, TermSums, Units
 from submax.policies.specification import Search, Specification, parsed_variant, variants
 from submax.schema.trained_policy import MOST_ROWS, TrainedPolicy
+from submax.statistics.sums import Terms, TermSums, Units
 
 DEFAULT = "rcp-adaptive"
 """The policy that is learned if a log has too few rows for a choice."""

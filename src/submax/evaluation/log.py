@@ -14,19 +14,20 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import finite, one_of, whole_number
 from submax.core.errors import InputError
+from submax.core.numerics import pieces
 from submax.core.optional import require_module
 from submax.core.problem import Problem
 from submax.core.summary import Summary, counted, listed, number
-from submax.evaluation.disk import TemporaryFolder, new_column, pieces, release, taken
+from submax.evaluation.disk import TemporaryFolder, new_column, release, taken
 from submax.evaluation.propensities import with_estimated_propensities
 from submax.evaluation.reading import all_binary, read_log
 from submax.evaluation.sources import TextFormat
-from submax.evaluation.sums import mean
 from submax.schema.actions import ChoiceIndices
 from submax.schema.context import Category
 from submax.schema.rewards import rewards_of
 from submax.schema.rows import Columns
 from submax.schema.schema import Schema
+from submax.statistics.sums import mean
 
 
 def data_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Any:

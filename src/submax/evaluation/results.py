@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 from submax.core.checks import one_of, positive
 from submax.core.summary import number
 from submax.evaluation.diagnostics import ChoiceFacts, Diagnostics
-from submax.evaluation.intervals import ConfidenceInterval, normal_quantile
 from submax.evaluation.log import data_frame
+from submax.statistics.intervals import ConfidenceInterval, normal_quantile
 
 MOST_NAMED = 10
 """Policies that a sentence names, and that a table or page shows before the rest is folded."""

@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
-from submax.evaluation.disk import pieces
+from submax.core.numerics import pieces
 from submax.evaluation.log import Log
-from submax.evaluation.sums import mean
 from submax.models.classifiers import FittedRegressor, class_by_name, fitted_regressor, made
 from submax.models.regression.bayesian import Posterior, Prior, PriorStructure, Sums, fitted
 from submax.models.regression.blas import in_one_thread
 from submax.models.regression.context_belief import LENGTHS
 from submax.models.regression.features import GROUPS, FeatureMap, new_map
 from submax.schema.actions import ActionSpec
+from submax.statistics.sums import mean
 
 FOLDS = 3
 """Folds of the cross-fitting: each model learns from two thirds of the rows."""

@@ -7,8 +7,8 @@ from refusals import raises_code
 from logs import log_of_arrays
 from submax.evaluation import Log, compare, learn, learn_best
 from submax.evaluation.learning import Race, standard_candidates
-from submax.evaluation.sums import Terms, Units
 from submax.schema.trained_policy import TrainedPolicy
+from submax.statistics.sums import Terms, Units
 
 GIVEN = ["random", "linucb", "linucb@greedy"]
 SIZES = (40, 60, 100)

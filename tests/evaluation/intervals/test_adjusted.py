@@ -6,8 +6,8 @@ from summing import summed
 
 from submax.evaluation import Log, compare
 from submax.evaluation.estimators import Evidence, adjustment
-from submax.evaluation.intervals import normal
-from submax.evaluation.sums import Terms, sampled
+from submax.statistics.intervals import normal
+from submax.statistics.sums import Terms, sampled
 
 ROWS = 300
 

@@ -3,9 +3,9 @@ import pytest
 from scipy import stats
 from summing import summed
 
-from submax.evaluation import intervals
 from submax.evaluation.estimators import Evidence, make_off_policy
-from submax.evaluation.sums import Terms
+from submax.statistics import intervals
+from submax.statistics.sums import Terms
 
 
 def of_terms(method):

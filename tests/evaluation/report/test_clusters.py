@@ -9,9 +9,9 @@ from summing import summed
 
 from logs import log_of_arrays
 from submax.evaluation import Log, compare
-from submax.evaluation.intervals import normal
 from submax.evaluation.reward_models import folds_of
-from submax.evaluation.sums import Terms
+from submax.statistics.intervals import normal
+from submax.statistics.sums import Terms
 
 USERS, EACH = 60, 8
 

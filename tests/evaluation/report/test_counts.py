@@ -7,9 +7,9 @@ from sklearn.linear_model import Ridge
 from summing import summed
 
 from submax.evaluation import Log, compare, learn
-from submax.evaluation.intervals import gamma
 from submax.evaluation.log import divided, divided_by_fold, expanded
-from submax.evaluation.sums import Terms, sampled
+from submax.statistics.intervals import gamma
+from submax.statistics.sums import Terms, sampled
 
 ARMS = np.array(["A", "B", "C"])
 PROPENSITY = np.array([0.5, 0.3, 0.2])

@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Floats
-from submax.sequential.mixture_boundary import mixture_boundary
+from submax.statistics.boundary import mixture_boundary
 
 
 class Summed(NamedTuple):

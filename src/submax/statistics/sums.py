@@ -7,8 +7,8 @@ import msgspec
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.evaluation.disk import pieces
-from submax.evaluation.intervals import Summed
+from submax.core.numerics import pieces
+from submax.statistics.intervals import Summed
 
 
 def total(values: Floats, count: Floats | float = 1.0) -> float:

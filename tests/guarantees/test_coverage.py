@@ -3,7 +3,7 @@ from summing import summed
 
 from submax.core.numerics import draw
 from submax.evaluation.estimators import Evidence, make_off_policy
-from submax.evaluation.intervals import normal
+from submax.statistics.intervals import normal
 
 ROWS = 500
 RIGHT = tuple(make_off_policy(name) for name in ("ips", "snips", "dr"))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from submax.sequential.mixture_boundary import log_mixture, mixture_boundary
+from submax.statistics.boundary import log_mixture, mixture_boundary
 
 
 @pytest.mark.parametrize("scale", [0.5, 3.0])

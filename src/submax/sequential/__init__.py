@@ -1,1 +1,0 @@
-"""Bounds of sums that hold at all times together, so one may look at any time."""
