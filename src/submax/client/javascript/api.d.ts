@@ -61,7 +61,9 @@ export interface BanditDetails {
   name: string;
   actions: Record<string, (number | ChoiceDetails)[]>;
   context: Record<string, unknown>;
-  /** The name of a preset such as 'rcp-adaptive', or a table with a 'kind'. */
+  /**
+   * The name of a preset such as 'rcp-adaptive', perhaps with parameters, 'linear-thompson,width=0.5', or a table with a 'kind'.
+   */
   policy: string | Record<string, unknown>;
   /**
    * The scale of the rewards: its name, or a table with a 'kind'; or a table of names and weights for several rewards; or 'slots' for one of each slot.
