@@ -75,8 +75,8 @@ async def read_body(headers: Mapping[str, str], receive: "Receive") -> bytes:
 class RateLimit:
     """A token bucket for each caller.
 
-    It gains ``rate`` tokens a second and holds at most max(rate, 1) tokens. Callers are keys and
-    bandits that exist, so their number is bounded.
+    It gains ``rate`` tokens a second and holds at most max(rate, 1) tokens. Callers are keys,
+    bandits that exist and operations, so their number is bounded.
 
     >>> limit = RateLimit(clock=lambda: 0.0)
     >>> [limit.allows("me", 2.0) for _ in range(3)]

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 REQUESTS = logging.getLogger("submax.requests")
 REFUSALS_A_SECOND = 10.0
-"""Refused requests logged in a second: a client that sends nonsense must not fill the disk."""
+"""Refused requests of one operation that are logged in a second: a client that sends nonsense must
+not fill the disk, nor hide what others are refused."""
 # A request id that is taken over from a caller or a proxy; others are replaced.
 IDENTIFIER = re.compile(r"[!-~]{1,128}", re.ASCII)
 ENCODER = msgspec.json.Encoder(enc_hook=str)
@@ -83,7 +84,7 @@ class RequestLog:
         level = logging.INFO if refused else logging.ERROR if status >= 500 else logging.DEBUG
         if not REQUESTS.isEnabledFor(level):
             return
-        if refused and not self._limit.allows("refusals", REFUSALS_A_SECOND):
+        if refused and not self._limit.allows(context.operation, REFUSALS_A_SECOND):
             return
         fields = {
             "request_id": context.identifier,
