@@ -18,8 +18,7 @@ from submax.core.numerics import pieces
 from submax.core.optional import require_module
 from submax.core.problem import Problem
 from submax.core.summary import Summary, counted, listed, number
-from submax.evaluation.disk import TemporaryFolder, new_column, release, taken
-from submax.evaluation.propensities import with_estimated_propensities
+from submax.evaluation.disk import TemporaryFolder, in_pieces, new_column, release, taken
 from submax.evaluation.reading import all_binary, read_log
 from submax.evaluation.sources import TextFormat
 from submax.schema.actions import ChoiceIndices
@@ -61,8 +60,8 @@ MOST_EXPANDED = 20_000_000
 class DividedLog(NamedTuple):
     """A log whose decisions are divided into parts; ``part [n]`` is the part of each row.
 
-    ``number [n]`` is the number of the row, in the log that was divided, from which a row is; None
-    if no row was divided.
+    If rows that stand for several decisions were divided, ``number [n]`` is the index that each row
+    had in the log before; otherwise it is None.
     """
 
     log: "Log"
@@ -73,9 +72,9 @@ class DividedLog(NamedTuple):
 def divided(log: "Log", shares: Sequence[float], by: By, seed: int) -> DividedLog:
     """Return the log with each decision in one of several parts with these ``shares`` of them.
 
-    Parts by time are consecutive; the others are random. A session is in one part, and so is a
-    cluster if parts are random. Otherwise decisions are divided and not rows: a row that stands for
-    1000 decisions can have 480 of them in the first part and 520 in the rest.
+    Parts by time are consecutive; the others are random. A session is never divided, nor is a
+    cluster if parts are random. Without sessions and clusters, decisions are divided, not rows: a
+    row that stands for 1000 decisions can have 480 of them in the first part and 520 in the rest.
     """
     one_of("split by", by, ["time", "random"])
     whole_number("seed", seed, at_least=0)
@@ -95,42 +94,43 @@ def divided(log: "Log", shares: Sequence[float], by: By, seed: int) -> DividedLo
         unit = log.cluster
     by_count = log.count is not None and unit is None
     total = log.decisions if by_count else len(log)
-    ends = np.clip(np.round(np.cumsum(shares)[:-1] * total), 1, total - 1)
+    ends = np.clip(np.round(np.cumsum(shares)[:-1] * total), 1, total - 1).astype(np.int64)
+    edges = np.array([0, *ends, total])
+    sizes = np.diff(edges)
     if by_count:
-        counts, edges = log.counts, np.array([0, *ends, total])
+        counts = log.counts
         if by == "time":
             before = np.cumsum(counts) - counts
             return divided_counts(log, np.diff(np.clip(edges[:, None] - before, 0, counts), axis=0))
         left, parts = counts.astype(np.int64), list[Integers]()
-        for size in np.diff(edges[:-1]).astype(int):
+        for size in sizes[:-1]:
             parts.append(rng.multivariate_hypergeometric(left, size, method="marginals"))
             left = left - parts[-1]
         return divided_counts(log, np.stack([*parts, left]).astype(np.float64))
+    part = np.repeat(np.arange(len(shares), dtype=np.int8), sizes)
     if unit is None and by == "time":
-        # Without an array of the numbers of all rows, which takes more than the log on disk may.
-        part = np.zeros(len(log), dtype=np.int8)
-        for end in ends:
-            part[int(end) :] += 1
+        # No array of row numbers: for a log on disk it could take more memory than there is.
         return DividedLog(log, part)
     is_grouped = unit is not None
     unit = np.arange(len(log)) if unit is None else unit
     if by == "time":
         first, last = np.unique(unit, return_index=True)[1], -1
     else:
-        # The rows before each unit if units are in a random order.
-        sizes = np.bincount(unit)
-        order = rng.permutation(len(sizes))
-        first, last = np.empty(len(sizes), np.int64), order[-1]
-        first[order] = np.cumsum(sizes[order]) - sizes[order]
-    part = np.searchsorted(ends, first, side="right").astype(np.int8)
-    if len(part) > 1:
-        # The last part has a unit, however large the others are.
-        part[last] = len(ends)
-    part = part[unit]
+        # How many rows come before each unit if the units are in random order.
+        rows = np.bincount(unit)
+        order = rng.permutation(len(rows))
+        first, last = np.empty(len(rows), np.int64), order[-1]
+        first[order] = np.cumsum(rows[order]) - rows[order]
+    of_unit = part[first]
+    if len(of_unit) > 1:
+        # The last part gets a unit, however large the others are.
+        of_unit[last] = len(ends)
+    part = of_unit[unit]
     if is_grouped and len(np.unique(part)) < len(shares):
         raise InputError(
-            "all rows would be on one side of the split, because sessions are not divided, nor are "
-            "clusters at random: give another share or split by time, or give a log of more of them"
+            "all rows would be on one side of the split, because sessions are never divided, nor "
+            "are clusters at random: change the share, split by time, or read a log with more "
+            "sessions or clusters"
         )
     return DividedLog(log, part)
 
@@ -205,10 +205,9 @@ def expanded(log: "Log") -> "Log":
 
 def divided_counts(log: "Log", counts: Floats) -> DividedLog:
     """Return the log with the ``counts [parts, N]`` of each part; rows without any are left out."""
-    kept: Booleans = counts.T.ravel() > 0
-    number = np.repeat(np.arange(len(log)), len(counts))[kept]
-    part = np.tile(np.arange(len(counts), dtype=np.int8), len(log))[kept]
-    return DividedLog(replace(log.rows(number), count=counts.T.ravel()[kept]), part, number)
+    number, part = np.nonzero(counts.T > 0)
+    divided = replace(log.rows(number), count=counts[part, number])
+    return DividedLog(divided, part.astype(np.int8), number)
 
 
 def trajectory_weights(weight: Floats, session: Integers) -> Floats:
@@ -405,21 +404,16 @@ class Log:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the contexts, actions, rewards and counts of all rows, without propensities."""
-        return self.fingerprint_of(len(self))
+        """A hash of the contexts, actions, rewards and counts of all rows, without propensities.
 
-    def fingerprint_of(self, count: int) -> str:
-        """Return the fingerprint of the first ``count`` rows.
-
-        It recognizes a log that has grown: its first rows are those of the log before.
+        It recognizes a log that has grown: the first rows still have the same fingerprint.
         """
         digest = hashlib.sha256()
-        counts = () if self.count is None else (self.count,)
-        for column in (self.context, self.action, self.reward, *counts):
-            digest.update(repr((column[:count].shape, column.dtype.str)).encode())
-            for rows in pieces(count):
-                digest.update(np.ascontiguousarray(column[rows]).data)
-                release([column])
+        for column in (self.context, self.action, self.reward, self.count):
+            if column is not None:
+                digest.update(repr((column.shape, column.dtype.str)).encode())
+                for part in in_pieces(column):
+                    digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
 
     def eligible_choices(self, slot: int) -> Booleans:
@@ -501,26 +495,9 @@ class Log:
         return replace(self, reward=values, schema=schema)
 
     def split(self, share: float, by: By = "time", seed: int = 0) -> tuple["Log", "Log"]:
-        """Return two logs: one with a ``share`` of the rows, earliest or random, and the rest."""
+        """Return two logs: a ``share`` of the rows, the earliest or random ones, and the rest."""
         parts = divided(self, [share, 1 - share], by, seed)
         return parts.log.rows(parts.part == 0), parts.log.rows(parts.part == 1)
-
-    def chosen(self, share: float, by: By, seed: int) -> Booleans:
-        """Return which rows a split puts into its first log, ``[N]``, if it divides no row.
-
-        Both logs of the split have at least one row.
-        """
-        first: Booleans = divided(self, [share, 1 - share], by, seed).part == 0
-        return first
-
-    def with_estimated_propensities(self, seed: int = 0) -> "Log":
-        """Return the log with unknown propensities filled in, and notes that say how many.
-
-        They are the product of the slots' propensities if these were logged, otherwise estimates
-        of a model. Both treat slots as chosen independently. ``seed`` draws the rows to which the
-        model is fitted if there are very many.
-        """
-        return with_estimated_propensities(self, seed)
 
 
 COLUMNS = tuple(

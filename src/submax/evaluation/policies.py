@@ -13,7 +13,8 @@ from submax.core.checks import did_you_mean, whole_number
 from submax.core.errors import InputError, one_line
 from submax.core.policy import Policy
 from submax.core.summary import listed
-from submax.evaluation.log import By, Log, data_frame, expanded, field_columns
+from submax.evaluation.log import By, Log, data_frame, divided, expanded, field_columns
+from submax.evaluation.propensities import with_estimated_propensities
 from submax.policies.greedy_regression import Tempered
 from submax.policies.specification import (
     Specification,
@@ -366,7 +367,7 @@ def learn_one(
     made = make_policy(policy)
     part = expanded(log if share == 1.0 else log.split(share, by, seed)[0])
     if made.traits.needs_propensities:
-        part = part.with_estimated_propensities(seed)
+        part = with_estimated_propensities(part, seed)
     origin = Provenance(
         log=log.fingerprint,
         rows=len(part),
@@ -384,15 +385,16 @@ def unseen_rows(log: Log, learned: TrainedPolicy) -> Booleans | None:
 
     If the log has only grown since the policy learned, it still begins with the same rows.
     """
-    origin = learned.origin
-    if not 0 < origin.log_rows <= len(log) or origin.log != log.fingerprint_of(origin.log_rows):
+    origin, rows = learned.origin, learned.origin.log_rows
+    before = log if rows == len(log) else log.rows(slice(0, rows))
+    if not 0 < rows <= len(log) or origin.log != before.fingerprint:
         return None
     if log.count is not None and origin.share < 1:
         # The decisions of a row were divided: no row is wholly unseen.
         return None
     unseen = np.ones(len(log), dtype=bool)
-    unseen[: origin.log_rows] = False
+    unseen[:rows] = False
     if origin.share < 1:
-        before = log.rows(slice(0, origin.log_rows))
-        unseen[: origin.log_rows] = ~before.chosen(origin.share, origin.by, origin.seed)
+        shares = [origin.share, 1 - origin.share]
+        unseen[:rows] = divided(before, shares, origin.by, origin.seed).part == 1
     return unseen

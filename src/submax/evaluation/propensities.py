@@ -1,7 +1,6 @@
 """Propensities that a log does not have, estimated by a model of how it chose its actions."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.optimize
@@ -10,10 +9,8 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
+from submax.evaluation.log import Log
 from submax.schema.rows import ContextMoments
-
-if TYPE_CHECKING:
-    from submax.evaluation.log import Log
 
 MOST_ROWS = 200_000
 """The model is fitted to at most this many rows: more would take longer and hardly change it."""
@@ -46,7 +43,7 @@ class PropensityModel:
     ``MOST_ROWS``; it then estimates the propensities of these and of other rows.
     """
 
-    def __init__(self, log: "Log", seed: int) -> None:
+    def __init__(self, log: Log, seed: int) -> None:
         menu, context = log.schema.menu, log.schema.context
         if menu.ranges:
             raise InputError(
@@ -68,7 +65,7 @@ class PropensityModel:
             frequency = np.bincount(chosen, log.counts, minlength=size) / decisions
             self._floors.append(np.minimum(1 / np.sqrt(decisions), FLOOR_SHARE * frequency))
 
-    def estimates(self, log: "Log") -> tuple[Floats, Floats]:
+    def estimates(self, log: Log) -> tuple[Floats, Floats]:
         """Return the estimated propensity of each slot's choice, and its floor, ``[N, S]``."""
         shape = (len(log), len(self._theta))
         found, floors, first = np.empty(shape), np.empty(shape), 0
@@ -130,9 +127,7 @@ def random_rows(rows: int, most: int, seed: int) -> Integers:
     return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
 
 
-def with_estimated_propensities(
-    log: "Log", seed: int, model: PropensityModel | None = None
-) -> "Log":
+def with_estimated_propensities(log: Log, seed: int, model: PropensityModel | None = None) -> Log:
     """Return the log with all propensities, by default with a ``model`` fitted to this log."""
     log = with_products_of_slots(log)
     gaps = np.isnan(log.propensity)
@@ -159,7 +154,7 @@ def with_estimated_propensities(
     )
 
 
-def with_products_of_slots(log: "Log") -> "Log":
+def with_products_of_slots(log: Log) -> Log:
     """Return the log with products of slots' propensities in place of unknown propensities."""
     if log.slot_propensity is None or not np.isnan(log.propensity).any():
         return log
@@ -182,7 +177,7 @@ class SlotPropensities:
     for actions with real-valued parts, which have none.
     """
 
-    def __init__(self, log: "Log", seed: int) -> None:
+    def __init__(self, log: Log, seed: int) -> None:
         menu, logged = log.schema.menu, log.slot_propensity
         self.known = len(menu.slots) > 1 and not menu.ranges
         self.estimated, self._model = False, None
@@ -196,7 +191,7 @@ class SlotPropensities:
         self._model = PropensityModel(log, seed) if needed else None
         self.estimated = needed or (logged is not None and bool(log.estimated.any()))
 
-    def of(self, log: "Log") -> Floats | None:
+    def of(self, log: Log) -> Floats | None:
         """Return the propensities of the rows of a log, ``[N, S]``; None if there are none."""
         logged = log.slot_propensity
         if not self.known:

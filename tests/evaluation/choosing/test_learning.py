@@ -8,6 +8,8 @@ from logs import log_of_arrays
 from submax.core.problem import Feedback
 from submax.evaluation import Log, learn
 from submax.evaluation import log as log_module
+from submax.evaluation.log import divided
+from submax.evaluation.propensities import with_estimated_propensities
 from submax.policies import make_policy, presets
 from submax.policies.thompson import Thompson
 
@@ -130,7 +132,7 @@ def test_a_policy_that_needs_propensities_gets_estimated_ones_and_says_so():
     log = arms(propensity=False)
     learned = learn(log, "rcp-optimized")
     assert learned.origin.estimated_propensities == 60
-    estimated = log.with_estimated_propensities(0).propensity
+    estimated = with_estimated_propensities(log, 0).propensity
     np.testing.assert_allclose(np.exp(learned.rows.log_prob), estimated)
     assert learn(arms(), "rcp-optimized").origin.estimated_propensities == 0
 
@@ -139,7 +141,7 @@ def test_a_policy_that_needs_propensities_gets_estimated_ones_and_says_so():
 def test_a_share_of_the_rows_is_learned_from(by, seed):
     log = arms(seed=seed)
     learned = learn(log, "linucb", share=0.3, by=by, seed=seed)
-    first = log.chosen(0.3, by, seed)
+    first = divided(log, [0.3, 0.7], by, seed).part == 0
     assert first.sum() == 18
     assert by == "random" or first[:18].all()
     np.testing.assert_array_equal(learned.rows.reward, log.reward[first])

@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 from logs import log_of_arrays
 from submax.core.numerics import draw
 from submax.evaluation import Log, compare
+from submax.evaluation.propensities import with_estimated_propensities
 
 ROWS, CHOICES = 6000, 4
 
@@ -47,7 +48,8 @@ def rms(error):
 
 def test_estimates_are_near_the_policy_that_logged(seed, mentioned):
     context, action, probability = of_softmax(seed)
-    log = log_of_arrays(action, np.ones(ROWS), context=context).with_estimated_propensities()
+    log = log_of_arrays(action, np.ones(ROWS), context=context)
+    log = with_estimated_propensities(log, 0)
     wanted = probability[np.arange(ROWS), action]
     assert rms(log.propensity - wanted) < tolerance(3 * (CHOICES - 1), ROWS)
     assert log.estimated.all()
@@ -58,7 +60,8 @@ def test_estimates_are_near_the_policy_that_logged(seed, mentioned):
 def test_without_context_the_estimates_are_the_shares(seed):
     rng = np.random.default_rng(seed)
     action = rng.choice(3, 500, p=[0.2, 0.3, 0.5])
-    log = Log.read({"action": action, "reward": np.ones(500)}).with_estimated_propensities()
+    log = Log.read({"action": action, "reward": np.ones(500)})
+    log = with_estimated_propensities(log, 0)
     share = np.bincount(action) / 500
     # Up to the end of the search, and a penalty of next to nothing.
     assert log.propensity == pytest.approx(share[action], abs=1e-3)
@@ -77,7 +80,7 @@ def test_what_was_not_eligible_has_no_probability(seed):
         "context_x1": context[:, 1],
         "eligible": [names[one] for one in which],
     }
-    log = Log.read(table).with_estimated_propensities()
+    log = with_estimated_propensities(Log.read(table), 0)
     wanted = probability[np.arange(ROWS), action]
     assert rms(log.propensity - wanted) < tolerance(3 * (CHOICES - 1), ROWS)
     # The only choice was taken for sure.
@@ -90,7 +93,7 @@ def test_slots_are_estimated_one_by_one(seed):
     second = softmax(np.column_stack([context, -context.sum(axis=1)]), axis=1)
     layout = chosen(second, rng)
     log = log_of_arrays(np.column_stack([title, layout]), np.ones(ROWS), context=context)
-    log = log.with_estimated_propensities()
+    log = with_estimated_propensities(log, 0)
     row = np.arange(ROWS)
     wanted = np.column_stack([first[row, title], second[row, layout]])
     assert rms(log.slot_propensity[:, 0] - wanted[:, 0]) < tolerance(3 * (CHOICES - 1), ROWS)
@@ -104,20 +107,20 @@ def test_only_gaps_are_filled_and_marked(seed, mentioned):
     gaps = np.random.default_rng(seed).random(1000) < 0.3
     known = [None if gap else one for gap, one in zip(gaps, logged, strict=True)]
     log = log_of_arrays(action, np.ones(1000), propensity=known, context=context)
-    filled = log.with_estimated_propensities()
+    filled = with_estimated_propensities(log, 0)
     assert filled.estimated.tolist() == gaps.tolist()
     assert filled.propensity[~gaps].tolist() == logged[~gaps].tolist()
     assert rms(filled.propensity[gaps] - logged[gaps]) < tolerance(3 * (CHOICES - 1), 1000)
     assert mentioned(filled.notes, gaps.sum(), 1000)
     assert filled.rows(gaps).estimated.all()
-    assert filled.with_estimated_propensities() is filled
+    assert with_estimated_propensities(filled, 0) is filled
 
 
 def test_propensities_of_intervals_are_not_estimated():
     table = {"action_price": [1.5, 2.5], "reward": [1, 0]}
     log = Log.read(table, actions={"price": (1, 10)})
     with raises_code("invalid-input"):
-        log.with_estimated_propensities()
+        with_estimated_propensities(log, 0)
 
 
 def test_an_estimate_far_below_the_frequency_of_its_choice_is_raised_to_the_floor():
@@ -128,7 +131,7 @@ def test_an_estimate_far_below_the_frequency_of_its_choice_is_raised_to_the_floo
     action[-1] = "B"
     reward = np.arange(rows) % 2
     log = Log.read({"action": action, "reward": reward, "context_x": x})
-    filled = log.with_estimated_propensities()
+    filled = with_estimated_propensities(log, 0)
     floor = min(1 / np.sqrt(rows), 0.1 * np.mean(action == "B"))
     assert filled.propensity.min() == pytest.approx(floor)
     assert filled.propensity[-1] == pytest.approx(floor)
@@ -146,7 +149,7 @@ def test_the_bias_of_the_floor_is_at_most_what_is_stated(low, seed):
     action = np.where(rng.random(rows) < 1 / (1 + np.exp(-6 * x)), "A", "B")
     reward = low + rng.random(rows)
     log = Log.read({"action": action, "reward": reward, "context_x": x}, rewards="continuous")
-    filled = log.with_estimated_propensities()
+    filled = with_estimated_propensities(log, 0)
     plain = replace(filled, propensity=filled.propensity / filled.raised, raised=None)
     kinds, policy = ["ips", "snips", "dr", "dm"], {"even": np.full((rows, 2), 0.5)}
     with_floor, without = (

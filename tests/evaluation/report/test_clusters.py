@@ -9,6 +9,7 @@ from summing import summed
 
 from logs import log_of_arrays
 from submax.evaluation import Log, compare
+from submax.evaluation.log import divided
 from submax.evaluation.reward_models import folds_of
 from submax.statistics.intervals import normal
 from submax.statistics.sums import Terms
@@ -72,8 +73,8 @@ def test_splits_and_folds_keep_clusters_together(rng):
     first, rest = log.split(0.5, "random", 3)
     assert len(first) == len(rest) == USERS * EACH // 2
     assert first.cluster.max() == rest.cluster.max() == USERS // 2 - 1
-    mask = log.chosen(0.5, "random", 3).reshape(USERS, EACH)
-    assert np.all(mask == mask[:, :1])
+    part = divided(log, [0.5, 0.5], "random", 3).part.reshape(USERS, EACH)
+    assert np.all(part == part[:, :1])
     fold = folds_of(log).reshape(USERS, EACH)
     assert np.all(fold == fold[:, :1])
     assert len(np.unique(fold)) == 3

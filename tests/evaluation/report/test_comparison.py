@@ -9,6 +9,7 @@ from logs import log_of_arrays
 from submax.evaluation import Log, evaluator, learn, make_off_policy
 from submax.evaluation.comparison import USUAL, compare
 from submax.evaluation.evaluator import Evaluator
+from submax.evaluation.log import divided
 from submax.evaluation.policies import LOGGING_POLICY
 from submax.policies.thompson import Thompson
 from submax.schema.actions import ActionSpec, Change
@@ -90,7 +91,7 @@ def test_what_was_learned_before_is_valued_on_the_rows_it_did_not_see(log, tmp_p
         (tmp_path / "policy.safetensors", {}),
         (str(tmp_path / "policy.safetensors"), {}),
     ):
-        rest = ~log.chosen(0.75, "random", 9)
+        rest = divided(log, [0.75, 0.25], "random", 9).part == 1
         # All policies are evaluated on the same rows, from which none of them learned.
         rest[:200] &= not others
         expected = Evaluator(log.rows(rest)).sample.about(learned)

@@ -8,6 +8,7 @@ from summing import summed
 
 from submax.evaluation import Log, compare, learn
 from submax.evaluation.log import divided, divided_by_fold, expanded
+from submax.evaluation.propensities import with_estimated_propensities
 from submax.statistics.intervals import gamma
 from submax.statistics.sums import Terms, sampled
 
@@ -96,7 +97,7 @@ def test_with_clusters_estimators_with_models_agree_too(table):
 def test_estimated_propensities_are_those_of_the_expanded_log(table):
     del table["propensity"], table["context_age"]
     counted, plain = Log.read(table, columns=COUNTED), Log.read(one_by_one(table))
-    found, wanted = (one.with_estimated_propensities() for one in (counted, plain))
+    found, wanted = (with_estimated_propensities(one, 0) for one in (counted, plain))
     for arm in range(3):
         assert np.unique(found.propensity[found.action[:, 0] == arm]) == pytest.approx(
             np.unique(wanted.propensity[wanted.action[:, 0] == arm]), rel=1e-4

@@ -9,7 +9,11 @@ from sklearn.dummy import DummyRegressor
 from submax.core.policy import probabilities_among
 from submax.evaluation import Log, evaluator, learn, make_off_policy, reward_models
 from submax.evaluation.evaluator import DRAWS, Evaluator
-from submax.evaluation.propensities import PropensityModel, SlotPropensities
+from submax.evaluation.propensities import (
+    PropensityModel,
+    SlotPropensities,
+    with_estimated_propensities,
+)
 from submax.evaluation.reward_models import fitted_models, folds_of
 
 SIZES = {"title": ["A", "B", "C"], "layout": ["x", "y"]}
@@ -218,7 +222,7 @@ def test_propensities_of_slots_are_those_logged_or_known_or_estimated(seed):
     assert not known.estimated
     assert not logged.estimated
     for joint in (True, False):
-        log = slots(seed, even=False, joint=joint).with_estimated_propensities(seed)
+        log = with_estimated_propensities(slots(seed, even=False, joint=joint), seed)
         estimated = SlotPropensities(log, seed)
         assert estimated.estimated
         wanted = np.maximum(*PropensityModel(log, seed).estimates(log))

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from submax.core.numerics import sharpened
 from submax.evaluation import Log, compare, learn
+from submax.evaluation.log import divided
 from submax.evaluation.policies import variant_of
 
 ROWS, ARMS = 600, np.array(["A", "B", "C"])
@@ -70,7 +71,7 @@ def test_rows_that_others_learn_from_are_left_out_of_an_array_too(made):
     log, best = made
     table = np.eye(3)[best]
     both = compare(log, {"given": table, "linear": "linucb"}, estimators=["ips"], by="random")
-    rest = ~log.chosen(0.5, "random", 0)
+    rest = divided(log, [0.5, 0.5], "random", 0).part == 1
     action = log.action[rest, 0].astype(int)
     expected = np.mean(3 * (action == best[rest]) * log.reward[rest])
     assert both.find("given", "ips").value == pytest.approx(expected)
