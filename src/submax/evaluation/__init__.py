@@ -12,7 +12,7 @@ from submax.evaluation.comparison import compare, compare_rewards
 from submax.evaluation.estimators import make_off_policy
 from submax.evaluation.learning import BestPolicy, learn, learn_best, tune
 from submax.evaluation.log import Log
-from submax.evaluation.results import Comparison
+from submax.evaluation.report import Comparison
 from submax.schema.trained_policy import TrainedPolicy
 
 __all__ = [

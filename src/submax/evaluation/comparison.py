@@ -50,7 +50,7 @@ from submax.evaluation.policies import (
     unseen_rows,
 )
 from submax.evaluation.propensities import random_rows
-from submax.evaluation.results import MOST_NAMED, Comparison, Difference, Estimate, recommended
+from submax.evaluation.report import MOST_NAMED, Comparison, Difference, Estimate, recommended
 from submax.evaluation.reward_models import BAYESIAN
 from submax.schema.trained_policy import TrainedPolicy
 from submax.statistics.intervals import (

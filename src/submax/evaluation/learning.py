@@ -14,7 +14,7 @@ from submax.evaluation.estimators import make_off_policy, tuned
 from submax.evaluation.evaluator import Evaluator, Progress
 from submax.evaluation.log import By, DividedLog, Log, data_frame, divided
 from submax.evaluation.policies import candidate_of, learn_one, named, variant_of
-from submax.evaluation.results import Comparison
+from submax.evaluation.report import Comparison
 from submax.policies.specification import Search, Specification, parsed_variant, variants
 from submax.schema.trained_policy import MOST_ROWS, TrainedPolicy
 from submax.statistics.sums import Terms, TermSums, Units

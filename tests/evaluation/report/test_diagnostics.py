@@ -9,7 +9,7 @@ from sklearn.dummy import DummyRegressor
 
 from logs import log_of_arrays
 from submax.evaluation import Log, compare, learn
-from submax.evaluation.results import Estimate, recommended
+from submax.evaluation.report import Estimate, recommended
 from submax.statistics.intervals import INTERVALS, ConfidenceInterval
 
 ARMS = ["A", "B", "C"]

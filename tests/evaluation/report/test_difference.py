@@ -7,7 +7,7 @@ from sklearn.dummy import DummyRegressor
 
 from logs import log_of_arrays
 from submax.evaluation import compare
-from submax.evaluation.results import Difference
+from submax.evaluation.report import Difference
 from submax.statistics.intervals import ConfidenceInterval
 
 ROWS = 400
