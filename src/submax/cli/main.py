@@ -60,13 +60,13 @@ class Commands(click.Group):
             status = FAILED if isinstance(error, StoreError) else WRONG_INPUT
             _exit(f"Error: {error}{code}", status, context)
         except KeyboardInterrupt:
-            resumed = " Give the same command again to resume."
+            resumed = " Run the same command again to resume."
             ran = context.invoked_subcommand in ("reproduce", "simulate")
             _exit(f"Stopped.{resumed * ran}", INTERRUPTED, context)
         except BrokenExecutor:
             _exit(
                 "Error: a worker process died, perhaps because memory ran out. Finished cells are "
-                "saved: give the same command again to resume, with fewer --jobs if necessary.",
+                "saved: run the same command again to resume, with fewer --jobs if necessary.",
                 FAILED,
                 context,
             )

@@ -62,8 +62,8 @@ def _prepare(options: SimpleNamespace) -> None:
     for option, value in (("--jobs", options.jobs), ("--device", options.device)):
         if options.scheduler is not None and value is not None:
             raise InputError(
-                f"{option} does not work with --scheduler, because the workers of a cluster "
-                f"choose their own device: leave {option} out"
+                f"{option} has no effect on the workers of a cluster (--scheduler): leave "
+                f"{option} out"
             )
     if options.device == "cpu":
         os.environ["JAX_PLATFORMS"] = "cpu"
@@ -138,8 +138,8 @@ def _plans(
             names = ", ".join(ignoring)
             say(
                 console,
-                f"{changed.name}: {names} {'do' if len(ignoring) > 1 else 'does'} not look at the "
-                "context; the default, rcp-adaptive, does.",
+                f"{changed.name}: {names} {'ignore' if len(ignoring) > 1 else 'ignores'} the "
+                "context; the default, rcp-adaptive, uses it.",
             )
         directory = options.out / changed.name
         check_directory(directory, changed)
@@ -201,7 +201,7 @@ def _print(directory: Path, specification: Specification, console: Console, *, d
     show = print_sweep if specification.experiment == "sweep" else print_summary
     show(specification, directory, console)
     figures = f", figures in {directory / 'figures'}"
-    later = f"; to draw their figures: submax plot {directory}"
+    later = f"; to draw the figures: submax plot {directory}"
     say(console, f"Results are in {directory}{figures if drawn else later}")
 
 
@@ -345,7 +345,7 @@ def _statement_table(section: str, statements: Sequence[Statement]) -> Table | s
             means = f"{one.left} {one.left_mean:.4g}, {one.right} {one.right_mean:.4g}"
             closest = f"{means} ({error}{one.where})"
             rows.append([statement.source, statement.text, statement.summary, closest])
-    caption = "verdicts by paired t-tests, corrected by Holm in a statement; all in statements.csv"
+    caption = "verdicts: paired t-tests, Holm-corrected within each statement; see statements.csv"
     if len(rows) < len(statements):
         left = f"{len(statements) - len(rows)} statements of the paper need cells that were not run"
         if not rows:
@@ -390,10 +390,10 @@ def print_comparison(
         f"Paired differences of the final {measure.replace('_', ' ')}",
         [*varying, "left − right", "difference", interval, "p (Holm)", "replicas", "needed"],
         cells,
-        f"p: paired t-test, corrected by Holm for {counted(len(found), 'comparison')}; * below "
+        f"p: paired t-test, Holm-corrected for {counted(len(found), 'comparison')}; * below "
         f"{SIGNIFICANT}. "
-        "Needed: the replicas that one comparison alone needs to decide a difference of this size "
-        f"with a probability of {POWER:.0%}.",
+        f"Needed: replicas for {POWER:.0%} power to detect a difference of this size in a single "
+        "comparison.",
         texts=[len(varying)],
     )
     _wide(Console(), LONG_LINE).print(table)

@@ -43,9 +43,9 @@ OPTIONS = (
     option("port", click.IntRange(0, 65_535), "Port to listen on; 0 for any free port.",
            default=8000),
     option("rate", click.FloatRange(min=0, min_open=True),
-           "Most requests per second for each key and bandit.", default=20_000.0),
+           "Maximum requests per second for each key and bandit.", default=20_000.0),
     option("learned", FILE, "A file from submax learn; a bandit starts from this policy."),
-    option("trust", bool, "Run the Python code of policies whose class is in a file of your own.",
+    option("trust", bool, "Allow custom policies to run their Python code.",
            default=False),
     option("log-format", click.Choice(["text", "json"], case_sensitive=False),
            "Format of the log: text, or one JSON object per line.", default="text"),
@@ -62,15 +62,14 @@ OPTIONS = (
 def serve(**given: Any) -> None:
     """Serve the bandits of a store over HTTP.
 
-    STORE is a file, which is created if it does not exist, or the address of a PostgreSQL
-    database.
+    STORE is a file, which is created if it does not exist, or the URL of a PostgreSQL database.
 
-    With --learned a new bandit is named after the store, has the actions and context of the
+    With --learned, a new bandit is named after the store, takes its actions and context from the
     policy's log, and starts with the policy. Its other settings are the defaults; to change them,
     call submax.open(STORE, learned=FILE, reward_wait=...) in Python first.
 
-    Every option is also an environment variable, shown in brackets; STORE is SUBMAX_STORE. A
-    variable with _FILE at the end of its name gives a file that holds the value.
+    Every option can also be set by the environment variable in brackets, and STORE by SUBMAX_STORE.
+    If _FILE is appended to its name, the variable names a file that contains the value.
     """
     _require_server()
     from submax.server import run

@@ -186,7 +186,7 @@ def read_log(
                 return log_of_store(path, bandit, options)
     if bandit is not None:
         raise InputError(
-            f"--bandit is given, and {str(path)!r} is none: leave --bandit out",
+            f"--bandit needs a store, and {str(path)!r} is not one: leave --bandit out",
             code="unused-option",
         )
     return Log.read(path, **options)
@@ -273,7 +273,7 @@ def run_evaluate(
         _print_and_write(comparison, log.notes, out / reward, page, printing)
         rows += [{"reward": reward, **row} for row in comparison.rows()]
     write_csv(out / ESTIMATES, rows)
-    click.echo(f"The estimates by all rewards: {out / ESTIMATES}")
+    click.echo(f"Estimates for all rewards: {out / ESTIMATES}")
 
 
 def _print_and_write(
