@@ -167,4 +167,4 @@ def run_demo(port: int) -> None:
                 runner.run(serve_until(App(service), HOST, port, visits()))
         finally:
             service.close()
-        click.echo("The demo has ended, and its folder is deleted.")
+        click.echo("The demo has ended; its folder is being deleted.")

@@ -161,9 +161,9 @@ def overview(bandit: DurableBandit, span: str | None = None, slot: str | None = 
         arms=sorted(arms, key=lambda one: -(one.share_now or 0.0))[:MOST_ARMS_NOW],
         facts={
             "decisions": counts["decisions"],
-            "wait for rewards": counts["decisions"] - counts["matured"],
+            "waiting for rewards": counts["decisions"] - counts["matured"],
             "reward now": Tally.total(tallies.values()).mean,
-            "reward, whole time": own_totals(totals).mean,
+            "reward overall": own_totals(totals).mean,
             "reward of the holdout": totals.get(HOLDOUT, Tally()).mean,
             "version": bandit.version,
         },
@@ -188,9 +188,9 @@ def _arm_sentences(bandit: DurableBandit, arms: Sequence[Shown], window: int) ->
     menu, unit = bandit.menu, unit_of(bandit)
     shown = max(arms, key=lambda one: one.share_now or 0.0, default=None)
     if not menu.slots:
-        return ["The action consists of numbers: see Decisions."]
+        return ["The actions are numbers: see Decisions."]
     if shown is None or not shown.share_now:
-        return ["No decision has been made yet."]
+        return ["No decisions yet."]
     if is_personalised(bandit):
         return ["Different visitors can get different arms: see Arms and segments."]
     if not menu.plain:

@@ -104,7 +104,7 @@
     say("");
     refuse(form, "");
     try { body = values(form); } catch (error) {
-      refuse(form, error instanceof SyntaxError ? "This is no valid JSON: correct it and send again." : error.message);
+      refuse(form, error instanceof SyntaxError ? "This is not valid JSON: correct it and send it again." : error.message);
       return;
     }
     if (form.dataset.changes !== undefined && !Object.keys(body).length) { say("Nothing was changed.", "good"); return; }
@@ -122,8 +122,8 @@
       // Until the page shows what was saved, the fields count as changed: nothing is sent before.
       await refresh().catch(() => {});
       say(filled(form.dataset.done || "Done.", found), "good");
-      if (found.key) say(`The key is ${found.key} and is shown only now: copy it.`, "good");
-    } catch { say("The server did not answer: nothing is known to have changed. Try again.", "bad"); }
+      if (found.key) say(`Your key is ${found.key}. Copy it now: it is not shown again.`, "good");
+    } catch { say("The server did not answer, so the change may not have been made. Try again.", "bad"); }
     finally { button.disabled = false; }
   }
 
@@ -155,8 +155,8 @@
   addEventListener("htmx:afterSwap", () => {
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
   });
-  const LOST = "The server does not answer. This page shows what was known before, and tries again.";
-  const BUSY = "The server is busy. This page shows what was known before, and tries again.";
+  const LOST = "The server does not answer. This page shows older data, and keeps trying.";
+  const BUSY = "The server is busy. This page shows older data, and keeps trying.";
   addEventListener("htmx:sendError", () => say(LOST, "bad"));
   addEventListener("htmx:responseError", (event) => {
     const { status } = event.detail.xhr;
