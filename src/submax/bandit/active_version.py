@@ -179,7 +179,9 @@ class PolicyWithFallback:
     def _count_failures(self, reason: str, count: int = 1) -> None:
         """Count failures; log only the first, since there may be a thousand in a second."""
         if not self._has_failed:
-            LOG.error("version %d could not decide, so this was uniform: %s", self._version, reason)
+            LOG.error(
+                "version %d could not decide, so the draw was uniform: %s", self._version, reason
+            )
         self._has_failed = True
         self._failures[UNIFORM] += count
 

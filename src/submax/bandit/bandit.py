@@ -77,8 +77,8 @@ class Bandit(BanditFace):
     """Decide, receive rewards, and learn from them, in memory.
 
     The bandit learns before the next decision; ``save`` and ``load`` keep it in a file.
-    ``submax.open`` makes a bandit with a durable store, for rewards that come late. All methods may
-    be called from any thread.
+    ``submax.open`` opens a bandit with a durable store, for rewards that arrive late. All methods
+    may be called from any thread.
 
     >>> bandit = Bandit(["A", "B", "C"], seed=1)
     >>> for _ in range(200):
@@ -100,8 +100,8 @@ class Bandit(BanditFace):
         """A new bandit in memory.
 
         ``actions`` are names, or a table of slots, each with names of choices or (low, high). The
-        ``options`` are those of ``submax.open``. If ``reward_wait`` is not given, it is 0: a
-        decision is learned from when its reward comes, and never without a reward, unless
+        ``options`` are those of ``submax.open``. By default, ``reward_wait`` is 0: a decision is
+        learned from when its reward arrives, and never without a reward, unless
         ``no_reward_after`` is given. Decisions are drawn by ``rng``, or by a generator with
         ``seed`` if that is given.
 

@@ -58,7 +58,7 @@ def conditions(reader: BanditReader, failed_refits: int = 0, reason: str = "") -
     silent = [one for one in _silent_arms(reader) if one.subject not in named]
     found = [*_drops(reader), *silent, *late]
     if failed_refits >= MANY_FAILURES:
-        sentence = f"{failed_refits} fits in a row have failed, and an older version decides"
+        sentence = f"{failed_refits} fits in a row have failed, so an older version is still live"
         found.append(Condition("refits", f"{sentence}: {reason}", {"failures": failed_refits}))
     return found
 
@@ -73,7 +73,7 @@ def _drops(reader: BanditReader) -> Iterator[Condition]:
     last = math.floor(reader.now() / HOUR)
     each = reader.own_sums("hour", ["bucket"], first=last - WATCHED_HOURS, slot="").values()
     for kind, what, total, squares in (
-        ("reward-rate", "the mean reward of a decision", "reward", "squares"),
+        ("reward-rate", "the mean reward per decision", "reward", "squares"),
         ("missing-rewards", "the share of decisions with a reward", "rewarded", "rewarded"),
     ):
         rows = [[one.known, getattr(one, total), getattr(one, squares)] for one in each]
@@ -151,13 +151,13 @@ def _silent_arms(reader: BanditReader) -> Iterator[Condition]:
         chance = max(_chance_of_none(totals[one], silent) for one in rates)
         if chance >= RARE / len(choices):
             continue
-        lacks = "never had a reward"
+        lacks = "never been rewarded"
         if last is not None:
-            lacks = f"had no reward for {counted(rows[-1][0] - last, 'hour')}"
+            lacks = f"not been rewarded for {counted(rows[-1][0] - last, 'hour')},"
         yield Condition(
             "silent-arm",
-            f"{name!r} has {lacks}, in {counted(round(silent), 'decision')}, while arms that earn "
-            f"something are rewarded at least {number(100 * lowest, 2)} % of the time: check that "
+            f"{name!r} has {lacks} in {counted(round(silent), 'decision')}, while arms that earn "
+            f"anything are rewarded at least {number(100 * lowest, 2)} % of the time: check that "
             "it works",
             {"decisions": silent, "expected": lowest},
             name,

@@ -38,14 +38,14 @@ def examined(store: Store) -> Iterator[Finding]:
     if more := sum(1 for _ in damage):
         yield Finding("damage", f"{more} more rows are damaged or missing")
     if not found:
-        yield Finding("ok", "the store is whole: all rows have their checksums, none is missing")
+        yield Finding("ok", "the store is intact: all checksums match, and no row is missing")
     try:
         names = bandit_names(store)
     except InputError as error:
         yield Finding("damage", f"the bandits of the store cannot be listed: {error}")
         return
     if not names:
-        yield Finding("ok", "there is no bandit yet: submax.open or POST /bandits declares one")
+        yield Finding("ok", "there are no bandits yet: create one with submax create")
     for name in names:
         try:
             yield from (Finding(kind, f"{name}: {said}") for kind, said in _bandit(store, name))
@@ -63,16 +63,15 @@ def _bandit(store: Store, name: str) -> Iterator[Finding]:
         yield Finding("damage", "there is no bandit of this name")
     elif declared.deleted:
         yield Finding(
-            "advice", "it was deleted, and the deletion did not come to its end: run submax delete "
-            "again",
-        )  # fmt: skip
+            "advice", "it was deleted, but the deletion did not finish: run submax delete again"
+        )
     else:
         yield from _models(store, declared)
         started = declared.started_from
         if started is not None:
             if sum(len(part.reward) for part in history_of(store, declared.n)) != started.rows:
                 yield Finding(
-                    "damage", "rows that it was started with are missing: restore a backup"
+                    "damage", "some rows that it started with are missing: restore a backup"
                 )
             estimated = started.estimated_propensities
             rest = f"; {estimated} rows have estimated propensities" if estimated else ""
@@ -94,9 +93,9 @@ def _models(store: Store, declared: DeclaredBandit) -> Iterator[Finding]:
             else:
                 yield Finding("damage", f"the model of version {number} is damaged")
     if published == 0 or published in whole:
-        yield Finding("ok", f"every model is whole ({len(whole)}), and version {published} decides")
+        yield Finding("ok", f"all {len(whole)} models are intact; version {published} is live")
     else:
-        yield Finding("damage", f"version {published} should decide, and cannot: roll back")
+        yield Finding("damage", f"version {published} should be live, but is damaged: roll back")
 
 
 def _counts(reader: BanditReader) -> Iterator[Finding]:
@@ -111,4 +110,4 @@ def _counts(reader: BanditReader) -> Iterator[Finding]:
     )
     by_default = counts.get("by default", 0)
     if counts["matured"] >= MANY_DECISIONS and by_default == counts.get("learned", 0):
-        yield Finding("advice", "no decision that matured had a reward: do they arrive in time?")
+        yield Finding("advice", "no matured decision had a reward: do rewards arrive in time?")

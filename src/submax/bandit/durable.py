@@ -428,9 +428,9 @@ class DurableBandit(BanditFace):
         return declaring.versions(self.store, self._declared.n)
 
     def publish(self, version: int | None = None, *, who: Who = PYTHON) -> int:
-        """Let a version decide, and hold it: newer versions are fitted but do not decide.
+        """Make a version live and hold it: newer versions are fitted but not used.
 
-        Without a version the newest one decides, and so will those that are fitted later.
+        Without a version, the newest one is live, and each later one as soon as it is fitted.
         """
         self._check_open()
         chosen = declaring.publish(self.store, self.name, version, who=who)
@@ -737,7 +737,7 @@ def open_bandit(
 
     ``path_or_url`` is a file, the URL of a PostgreSQL database, ``":memory:"`` for a store that is
     deleted when the bandit is closed, or a store. The default ``name`` is that of the file.
-    ``submax.bandit.settings`` describes every word of the ``declaration``. If the bandit exists,
+    ``submax.bandit.settings`` describes all settings of the ``declaration``. If the bandit exists,
     policy, guard rails, ``reward_wait`` and the settings of versions may change, and all others
     must be as declared. Without ``background`` versions are fitted only by ``refit``. If the policy
     of the bandit is a class outside submax, its code is run only with ``trust``, or if the

@@ -247,7 +247,7 @@ def export(
             "or .csv"
         )
     if not path.parent.is_dir():
-        raise InputError(f"there is no folder {str(path.parent)!r} to write to: make it first")
+        raise InputError(f"there is no folder {str(path.parent)!r} to write to: create it first")
     if delete:
         _check_may_delete(store, declared, before, path)
     with atomic_write(path, private=True) as file:

@@ -39,9 +39,9 @@ class BanditFace(ABC):
         of slots with such names. With ``activate=False`` the decision is learned from only if
         ``activate`` is called before ``reward_wait`` is over.
 
-        ``unit`` names the visitor or customer for whom the decision is made. As long as the setting
-        ``sticky`` says, a unit gets the same action, and it is always in the same group: held out
-        or not, with the control or not.
+        ``unit`` names the visitor or customer for whom the decision is made. A unit keeps its
+        action for as long as the setting ``sticky`` says, and always stays in the same group: held
+        out or not, with the control or not.
         """
         return self._decided(
             context=context, id=id, eligible=eligible, activate=activate, unit=unit
@@ -123,10 +123,10 @@ class BanditFace(ABC):
         """Add an arm, or a choice to a slot; it is eligible at once.
 
         The new choice is ramped up over ``ramp`` decisions N: after n of them its probability is
-        at most (n + 1) / N, and what it does not get goes to the other choices. N is 1,000 if it is
-        not given, or the number of decisions so far if these are fewer. With 0 there is no ramp.
+        at most (n + 1) / N, and what it does not get goes to the other choices. By default, N is
+        1,000, or the number of decisions so far if that is less. With 0 there is no ramp.
 
-        If the choices have features, the new one must bring the same ones: ``features`` is a table
+        If the choices have features, the new one must have the same ones: ``features`` is a table
         of numbers and texts. A text that no other choice has is a new category.
         """
         cleaned = clean_features(choice, {} if features is None else features)
@@ -153,7 +153,7 @@ class BanditFace(ABC):
             self.change(Change("resume", choice, slot))
 
     def retire(self, choice: str, *, slot: str = ARMS) -> None:
-        """Make a choice ineligible forever; its name cannot be used again."""
+        """Make a choice ineligible forever; its name cannot be reused."""
         self.change(Change("retire", choice, slot))
 
     def archive(self) -> None:
@@ -171,7 +171,7 @@ class BanditFace(ABC):
         They are checked as in a declaration. None stands for a setting's default. A table of guard
         rails changes those that it names. A table of a context adds fields, and categories to
         fields; earlier decisions have the default of a new field. A store records the change in its
-        audit, and it holds within a second in all processes that have the bandit open.
+        audit. It takes effect within a second in all processes that have the bandit open.
         """
 
     @abstractmethod
@@ -191,10 +191,10 @@ class BanditFace(ABC):
 
     @abstractmethod
     def lift(self) -> list[LiftReport]:
-        """How much more a decision of the bandit earns than one of the holdout and of the control.
+        """The extra reward per decision, compared with the holdout and with the control.
 
-        One report for each of the two that is declared. The intervals are valid however often one
-        looks; decisions count when they have matured.
+        There is one report for each group that is declared. The intervals are valid however often
+        you look. Decisions count once they have matured.
         """
 
     @abstractmethod

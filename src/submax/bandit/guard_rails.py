@@ -61,8 +61,8 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 menu.encoded(action)
         if self.control is not None and self.control_share < self.minimum:
             raise InputError(
-                f"control_share {self.control_share} is below minimum {self.minimum}, which holds "
-                "for the control too: raise control_share or lower minimum",
+                f"control_share {self.control_share} is below minimum {self.minimum}, which also "
+                "applies to the control: raise control_share or lower minimum",
                 parameter="control_share",
             )
         if menu.can_list and self.minimum * (size := menu.space(menu.active).size) > 1:
@@ -73,7 +73,7 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
         if not menu.can_list and (self.minimum or self.control_share):
             raise InputError(
-                f"minimum and control are for up to {LISTED} joint actions without real-valued "
+                f"minimum and control work for up to {LISTED} joint actions without real-valued "
                 "parts; burn_in and holdout work for all",
                 parameter="minimum" if self.minimum else "control_share",
             )

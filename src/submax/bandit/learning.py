@@ -140,8 +140,8 @@ class Learner:
             known, self.failure = self.failure is not None, one_line(error)
             if not known:
                 warnings.warn(
-                    f"the policy failed while it learned, so version {self.version} keeps "
-                    f"deciding: {self.failure}",
+                    f"the policy failed to learn, so version {self.version} stays live: "
+                    f"{self.failure}",
                     LearningWarning,
                     stacklevel=5,
                 )
@@ -164,22 +164,22 @@ def why_nothing_matured(counts: Mapping[str, int], settings: Settings, fresh: bo
     decisions = counts.get("decisions", 0)
     waiting = decisions - counts.get("matured", 0)
     if decisions == 0:
-        return "there is no decision yet: call decide(), then reward(decision.id, value)"
+        return "there are no decisions yet: call decide(), then reward(decision.id, value)"
     if waiting == 0 and not fresh:
-        return "no decision came since the last version"
+        return "there are no decisions since the last version"
     if waiting == 0:
         kinds = ("held out", "never activated", "without reward")
         found = [f"{counts[kind]} {kind}" for kind in kinds if counts.get(kind)]
-        return f"no decision that has matured can be learned from: {', '.join(found)}"
+        return f"none of the matured decisions can be learned from: {', '.join(found)}"
     subject = "1 decision is" if waiting == 1 else f"{waiting} decisions are"
     if settings.reward_wait > 0:
         return (
             f"{subject} not older than reward_wait = {settings.reward_wait:g} seconds: wait, or "
-            "declare a shorter reward_wait (0: learn when the reward comes)"
+            "declare a shorter reward_wait (0: learn as soon as the reward arrives)"
         )
     limit = settings.no_reward_after
     otherwise = "declare no_reward_after" if limit is None else f"wait {limit:g} seconds"
     return (
         f"{subject} without a reward, and with reward_wait = 0 a decision is learned from when its "
-        f"reward comes: call reward(decision.id, value), or {otherwise}"
+        f"reward arrives: call reward(decision.id, value), or {otherwise}"
     )

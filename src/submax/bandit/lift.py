@@ -449,13 +449,13 @@ def _cautions(
         yield "decisions without a reward do not count"
     if ratio is not None and ratio.alarm:
         yield (
-            f"the group has the share {ratio.observed:.4g} instead of {ratio.expected:.4g}, so "
+            f"the group has a share of {ratio.observed:.4g} instead of {ratio.expected:.4g}, so "
             "decisions of one group are lost or counted twice: do not trust the lift"
         )
     elif differs:
         yield (
-            "both groups are treated alike, but their rewards differ: look for an "
-            "error in how actions are displayed or rewards are sent"
+            "both groups get the same policy, but their rewards differ: look for an error in how "
+            "actions are displayed or rewards are sent"
         )
 
 

@@ -35,7 +35,7 @@ def check_identifier(what: str, value: object) -> None:
     """Refuse an id or key that not every store and log could hold."""
     if not isinstance(value, str) or not IDENTIFIER.fullmatch(value):
         raise InputError(
-            f"{what} must be a text of 1 to 128 printable ASCII characters without spaces, "
+            f"{what} must be a string of 1 to 128 printable ASCII characters without spaces, "
             f"not {short_repr(value)}"
         )
 

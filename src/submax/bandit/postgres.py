@@ -331,7 +331,7 @@ class PostgresDatabase:
             UnicodeEncodeError,
         ) as error:
             raise InputError(
-                f"{self.where} cannot hold a value ({_first_line(error)}): nothing was "
+                f"{self.where} cannot store a value ({_first_line(error)}): nothing was "
                 "written; change the value"
             ) from error
         except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled) as error:
@@ -345,8 +345,8 @@ class PostgresDatabase:
                     "with the same ids; nothing that was acknowledged is lost"
                 ) from error
             raise StoreError(
-                f"{self.where} cannot do this ({_first_line(error)}): nothing was written; try "
-                "again when it can"
+                f"{self.where} refused this ({_first_line(error)}): nothing was written; correct "
+                "the cause and try again"
             ) from error
 
     # The schema

@@ -777,15 +777,15 @@ class BanditReader:
             fewest = counted(min(settings.refit_rows, MIN_FIRST_ROWS), "reward")
             seconds = f"{settings.refit_seconds:g} seconds (refit_seconds)"
             return f"{decisions} so far; learning starts at most {seconds} after {fewest}"
-        wait = f"{settings.reward_wait:g} seconds after a decision (reward_wait)"
+        wait = f"{settings.reward_wait:g} seconds after the first decision (reward_wait)"
         oldest = self.select("select at from decision where bandit = :bandit order by at limit 1")
         if not oldest:
-            return f"no decision yet; learning starts {wait}"
+            return f"no decisions yet; learning starts {wait}"
         seconds = oldest[0][0] + settings.reward_wait - self.now()
         if seconds <= 0:
-            return f"{decisions}, of which the first can be learned from now"
+            return f"{decisions}; the first can be learned from now"
         return (
-            f"{decisions} wait for rewards; learning starts in {seconds:.0f} seconds, {wait}: "
+            f"{decisions} waiting for rewards; learning starts in {seconds:.0f} seconds, {wait}: "
             "set a shorter reward_wait to learn sooner"
         )
 

@@ -100,7 +100,7 @@ class RewardValues:
         except InputError as error:
             declared = self._kind if self._parts is None else self._parts.each["kind"]
             raise InputError(
-                f"rewards of this bandit are {declared}, so one cannot be {number:.12g}: use "
+                f"rewards of this bandit are {declared}, so {number:.12g} is not allowed: use "
                 "rewards='continuous' for amounts"
             ) from error
         return number

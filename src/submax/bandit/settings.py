@@ -151,7 +151,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         except (msgspec.MsgspecError, TypeError, OverflowError, UnicodeError) as error:
             large = (one for one, each in given.items() if isinstance(each, int) and each >> 63)
             raise InputError(
-                f"the declaration cannot be written down ({error}): give plain values",
+                f"the declaration cannot be stored ({error}): give plain values",
                 parameter=next(large, None),
             ) from error
 
@@ -278,31 +278,32 @@ PLAIN_FORMS: dict[str, Any] = {
 """How JSON and TOML write the settings that Python callers may give as objects."""
 ABOUT = {
     "actions": "Names of arms, or a table of slots: names of choices, or [low, high].",
-    "action_features": "A table of arms, each with a table of numbers and texts that describe it; "
-    "with slots, a table of slots with such tables.",
+    "action_features": "A table by arm of the numbers and texts that describe it; with slots, a "
+    "table by slot of such tables.",
     "context": "A table of fields: 'number', a list of categories, or a table.",
-    "policy": "The name of a preset such as 'rcp-adaptive', perhaps with parameters, "
+    "policy": "The name of a preset such as 'rcp-adaptive', also with parameters, "
     "'linear-thompson,width=0.5', or a table with a 'kind'.",
     "rewards": "The scale of the rewards: its name, or a table with a 'kind'; or a table of names "
-    "and weights for several rewards; or 'slots' for one of each slot.",
-    "combine": "How several rewards of one decision become one. With reward_wait=0 only 'first' is "
-    "possible, and is the default.",
-    "reward_wait": "Seconds after which a decision matures, that is, is learned from with the "
-    "rewards that have come. With 0 it matures when its first reward comes.",
+    "and weights for several rewards; or 'slots' for one reward per slot.",
+    "combine": "How several rewards of one decision become one. With reward_wait=0, only 'first' "
+    "is possible; it is then the default.",
+    "reward_wait": "Seconds after which a decision matures: the bandit learns from it with the "
+    "rewards observed so far. With 0, it matures at its first reward.",
     "no_reward_after": "With reward_wait=0: seconds after which a decision without a reward is "
-    "learned from with the default_reward. None: it never is.",
+    "learned from with the default_reward. None: never.",
     "default_reward": "The reward of a decision that has none when it matures. None: such a "
     "decision is not learned from.",
     "quarantine": "Seconds that a reward with an unknown id waits for its decision.",
-    "sticky": "How long a unit gets the same action: as long as a 'version' decides, for a number "
-    "of seconds, or 'none': every decision is drawn by itself.",
+    "sticky": "How long a unit keeps its action: as long as a 'version' is live, for a number of "
+    "seconds, or 'none': every decision is drawn independently.",
     "refit_rows": "Number of newly matured decisions after which a version is fitted.",
-    "refit_seconds": "Seconds after which a version is fitted even if fewer have matured.",
+    "refit_seconds": "Seconds after which a version is fitted even if fewer decisions have "
+    "matured.",
     "status": "'active'; 'paused': decisions follow the control, the baseline or chance, "
     "and are not learned from; 'archived': decisions and rewards are refused, "
     "and the log can be read.",
     "seed": "Seed of the fits: the same log and seed give the same version.",
-    "keep_versions": "Number of versions whose models stay in the store.",
+    "keep_versions": "Number of versions whose models are kept in the store.",
 }
 """What each setting means."""
 HINTS = typing.get_type_hints(Settings, include_extras=True)
@@ -378,9 +379,10 @@ def new_settings(
             **given,
         }
     if "actions" not in given:
-        known = f"; there are: {', '.join(others)}" if others else ""
+        known = f"; existing bandits: {', '.join(others)}" if others else ""
         raise InputError(
-            f"the bandit {name!r} is new here: declare its actions, actions=['A', 'B']{known}",
+            f"there is no bandit {name!r} yet: to create it, declare its actions, actions=['A', "
+            f"'B']{known}",
             parameter="actions",
         )
     settings = Settings.of(given)
@@ -411,13 +413,13 @@ def _check_start(settings: Settings, trained: TrainedPolicy) -> None:
     ):
         if not agrees:
             raise InputError(
-                f"the policy was learned for other {what} than those of the bandit: declare "
+                f"the policy was learned with other {what} than those of the bandit: declare "
                 "the bandit with the schema of the log"
             )
     if kept < min(rows, ENOUGH_ROWS):
         raise InputError(
             f"the policy was learned from {rows} rows and kept {kept}, so the next version would "
-            f"forget the others: learn again with --keep-rows of at least {min(rows, ENOUGH_ROWS)}"
+            f"forget the rest: learn again with --keep-rows of at least {min(rows, ENOUGH_ROWS)}"
         )
 
 
@@ -468,8 +470,8 @@ def changed_settings(
         old, new = getattr(settings, word), getattr(declared, word)
         if old != new and word in FIXED and word not in free:
             raise InputError(
-                f"{word} was given as {new}, and this bandit was declared with {old}, which cannot "
-                "change once it decides: leave it out, or open a bandit with another name",
+                f"{word} is {old} and cannot be changed to {new}: leave it out, or open a bandit "
+                "with another name",
                 parameter=word,
             )
     values = {word: getattr(declared, word) for word in given}

@@ -268,8 +268,8 @@ class SQLiteDatabase:
         is_this = not other.exists() or other.samefile(self.path)
         if last != str(self.path) and is_this and log.exists() and log.stat().st_size > 0:
             raise StoreError(
-                f"{self.path} was last written as {other}, and the end of its data is in {log}: "
-                f"open it as {other}, and use one name only"
+                f"{self.path} was last written under the name {other}, and its newest data are in "
+                f"{log}: open it as {other}, and always use that name"
             )
 
     def _schema_version(self, connection: sqlite3.Connection) -> int:
@@ -280,8 +280,8 @@ class SQLiteDatabase:
         # SQLite finds missing pages, but no missing part of a page. A log may still complete it.
         if size % page and not (log.exists() and log.stat().st_size):
             raise InputError(
-                f"{self.path} was cut off: {size} bytes are left, and the rest of its decisions "
-                "and rewards is lost: restore a backup"
+                f"{self.path} was truncated to {size} bytes, and its other decisions and rewards "
+                "are lost: restore a backup"
             ) from sqlite3.DatabaseError("the file is too short")
         return schema_version(
             lambda sql, values: connection.execute(sql, values).fetchall(), tables, self.where
@@ -409,8 +409,8 @@ def private_file(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:
         raise InputError(
-            f"cannot make the file {str(path)!r} ({error.strerror}): give the name of a file in a "
-            "folder that exists and can be written"
+            f"cannot create the file {str(path)!r} ({error.strerror}): give the name of a file in "
+            "an existing, writable folder"
         ) from error
 
 
@@ -430,21 +430,21 @@ class store_errors:  # noqa: N801 - used as a function; a generator would cost m
         damaged = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ")
         if name == "SQLITE_FULL":
             raise StoreError(
-                f"{path} cannot grow, since the disk is full: free some space; nothing that was "
+                f"{path} cannot grow because the disk is full: free some space; nothing that was "
                 "acknowledged is lost"
             ) from error
         if isinstance(error, UnicodeDecodeError) or name.startswith(damaged):
             raise InputError(
-                f"{path} is not a submax store, or is damaged or cut off ({error}): give another "
+                f"{path} is not a submax store, or is damaged or truncated ({error}): give another "
                 "name, or restore a backup; submax.Bandit.load reads a saved bandit"
             ) from error
         if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
             raise StoreError(f"{path} is closed: open the bandit again") from error
         if isinstance(error, sqlite3.OperationalError) and name != "SQLITE_ERROR":
             raise StoreError(
-                f"{path} cannot be used ({error}): see that its folder can be written, then try "
+                f"{path} cannot be used ({error}): check that its folder is writable, then try "
                 "again"
             ) from error
         raise InputError(
-            f"{path} cannot hold or find a value ({error}): nothing was changed"
+            f"{path} cannot store or look up a value ({error}): nothing was changed"
         ) from error

@@ -368,8 +368,8 @@ def open_store(
     """
     if str(path_or_url).startswith(("http://", "https://")):
         raise InputError(
-            f"{path_or_url} is the address of a server, and this needs its store: give the file "
-            "or the URL of the database on the server's machine"
+            f"{path_or_url} is the URL of a server, not of a store: on the server's machine, give "
+            "the file of its store or the URL of the database"
         )
     if not str(path_or_url).startswith(POSTGRES):
         return Store(SQLiteDatabase(path_or_url, read_only=read_only, clock=clock))

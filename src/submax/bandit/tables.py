@@ -194,9 +194,8 @@ def schema_version(run: Run, tables: set[str], where: str) -> int:
         version = int((run(sql, {"name": SCHEMA_KEY}) or [(0,)])[0][0])
     elif tables.intersection(OLD_TABLES):
         raise InputError(
-            f"{where} was written by an earlier submax, whose stores this one does not "
-            "read: export its decisions with that version (`submax export`), and open "
-            "a new store",
+            f"{where} was written by an earlier submax, and this one cannot read it: export its "
+            "decisions with that version (`submax export`), and open a new store",
             code="old-store",
         )
     elif tables:
@@ -467,4 +466,4 @@ def damage(rows: Query) -> Iterator[str]:
     for table, bandit in sorted({*expected, *found}, key=str):
         present, written = found[table, bandit], expected.get((table, bandit), 0)
         if present != written:
-            yield f"bandit {bandit} has {present} rows of {table}, and {written} were written"
+            yield f"bandit {bandit} has {present} rows of {table}, but {written} were written"

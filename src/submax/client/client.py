@@ -97,7 +97,8 @@ def encoded(body: object) -> bytes:
         return msgspec.json.encode(body, enc_hook=_plain)
     except (TypeError, UnicodeError) as error:
         raise InputError(
-            f"the request cannot be written as JSON ({error}): give texts, numbers, lists, tables"
+            f"the request cannot be written as JSON ({error}): use strings, numbers, lists and "
+            "dictionaries"
         ) from error
 
 
@@ -113,7 +114,7 @@ def _check_finite(value: object) -> None:
 def _plain(value: Any) -> object:
     """Convert a number of NumPy, which msgspec does not know."""
     if not (hasattr(value, "item") and getattr(value, "ndim", 1) == 0):
-        raise TypeError(f"{value!r:.60} is not a text, number, list or table")
+        raise TypeError(f"{value!r:.60} is not a string, number, list or dictionary")
     _check_finite(value.item())
     return value.item()
 
@@ -130,7 +131,7 @@ def understood(status: int, content: bytes, call: Call[Answer]) -> Answer:
         return msgspec.json.decode(content, type=known_type(call.kind))
     except (msgspec.DecodeError, KeyError) as error:
         raise StoreError(
-            f"this is not the answer of a submax server ({error}): check the URL"
+            f"this answer is not from a submax server ({error}): check the URL"
         ) from error
 
 
@@ -170,8 +171,7 @@ class Core:
             raise InputError("give the URL of at least one server", parameter="address")
         if key is not None and not (key.isascii() and key.isprintable()):
             raise InputError(
-                "this is not a key: give the whole text submax.….… that submax keys add "
-                "has printed",
+                "this is not a key: give the whole text submax.….… that submax keys add printed",
                 parameter="key",
             )
         sent = {} if key is None else {"Authorization": f"Bearer {key}"}
@@ -249,7 +249,7 @@ class Operations(ABC):
         activate: bool = True,
         unit: str | None = None,
     ) -> Decision:
-        """Choose an action. Without an ``id`` one is made, so retries decide only once."""
+        """Choose an action. Without an ``id``, one is generated, so retries decide only once."""
         body = {"context": context, "id": id, "eligible": eligible, "activate": activate}
         return self._post("/decide", _with_id({**body, "unit": unit}), Decision)
 
@@ -325,11 +325,11 @@ class Operations(ABC):
         return self.send(Call("GET", f"{self._path}/versions", Table))
 
     def publish(self, version: int | None = None) -> Table:
-        """Let a version decide and hold it; without one, the newest and all later ones."""
+        """Make a version live and hold it; without one, follow the newest version."""
         return self._post("/publish", {} if version is None else {"version": version})
 
     def roll_back(self) -> Table:
-        """Let the version before the current one decide."""
+        """Go back to the version before the current one, and hold it."""
         return self._post("/roll-back")
 
     def erase(self, unit: str, *, anonymous: bool = False) -> int:
@@ -349,7 +349,7 @@ class Operations(ABC):
         return self.send(Call("GET", "/keys", list[Table], field="keys"))
 
     def add_key(self, /, scopes: Sequence[str], **options: Any) -> Table:
-        """Make a key, and return its ``id`` and its text, ``key``, which is not shown again.
+        """Create a key; return its ``id`` and the ``key`` itself, which is not shown again.
 
         ``options`` are ``bandits``, ``rate``, ``name``, ``expires`` and ``origins``.
         """
@@ -522,8 +522,8 @@ class AsyncClient(Core):
         if self._loop is not loop:
             if self._loop is not None and not self._loop.is_closed():
                 raise InputError(
-                    "this AsyncClient is used in another event loop, which is still open: make one "
-                    "client for each loop"
+                    "this AsyncClient is used in another event loop, which is still open: create "
+                    "one client for each loop"
                 )
             self._http, self._loop = httpx.AsyncClient(**self._options), loop
         return self._http

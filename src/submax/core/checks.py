@@ -65,7 +65,7 @@ def _require(fits: bool, name: str, allowed: str, value: object) -> None:
 
 
 JSON_TYPES = {
-    "str": "a text",
+    "str": "a string",
     "int": "a whole number",
     "float": "a number",
     "bool": "true or false",
@@ -78,7 +78,7 @@ def wrong_type(error: Exception) -> tuple[str, str]:
     """Return the place that an error of msgspec names, and what is wrong there, in plain words.
 
     >>> wrong_type(ValueError("Expected `int` >= 0, got `str` - at `$.seed`"))
-    ('seed', 'must be a whole number, at least 0, not a text')
+    ('seed', 'must be a whole number, at least 0, not a string')
     """
     text, _, path = str(error).partition(" - at `$")
     place = path.strip("`.")

@@ -409,7 +409,7 @@ class TabularBelief(Belief):
     ) -> None:
         if np.shape(levels) != (level_prior.shape[0], level_prior.shape[-1]):
             raise InputError(
-                f"levels has shape {np.shape(levels)} and level_prior {level_prior.shape}, and "
+                f"levels has shape {np.shape(levels)} and level_prior {level_prior.shape}, but "
                 "they must be [R, L] and [R, n, L]: R replicas, n contexts, L levels"
             )
         self._space, self._levels, self._level_prior = space, levels, level_prior
@@ -463,7 +463,7 @@ class TabularBelief(Belief):
         shapes = [(replicas, count, levels, self._space.size) for count in (rows, 1)]
         if np.shape(listed) not in shapes:
             raise InputError(
-                f"listed has shape {np.shape(listed)}, and it must have shape [R, n, L, M] = "
+                f"listed has shape {np.shape(listed)}, but it must have shape [R, n, L, M] = "
                 f"{shapes[0]}: R replicas, n contexts, L levels, M joint actions"
             )
         return listed

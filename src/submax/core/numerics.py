@@ -102,8 +102,7 @@ def _check_sums(total: Floats) -> None:
     if not (total.size == 0 or np.abs(total - 1).max() < TOLERANCE):
         ends = dict.fromkeys(f"{end:.6g}" for end in (total.min(), total.max()))
         raise InputError(
-            "the probabilities of all actions must sum to 1, and here they sum to "
-            f"{' to '.join(ends)}"
+            f"the probabilities of all actions must sum to 1, but they sum to {' to '.join(ends)}"
         )
 
 

@@ -113,8 +113,8 @@ class Scale(Checked, ABC):
         """Return the bounds, or raise an ``InputError`` that says ``who`` needs them."""
         if self.bounds is None:
             raise InputError(
-                f"{who} needs to know the lowest and the highest reward, but {self} does "
-                "not say: use a scale with both, such as Continuous(low=0.0, high=1.0)"
+                f"{who} needs the lowest and the highest reward, but {self} does not define them: "
+                "use a scale with both, such as Continuous(low=0.0, high=1.0)"
             )
         return self.bounds
 
@@ -241,7 +241,7 @@ class QuantileScale(Scale):
         pair = isinstance(shares, tuple) and len(shares) == 2
         if not (pair and 0 <= shares[0] < shares[1] <= 1):
             raise InputError(
-                f"quantiles must be a tuple of two rising probabilities, not {shares}",
+                f"quantiles must be a tuple of two increasing probabilities, not {shares}",
                 parameter="quantiles",
             )
         super().__post_init__()

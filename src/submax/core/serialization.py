@@ -189,7 +189,7 @@ class _Writer:
         if isinstance(value, np.ndarray):
             if value.dtype.kind not in "biuf":
                 raise InputError(
-                    f"a state holds arrays of numbers or truth values, not of {value.dtype}: "
+                    f"arrays in a state must hold numbers or booleans, not {value.dtype}: "
                     "convert the array, or leave it out of the state"
                 )
             name = f"{len(self.arrays):04d}"
@@ -212,7 +212,7 @@ class _Writer:
         if isinstance(value, dict):
             if not all(isinstance(key, str) for key in value):
                 raise InputError(
-                    f"the keys of a table in a state must be texts, not {[*value]!r:.80}"
+                    f"the keys of a table in a state must be strings, not {[*value]!r:.80}"
                 )
             return {"table": {key: self.write(one) for key, one in value.items()}}
         if value is None or isinstance(value, (bool, int, float, str)):

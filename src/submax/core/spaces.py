@@ -93,7 +93,7 @@ class Space(Checked, ABC):
 
     def restricted(self, choices: Choices) -> "Space":
         """Return the space that has only these choices in each slot, in this order."""
-        raise InputError(f"the choices of {self} cannot be restricted: take Arms or Slots")
+        raise InputError(f"the choices of {self} cannot be restricted: use Arms or Slots")
 
     def indices_of(self, choices: Choices) -> Integers:
         """Return the index of every joint action of ``restricted(choices)``, ``[size of that]``."""

@@ -103,8 +103,8 @@ def highest_logits(truth: TruthNetwork, sizes: Sequence[int], context: Floats) -
     size = math.prod(sizes)
     if size > MAX_ENUMERATED_ACTIONS:
         raise InputError(
-            f"the best joint action cannot be found among {size} joint actions, and at "
-            f"most {MAX_ENUMERATED_ACTIONS} are allowed: use smaller sizes"
+            f"the best of {size} joint actions cannot be found, because at most "
+            f"{MAX_ENUMERATED_ACTIONS} are allowed: use smaller sizes"
         )
     from_context = context @ truth.context_weight
     slots = np.split(truth.choice_weight, np.cumsum(sizes)[:-1], axis=1)

@@ -165,7 +165,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         who = f"the {type(self).__name__} estimator"
         if problem.space.reals and not self.components:
             raise InputError(
-                f"{who} is made for choices, but {problem.space} is real-valued: take the CVAE"
+                f"{who} needs discrete choices, but {problem.space} is real-valued: use the CVAE"
             )
         require_extra("neural", who, "jax", "equinox", "optax")
         nothing = np.zeros((replicas, 0))

@@ -140,7 +140,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         fits = self.state_.problem.scale.contains(reward)
         if not fits.all():
             raise InputError(
-                f"rewards has {reward[~fits][0]:g}, and the rewards so far were of "
+                f"rewards has {reward[~fits][0]:g}, but the rewards so far were of "
                 f"{self.state_.problem.scale}: pass scale=submax.Continuous(), or another scale "
                 "that contains all rewards, to BanditClassifier",
                 parameter="rewards",
@@ -184,7 +184,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
                 if not ((column > 0) & (column <= 1)).all():
                     raise InputError(
                         "propensities must be the probabilities with which the actions were "
-                        f"chosen, above 0 and at most 1, and they are from {column.min():g} to "
+                        f"chosen, above 0 and at most 1, but they are from {column.min():g} to "
                         f"{column.max():g}: check the column",
                         parameter="propensities",
                     )

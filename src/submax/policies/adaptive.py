@@ -218,9 +218,8 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
             expected = policy.expected_rewards(member, feedback.context)
             if expected is None:
                 raise InputError(
-                    "a predictive mixture weights policies by the rewards that they expect, "
-                    f"but {policy} expects none: take policies with a belief, such as "
-                    "posterior-submax"
+                    "a predictive mixture weights policies by their expected rewards, but "
+                    f"{policy} has none: use policies with a belief, such as posterior-submax"
                 )
             if expected.shape[1] == 1:
                 expected = np.broadcast_to(expected, (*index.shape, expected.shape[2]))

@@ -210,9 +210,9 @@ class PosteriorSubMax(ContextPolicy):
         features = min(self.features, math.isqrt(MOST_NUMBERS // actions))
         if features < FEWEST_FEATURES:
             raise InputError(
-                f"the posterior-submax policy has a regression for every action, for at most "
-                f"{MOST_NUMBERS // FEWEST_FEATURES**2} actions, and this problem has {actions}: "
-                "declare slots and take posterior-slots"
+                "the posterior-submax policy has a regression for every action, for at most "
+                f"{MOST_NUMBERS // FEWEST_FEATURES**2} actions, but this problem has {actions}: "
+                "declare slots and use posterior-slots"
             )
         described = described_actions(problem)
         if described is not None:
@@ -332,7 +332,7 @@ class LinearPolicy(ContextPolicy):
             raise InputError(
                 "a linear policy stores (1 + context_width)² numbers and its draws for every "
                 f"replica and joint action, {numbers} numbers in all, and at most "
-                f"{MOST_LINEAR_NUMBERS} are allowed: take fewer replicas"
+                f"{MOST_LINEAR_NUMBERS} are allowed: use fewer replicas"
             )
         return state
 

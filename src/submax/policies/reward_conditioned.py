@@ -187,7 +187,7 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         state.problem.check_context(context)
         if len(context) != len(state.informed):
             raise InputError(
-                f"the state has {len(state.informed)} replicas, and context has {len(context)}"
+                f"the state has {len(state.informed)} replicas, but context has {len(context)}"
             )
 
     def expected_rewards(self, state: RewardConditionedState, context: Floats) -> Floats | None:
@@ -272,8 +272,8 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         if found is None:
             raise InputError(
                 f"the {type(self.strategy).__name__} strategy needs {what}, which the "
-                f"{type(self.estimator).__name__} estimator does not say: take another strategy, "
-                "such as submax"
+                f"{type(self.estimator).__name__} estimator does not provide: use another "
+                "strategy, such as submax"
             )
         return found
 

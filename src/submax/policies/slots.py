@@ -36,7 +36,7 @@ def check_choices(who: str, space: Space) -> None:
     """Raise an ``InputError`` if an action has real-valued parts."""
     if space.reals:
         raise InputError(
-            f"{who} is made for choices, but {space} has real-valued parts: take rcp-cvae-submax "
+            f"{who} needs discrete choices, but {space} has real-valued parts: use rcp-cvae-submax "
             "or fourier-thompson"
         )
 
@@ -68,7 +68,7 @@ class SlotBySlot(ConditionedPolicy):
         if self.strategy.traits.needs_values and space.slots > 1:
             raise InputError(
                 f"the {type(self.strategy).__name__} strategy needs the values of policies for "
-                "joint actions, and the slot-by-slot policy treats each slot alone: take the "
+                "joint actions, and the slot-by-slot policy treats each slot separately: use the "
                 "policy reward-conditioned, or another strategy such as submax"
             )
 
@@ -309,7 +309,7 @@ class PosteriorSlots(Policy[SlotsState]):
         if needed > MOST_EFFECTS:
             raise InputError(
                 f"the posterior-slots policy has at most {MOST_EFFECTS} effects of choices and "
-                f"contexts, and this problem has {needed}: take rcp-cvae-submax-by-slot"
+                f"contexts, but this problem has {needed}: use rcp-cvae-submax-by-slot"
             )
         belief = SlotBelief.unlearned(problem.context_width, problem.space.slots)
         return SlotsState(problem, (belief,) * replicas)

@@ -434,8 +434,8 @@ def _written(value: Any, key: str = "") -> Any:
         table = _table(value)
         if table is None:
             raise InputError(
-                f"the policy {value!r:.80} inside a table cannot be written down: give the whole "
-                "policy as an object, or name its class, {'kind': 'my_policy.py:MyPolicy'}"
+                f"the policy {value!r:.80} inside a table cannot be stored: give the whole policy "
+                "as an object, or name its class, {'kind': 'my_policy.py:MyPolicy'}"
             )
         return table
     if isinstance(value, (Estimator, Strategy)):

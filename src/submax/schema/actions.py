@@ -98,7 +98,7 @@ class Slot(msgspec.Struct, frozen=True):
         status = next((choice.status for choice in self.choices if choice.name == name), None)
         if verb == "add":
             if status is not None:
-                raise ConflictError(f"{name!r} is {status} already{of}: choose a new name")
+                raise ConflictError(f"{name!r} is already {status}{of}: choose a new name")
             if len(self.choices) >= MOST_CHOICES:
                 raise InputError(
                     f"a slot has at most {MOST_CHOICES} choices, retired ones included"
@@ -189,7 +189,7 @@ def clean_features(choice: str, given: object) -> Features:
         if known is None:
             raise InputError(
                 f"the feature {name!r} of {choice!r} must be a number from {-LARGEST:g} to "
-                f"{LARGEST:g}, or a text, not {short_repr(value)}",
+                f"{LARGEST:g}, or a string, not {short_repr(value)}",
                 parameter=str(name),
             )
         if isinstance(known, str):

@@ -139,7 +139,7 @@ class Model(NamedTuple):
             raise InputError("the model is damaged: its hash differs from the recorded one")
         model, _ = read_state(data, modules_of(policy))
         if not isinstance(model, cls):
-            raise InputError("the data do not hold the model of a bandit")
+            raise InputError("the data do not contain the model of a bandit")
         return model
 
 

@@ -17,7 +17,7 @@ def check_name(what: str, value: object, parameter: str | None = None) -> None:
     """Raise an ``InputError`` unless the value is a printable string of 1 to 200 characters."""
     if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
         raise InputError(
-            f"{what} must be a text of 1 to {LONGEST_NAME} printable characters, "
+            f"{what} must be a string of 1 to {LONGEST_NAME} printable characters, "
             f"not {short_repr(value)}",
             parameter=parameter,
         )
@@ -36,7 +36,7 @@ def check_names(
         check_name(f"one of {what}", value, parameter)
     twice = next((value for value, count in Counter(values).items() if count > 1), None)
     if twice is not None:
-        raise InputError(f"{what} have {twice!r} twice: give every name once", parameter=parameter)
+        raise InputError(f"{what} have {twice!r} twice: names must be unique", parameter=parameter)
     return list(values)
 
 

@@ -155,7 +155,7 @@ class Access:
         """
         host = headers["host"]
         named = HOST.fullmatch(host)
-        make_key = "make a key with submax keys add"
+        make_key = "create a key with submax keys add"
         if named is None or not is_loopback(named[1].strip("[]")):
             raise RefusedError(
                 403,
@@ -165,8 +165,8 @@ class Access:
         if scope["http_version"] in ("1", "1.0") or any(name in headers for name in FORWARDED):
             raise RefusedError(
                 403,
-                "this request was forwarded by a proxy, through which anyone could do "
-                f"anything without keys: {make_key}",
+                "this request was forwarded by a proxy, so without keys anyone could do anything: "
+                f"{make_key}",
             )
         origin = headers.get("origin")
         allowed = origin is None or _same_site(origin, host)
@@ -184,8 +184,8 @@ class Access:
         if origin not in (key.origins or ()):
             raise RefusedError(
                 403,
-                f"pages of {origin!r:.80} may not use this key: make one for them with submax keys "
-                "add --origin",
+                f"pages of {origin!r:.80} may not use this key: create one for them with submax "
+                "keys add --origin",
                 code="origin-not-allowed",
             )
 

@@ -174,8 +174,8 @@ async def _rewards(call: Call, bodies: list[Any]) -> tuple[DurableBandit, list[d
     if bandit.settings.scale.bounds is None:
         raise RefusedError(
             403,
-            "rewards of this bandit have no bounds, so a visitor could ruin every "
-            "mean: declare rewards with low and high, or send them from your server",
+            "rewards of this bandit have no bounds, so a single visitor could distort every mean: "
+            "declare rewards with low and high, or send them from your server",
         )
 
     def first_unknown() -> str | None:
@@ -251,8 +251,8 @@ def _add_key(call: Call) -> Any:
     alone = not keys.needed and ("admin" not in body.scopes or body.bandits is not None)
     if alone and not call.service.is_local:
         raise ConflictError(
-            "with this as the only key nobody could make another: first make a key "
-            "with the scope admin for all bandits",
+            "with this as the only key, no other key could be created: first create one with the "
+            "scope admin for all bandits",
             code="first-key",
             parameter="scopes",
         )
@@ -341,7 +341,7 @@ OPERATIONS = (
     ),
     Operation(
         "reward", "POST", f"{BANDIT}/reward", "reward",
-        "Record the reward of a decision; the same again changes nothing.",
+        "Record the reward of a decision; repeating it changes nothing.",
         Receipt, _reward, m.Reward, DECIDING,
     ),
     Operation(
@@ -363,23 +363,23 @@ OPERATIONS = (
         m.BanditDetails, _create, m.Create, status=201,
     ),
     Operation(
-        "show", "GET", BANDIT, "read", "A bandit as it stands.",
+        "show", "GET", BANDIT, "read", "A bandit with its current settings and counts.",
         m.BanditDetails, lambda call: m.bandit_details(call.bandit),
     ),
     _change(
         "set", "PATCH", "",
-        "Change settings, the policy or guard rails, all or none; null stands for a default.",
+        "Change settings, the policy or guard rails, all or none; null restores a default.",
         lambda call: call.service.change(call.bandit, msgspec.to_builtins(call.body), call.who),
         m.Set,
     ),
     Operation(
         "delete", "DELETE", BANDIT, "admin",
-        "Delete a bandit with its decisions and versions forever; the answer lists the others.",
+        "Delete a bandit with its decisions and versions forever; the answer lists the rest.",
         m.Bandits, _delete,
     ),
     _change(
         "pause", "POST", "/pause",
-        "Answer with the control, the baseline or uniformly, and do not learn from it.",
+        "Decide by the control, the baseline or uniformly, and learn nothing, until resumed.",
         lambda call: call.bandit.set_status("paused", who=call.who),
     ),
     _change(
@@ -397,7 +397,7 @@ OPERATIONS = (
     ),
     Operation(
         "lift", "GET", f"{BANDIT}/lift", "read",
-        "How much more a decision earns than one of the holdout or the control.",
+        "The extra reward per decision, compared with the holdout or the control.",
         m.Lifts, lambda call: m.Lifts(call.bandit.lift()),
     ),
     Operation(
@@ -416,13 +416,13 @@ OPERATIONS = (
     ),
     Operation(
         "publish", "POST", f"{BANDIT}/publish", "admin",
-        "Let a version decide and hold it; without one, the newest and later ones decide.",
+        "Make a version live and hold it; without one, follow the newest version.",
         m.Deciding, lambda call: m.Deciding(call.bandit.publish(call.body.version, who=call.who)),
         m.Publish,
     ),
     Operation(
         "roll-back", "POST", f"{BANDIT}/roll-back", "admin",
-        "Let the version before the current one decide.",
+        "Go back to the version before the current one, and hold it.",
         m.Deciding, lambda call: m.Deciding(call.bandit.roll_back(who=call.who)),
     ),
     Operation(
@@ -430,7 +430,7 @@ OPERATIONS = (
         m.KeyList, lambda call: m.KeyList(list(call.service.keys)), tag=SERVER,
     ),
     Operation(
-        "add-key", "POST", "/keys", "admin", "Make a key; only this answer has its text.",
+        "add-key", "POST", "/keys", "admin", "Create a key; only this answer contains it.",
         m.KeyMade, _add_key, m.NewKey, SERVER, 201,
     ),
     Operation(

@@ -153,7 +153,7 @@ class App:
             await response(scope, receive, send)
         except (Exception, asyncio.CancelledError):
             # The client is gone, or a file cannot be read.
-            LOG.error("%s broke off after its answer had begun", context.operation)
+            LOG.error("%s failed after the response had started", context.operation)
 
     # Operations
 
@@ -170,9 +170,7 @@ class App:
                 sentence = "the server is still opening its bandits: try again"
                 raise RefusedError(503, sentence, RETRY_SOON)
             if scope["query_string"]:
-                raise InputError(
-                    "the URL has query parameters, which no operation has: remove them"
-                )
+                raise InputError("no operation has query parameters: remove them from the URL")
             body = None
             if decoder is not None:
                 sent = await read_body(headers, receive)

@@ -34,7 +34,7 @@ async def answer(request: Request) -> Response:
     """A file of the client; no key is needed."""
     name = request.path_params["name"]
     if (content := _files().get(name)) is None:
-        raise RefusedError(404, f"there is no file {name!r:.80}: it begins with index.js")
+        raise RefusedError(404, f"there is no file {name!r:.80}: the client begins with index.js")
     return Response(content, headers=HEADERS, media_type=MEDIA[name.rpartition(".")[2]])
 
 

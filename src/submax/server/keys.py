@@ -200,7 +200,7 @@ def checked_origin(origin: str) -> str:
     checked = origin.strip().rstrip("/").lower()
     if not ORIGIN.fullmatch(checked):
         raise InputError(
-            f"an origin cannot be {origin!r:.80}: give a scheme, a host and perhaps a port, such "
+            f"{origin!r:.80} is not an origin: give a scheme, a host and optionally a port, such "
             "as https://shop.example or http://localhost:3000",
             parameter="origins",
         )

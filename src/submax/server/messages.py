@@ -62,7 +62,7 @@ Decide: Any = _body(
         "The arms that may be chosen, or a table of slots with their choices."), None),
     ("activate", _about(
         bool, "If false, the decision is learned from only if it is activated in time."), True),
-    ("unit", _about(Identifier | None, "The visitor or customer for whom it is made."), None),
+    ("unit", _about(Identifier | None, "The visitor or customer to decide for."), None),
 )  # fmt: skip
 Reward: Any = _body(
     "Reward",
@@ -74,16 +74,16 @@ Reward: Any = _body(
         "slot.")),
     ("key", _about(
         Identifier | None,
-        "Tells several rewards of a decision apart; the name if left out."), None),
-    ("name", _about(Name | None, "Which of the declared rewards it is."), None),
+        "Distinguishes several rewards of a decision; by default the name."), None),
+    ("name", _about(Name | None, "Which declared reward this is."), None),
     ("slot", _about(Name | None, "The slot that is rewarded, if each has a reward."), None),
 )  # fmt: skip
 DecideMany = _body(
-    "DecideMany", "Several decisions, of which all are made or none.",
+    "DecideMany", "Several decisions: all of them are made, or none.",
     ("requests", Annotated[list[Decide], Many]),
 )  # fmt: skip
 RewardMany = _body(
-    "RewardMany", "Several rewards, of which all are recorded or none.",
+    "RewardMany", "Several rewards: all of them are recorded, or none.",
     ("rewards", Annotated[list[Reward], Many]),
 )  # fmt: skip
 Activate = _body(
@@ -100,17 +100,17 @@ def _optional(types: Mapping[str, Any], *left_out: str) -> list[tuple[str, Any, 
 
 
 ChangedGuardRails = _body(
-    "ChangedGuardRails", "Guard rails to be changed; others stay as they are.",
+    "ChangedGuardRails", "Guard rails to change; others stay as they are.",
     *_optional({field.name: field.type for field in msgspec.structs.fields(GuardRails)}),
 )  # fmt: skip
 Create = _body(
-    "Create", "A bandit to be declared. All but name and actions may be left out.",
+    "Create", "A bandit to declare. All fields but name and actions are optional.",
     ("name", BanditName), ("actions", DECLARED_TYPES["actions"]),
     *_optional(DECLARED_TYPES, "actions"),
 )  # fmt: skip
 Set = _body(
     "Set",
-    "Settings to be changed; those that are left out stay as they are, and null is the default.",
+    "Settings to change; those that are left out stay as they are, and null restores a default.",
     *_optional({**DECLARED_TYPES, "guard_rails": ChangedGuardRails}, "actions", "action_features"),
 )
 ChangeChoice = _body(
@@ -121,14 +121,14 @@ ChangeChoice = _body(
     ("slot", Annotated[str, Meta(
         max_length=200, description="The slot of the choice; empty for plain arms.")], ""),
     ("features", _about(
-        ChoiceFeatures, "Those of a new choice, if the other choices have features."), {}),
+        ChoiceFeatures, "The features of a new choice, if the other choices have any."), {}),
     ("ramp", _about(
         Annotated[int, Meta(ge=0, le=LONGEST_RAMP)] | None,
         "Decisions over which a new choice is ramped up; 0 for no ramp."), None),
 )  # fmt: skip
 Publish = _body(
     "Publish",
-    "The version that decides and is held; without a version, the newest and later ones decide.",
+    "The version to make live and hold; without one, the newest version is followed.",
     ("version", Annotated[int, Meta(ge=0, le=2**53)] | None, None),
 )
 Erase = _body(
@@ -141,16 +141,16 @@ NewKey = _body(
     ("scopes", Annotated[list[Scope], Meta(min_length=1, max_length=4)]),
     ("bandits", _about(
         Annotated[list[BanditName], Meta(min_length=1, max_length=1000)] | None,
-        "The bandits that it is for; all if left out."), None),
-    ("rate", _about(Annotated[float, Meta(gt=0, le=1e9)] | None, "Requests a second."), None),
+        "The bandits that the key is for; all if left out."), None),
+    ("rate", _about(Annotated[float, Meta(gt=0, le=1e9)] | None, "Requests per second."), None),
     ("name", Annotated[str, Meta(
         max_length=MAX_NAME_LENGTH, description="Shown in lists and in the audit.")], ""),
     ("expires", _about(
         Annotated[str, Meta(max_length=40)] | None,
-        "A date or a time in ISO 8601, from which on the key is refused."), None),
+        "A date or a time in ISO 8601, after which the key is refused."), None),
     ("origins", _about(
         Annotated[list[Annotated[str, Meta(max_length=300)]], Meta(min_length=1, max_length=100)]
-        | None, "The sites of whose pages it is part, where anyone can read it."), None),
+        | None, "The sites whose pages contain the key, where anyone can read it."), None),
 )  # fmt: skip
 
 
@@ -176,13 +176,13 @@ Lifts = _answer(
 )
 Bandits = _answer("Bandits", "The names of all bandits.", bandits=list[str])
 Versions = _answer(
-    "Versions", "All versions, and the one that decides.",
+    "Versions", "All versions, and the live one.",
     versions=list[StoredVersion], deciding=int, held=bool,
 )  # fmt: skip
 Deciding = _answer("Deciding", "The version that decides now.", version=int)
 Erased = _answer("Erased", "How many decisions were erased.", decisions=int)
 KeyMade = _answer(
-    "KeyMade", "A new key; this is the only answer that has its text.", id=str, key=str
+    "KeyMade", "A new key; this is the only answer that contains it.", id=str, key=str
 )
 
 
@@ -198,11 +198,11 @@ BanditDetails = _answer(
     "BanditDetails",
     """A bandit with its settings and counts; plain arms are a slot without a name.
 
-    ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
-    something failed since the server was started, and the bandit went on, by kind of failure.
-    ``summary`` is the bandit as a text for people.
+    ``context_ignored``: there is a context, but the policy does not use it. ``failures``: how often
+    something failed since the server started, and the bandit continued, by kind of failure.
+    ``summary`` describes the bandit for people.
     ``arms`` are the choices with their decisions, reward rates and probabilities, ``notices`` are
-    sentences about what should be looked at, and ``conditions`` deserve an alarm.
+    sentences about what needs attention, and ``conditions`` deserve an alarm.
     """,
     name=str,
     actions=dict[str, list[ChoiceDetails | float]],

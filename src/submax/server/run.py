@@ -86,7 +86,7 @@ def serve(
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(app, host, port))
     except KeyboardInterrupt:
-        LOG.info("stopped before the start was over")
+        LOG.info("stopped during startup")
     finally:
         service.close()
         if app.telemetry is not None:
@@ -179,9 +179,8 @@ def check_address(host: str, has_keys: bool) -> None:
     """Refuse to listen for other machines if there is no key."""
     if not has_keys and not is_loopback(host):
         raise InputError(
-            f"{host} can be reached from other machines, but there is no key: make one "
-            "first (submax keys add --store STORE --scope admin), or listen on "
-            "127.0.0.1",
+            f"{host} can be reached from other machines, but there is no key: create one first "
+            "(submax keys add --store STORE --scope admin), or listen on 127.0.0.1",
             parameter="host",
         )
 

@@ -124,7 +124,7 @@ class Service:
         try:
             self.keys.write_uses()
         except StoreError as error:
-            LOG.warning("when keys were last used was not written: %s", error)
+            LOG.warning("the last use of keys could not be recorded: %s", error)
         self._threads.shutdown(wait=False, cancel_futures=True)
         self.store.close()
 
@@ -184,7 +184,7 @@ class Service:
         megabytes. The file has no name any more, so nothing is left on the disk.
         """
         if self.exports.busy:
-            raise RefusedError(429, "another export is being written: try again when it has ended")
+            raise RefusedError(429, "another export is being written: try again when it is done")
         try:
             # Its folder, which only this user can read, is deleted with all that is in it.
             with tempfile.TemporaryDirectory(prefix="submax-export-") as folder:

@@ -112,7 +112,7 @@ def compare(
     chosen = list(dict.fromkeys(policies)) or finals.policies()
     if len(chosen) < 2:
         raise InputError(
-            f"a comparison needs two policies or more, not {', '.join(chosen)}: name others of "
+            f"a comparison needs at least two policies, not {', '.join(chosen)}: name others of "
             f"{', '.join(finals.policies())}"
         )
     found = []

@@ -412,7 +412,7 @@ def named_policies(specification: Specification) -> dict[str, PolicyData]:
         name = policy_name(policy)
         if not name.strip() or len(name) > 100:
             raise InputError(
-                f"the name of a policy must be a text of 1 to 100 characters, not {name!r}"
+                f"the name of a policy must be a string of 1 to 100 characters, not {name!r}"
             )
         if name in found:
             raise InputError(

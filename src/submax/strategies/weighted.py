@@ -49,7 +49,7 @@ class Optimized(WeightedStrategy):
         if not np.all(np.isfinite(table.values)):
             raise InputError(
                 "the optimized strategy needs the logged probability of every rewarded decision: "
-                "log propensities, or take another strategy, such as submax"
+                "log propensities, or use another strategy, such as submax"
             )
         low, high = table.probabilities[..., 0, :], table.probabilities[..., -1, :]
         lowest, highest = bounds(low, high)

@@ -51,34 +51,34 @@ export interface AuditLine {
 /**
  * A bandit with its settings and counts; plain arms are a slot without a name.
  *
- * ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
- * something failed since the server was started, and the bandit went on, by kind of failure.
- * ``summary`` is the bandit as a text for people.
+ * ``context_ignored``: there is a context, but the policy does not use it. ``failures``: how often
+ * something failed since the server started, and the bandit continued, by kind of failure.
+ * ``summary`` describes the bandit for people.
  * ``arms`` are the choices with their decisions, reward rates and probabilities, ``notices`` are
- * sentences about what should be looked at, and ``conditions`` deserve an alarm.
+ * sentences about what needs attention, and ``conditions`` deserve an alarm.
  */
 export interface BanditDetails {
   name: string;
   actions: Record<string, (number | ChoiceDetails)[]>;
   context: Record<string, unknown>;
   /**
-   * The name of a preset such as 'rcp-adaptive', perhaps with parameters, 'linear-thompson,width=0.5', or a table with a 'kind'.
+   * The name of a preset such as 'rcp-adaptive', also with parameters, 'linear-thompson,width=0.5', or a table with a 'kind'.
    */
   policy: string | Record<string, unknown>;
   /**
-   * The scale of the rewards: its name, or a table with a 'kind'; or a table of names and weights for several rewards; or 'slots' for one of each slot.
+   * The scale of the rewards: its name, or a table with a 'kind'; or a table of names and weights for several rewards; or 'slots' for one reward per slot.
    */
   rewards: Record<string, unknown>;
   /**
-   * How several rewards of one decision become one. With reward_wait=0 only 'first' is possible, and is the default.
+   * How several rewards of one decision become one. With reward_wait=0, only 'first' is possible; it is then the default.
    */
   combine: "first" | "last" | "max" | "sum";
   /**
-   * Seconds after which a decision matures, that is, is learned from with the rewards that have come. With 0 it matures when its first reward comes.
+   * Seconds after which a decision matures: the bandit learns from it with the rewards observed so far. With 0, it matures at its first reward.
    */
   reward_wait: number;
   /**
-   * With reward_wait=0: seconds after which a decision without a reward is learned from with the default_reward. None: it never is.
+   * With reward_wait=0: seconds after which a decision without a reward is learned from with the default_reward. None: never.
    */
   no_reward_after: number | null;
   /** The reward of a decision that has none when it matures. None: such a decision is not learned from. */
@@ -87,12 +87,12 @@ export interface BanditDetails {
   quarantine: number;
   guard_rails: GuardRails;
   /**
-   * How long a unit gets the same action: as long as a 'version' decides, for a number of seconds, or 'none': every decision is drawn by itself.
+   * How long a unit keeps its action: as long as a 'version' is live, for a number of seconds, or 'none': every decision is drawn independently.
    */
   sticky: "none" | "version" | number;
   /** Number of newly matured decisions after which a version is fitted. */
   refit_rows: number;
-  /** Seconds after which a version is fitted even if fewer have matured. */
+  /** Seconds after which a version is fitted even if fewer decisions have matured. */
   refit_seconds: number;
   /**
    * 'active'; 'paused': decisions follow the control, the baseline or chance, and are not learned from; 'archived': decisions and rewards are refused, and the log can be read.
@@ -100,7 +100,7 @@ export interface BanditDetails {
   status: "active" | "archived" | "paused";
   /** Seed of the fits: the same log and seed give the same version. */
   seed: number;
-  /** Number of versions whose models stay in the store. */
+  /** Number of versions whose models are kept in the store. */
   keep_versions: number;
   context_ignored: boolean;
   version: number;
@@ -124,13 +124,13 @@ export interface ChangeChoice {
   choice: string;
   /** The slot of the choice; empty for plain arms. */
   slot?: string;
-  /** Those of a new choice, if the other choices have features. */
+  /** The features of a new choice, if the other choices have any. */
   features?: Record<string, number | string>;
   /** Decisions over which a new choice is ramped up; 0 for no ramp. */
   ramp?: number | null;
 }
 
-/** Guard rails to be changed; others stay as they are. */
+/** Guard rails to change; others stay as they are. */
 export interface ChangedGuardRails {
   minimum?: number | null;
   control?: string | Record<string, string | number> | null;
@@ -171,7 +171,7 @@ export interface ContextField {
   default?: string | number | null;
 }
 
-/** A bandit to be declared. All but name and actions may be left out. */
+/** A bandit to declare. All fields but name and actions are optional. */
 export interface Create {
   name: string;
   /** Names of arms, or a table of slots: names of choices, or [low, high]. */
@@ -204,11 +204,11 @@ export interface Decide {
   eligible?: string[] | Record<string, string[]> | null;
   /** If false, the decision is learned from only if it is activated in time. */
   activate?: boolean;
-  /** The visitor or customer for whom it is made. */
+  /** The visitor or customer to decide for. */
   unit?: string | null;
 }
 
-/** Several decisions, of which all are made or none. */
+/** Several decisions: all of them are made, or none. */
 export interface DecideMany {
   requests: Decide[];
 }
@@ -309,7 +309,7 @@ export interface KeyList {
   keys: Key[];
 }
 
-/** A new key; this is the only answer that has its text. */
+/** A new key; this is the only answer that contains it. */
 export interface KeyMade {
   id: string;
   key: string;
@@ -350,19 +350,19 @@ export interface Lifts {
 /** A new key. */
 export interface NewKey {
   scopes: ("admin" | "decide" | "read" | "reward")[];
-  /** The bandits that it is for; all if left out. */
+  /** The bandits that the key is for; all if left out. */
   bandits?: string[] | null;
-  /** Requests a second. */
+  /** Requests per second. */
   rate?: number | null;
   /** Shown in lists and in the audit. */
   name?: string;
-  /** A date or a time in ISO 8601, from which on the key is refused. */
+  /** A date or a time in ISO 8601, after which the key is refused. */
   expires?: string | null;
-  /** The sites of whose pages it is part, where anyone can read it. */
+  /** The sites whose pages contain the key, where anyone can read it. */
   origins?: string[] | null;
 }
 
-/** The version that decides and is held; without a version, the newest and later ones decide. */
+/** The version to make live and hold; without one, the newest version is followed. */
 export interface Publish {
   version?: number | null;
 }
@@ -399,15 +399,15 @@ export interface Reward {
   id: string;
   /** The reward; or a table of named rewards or of slots, or a list with a number for each slot. */
   value: number | Record<string, number> | number[];
-  /** Tells several rewards of a decision apart; the name if left out. */
+  /** Distinguishes several rewards of a decision; by default the name. */
   key?: string | null;
-  /** Which of the declared rewards it is. */
+  /** Which declared reward this is. */
   name?: string | null;
   /** The slot that is rewarded, if each has a reward. */
   slot?: string | null;
 }
 
-/** Several rewards, of which all are recorded or none. */
+/** Several rewards: all of them are recorded, or none. */
 export interface RewardMany {
   rewards: Reward[];
 }
@@ -425,7 +425,7 @@ export interface SampleRatioReport {
   alarm: boolean;
 }
 
-/** Settings to be changed; those that are left out stay as they are, and null is the default. */
+/** Settings to change; those that are left out stay as they are, and null restores a default. */
 export interface Set {
   context?: Record<string, string | string[] | ContextField> | null;
   policy?: string | Record<string, unknown> | null;
@@ -465,7 +465,7 @@ export interface StoredVersion {
   kept?: boolean;
 }
 
-/** All versions, and the one that decides. */
+/** All versions, and the live one. */
 export interface Versions {
   versions: StoredVersion[];
   deciding: number;
@@ -479,7 +479,7 @@ export declare class Api {
   decide(name: string, body?: Decide, options?: CallOptions): Promise<Decision>;
   /** Choose several actions, all or none. */
   decideMany(name: string, body: DecideMany, options?: CallOptions): Promise<Decisions>;
-  /** Record the reward of a decision; the same again changes nothing. */
+  /** Record the reward of a decision; repeating it changes nothing. */
   reward(name: string, body: Reward, options?: CallOptions): Promise<Receipt>;
   /** Record several rewards; one that conflicts gets the receipt 'conflict'. */
   rewardMany(name: string, body: RewardMany, options?: CallOptions): Promise<Receipts>;
@@ -489,13 +489,13 @@ export declare class Api {
   list(options?: CallOptions): Promise<Bandits>;
   /** Declare a bandit. */
   create(body: Create, options?: CallOptions): Promise<BanditDetails>;
-  /** A bandit as it stands. */
+  /** A bandit with its current settings and counts. */
   show(name: string, options?: CallOptions): Promise<BanditDetails>;
-  /** Change settings, the policy or guard rails, all or none; null stands for a default. */
+  /** Change settings, the policy or guard rails, all or none; null restores a default. */
   set(name: string, body?: Set, options?: CallOptions): Promise<BanditDetails>;
-  /** Delete a bandit with its decisions and versions forever; the answer lists the others. */
+  /** Delete a bandit with its decisions and versions forever; the answer lists the rest. */
   delete(name: string, options?: CallOptions): Promise<Bandits>;
-  /** Answer with the control, the baseline or uniformly, and do not learn from it. */
+  /** Decide by the control, the baseline or uniformly, and learn nothing, until resumed. */
   pause(name: string, options?: CallOptions): Promise<BanditDetails>;
   /** Let a paused or archived bandit decide and learn again. */
   resume(name: string, options?: CallOptions): Promise<BanditDetails>;
@@ -503,7 +503,7 @@ export declare class Api {
   archive(name: string, options?: CallOptions): Promise<BanditDetails>;
   /** Add, pause, resume or retire an arm or a choice. */
   change(name: string, body: ChangeChoice, options?: CallOptions): Promise<BanditDetails>;
-  /** How much more a decision earns than one of the holdout or the control. */
+  /** The extra reward per decision, compared with the holdout or the control. */
   lift(name: string, options?: CallOptions): Promise<Lifts>;
   /** Delete all decisions and rewards of a unit, or make them anonymous. */
   erase(name: string, body: Erase, options?: CallOptions): Promise<Erased>;
@@ -511,13 +511,13 @@ export declare class Api {
   export(name: string, options?: CallOptions): Promise<ArrayBuffer>;
   /** All versions. */
   versions(name: string, options?: CallOptions): Promise<Versions>;
-  /** Let a version decide and hold it; without one, the newest and later ones decide. */
+  /** Make a version live and hold it; without one, follow the newest version. */
   publish(name: string, body?: Publish, options?: CallOptions): Promise<Deciding>;
-  /** Let the version before the current one decide. */
+  /** Go back to the version before the current one, and hold it. */
   rollBack(name: string, options?: CallOptions): Promise<Deciding>;
   /** All keys, without secrets. */
   keys(options?: CallOptions): Promise<KeyList>;
-  /** Make a key; only this answer has its text. */
+  /** Create a key; only this answer contains it. */
   addKey(body: NewKey, options?: CallOptions): Promise<KeyMade>;
   /** Revoke a key. */
   revokeKey(id: string, options?: CallOptions): Promise<KeyList>;
