@@ -230,9 +230,9 @@ def bandit_settings() -> str:
     always_fixed = [word for word in FIXED if word != "reward_wait"]
     parts = [
         fields_table(declared),
-        f"These cannot change once the bandit has decided: {listed(always_fixed)}. There "
-        "`reward_wait` can become longer or shorter with a store, but not change between 0 and "
-        "more than 0.",
+        f"These cannot be changed: {listed(always_fixed)}. After the first decision, "
+        "`reward_wait` can still change if the bandit has a store, but not between 0 and more "
+        "than 0.",
         f"Only a bandit with a store (`submax.open`, or a server) has {listed(STORE_ONLY)}.",
     ]
     for one in inside:
