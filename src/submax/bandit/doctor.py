@@ -93,7 +93,7 @@ def _models(store: Store, declared: DeclaredBandit) -> Iterator[Finding]:
             else:
                 yield Finding("damage", f"the model of version {number} is damaged")
     if published == 0 or published in whole:
-        yield Finding("ok", f"all {len(whole)} models are intact; version {published} is live")
+        yield Finding("ok", f"all models are intact ({len(whole)}); version {published} is live")
     else:
         yield Finding("damage", f"version {published} should be live, but is damaged: roll back")
 
@@ -106,7 +106,7 @@ def _counts(reader: BanditReader) -> Iterator[Finding]:
         f"{counted(counts['decisions'], 'decision')}, {counted(counts['rewards'], 'reward')}, "
         f"{counts['late rewards']} late, {counts['matured']} matured, "
         f"{counts.get('learned', 0)} learned, {len(reader.early_rewards(2**31))} in quarantine, "
-        f"{counts['dropped from quarantine']} dropped from it, {counts['orphans']} orphans",
+        f"{counts['dropped from quarantine']} dropped from quarantine, {counts['orphans']} orphans",
     )
     by_default = counts.get("by default", 0)
     if counts["matured"] >= MANY_DECISIONS and by_default == counts.get("learned", 0):

@@ -21,7 +21,7 @@ from submax.core.spaces import Space
 
 
 class SampleSizes(NamedTuple):
-    """How many observations stand behind a table, for strategies that ask.
+    """How many observations a table is based on, for strategies that need to know.
 
     ``observation_weight [..., L]`` is how many observations each row of probabilities is worth,
     smoothing included; ``observations [...]`` is how many there were; ``decisions [...]`` is how
@@ -318,7 +318,7 @@ def _share(weights: Floats, probabilities: Floats) -> Floats:
 
 
 class Belief(ConditionalDistribution):
-    """What an estimator has learned, asked in n contexts of each of R replicas.
+    """What an estimator has learned, evaluated in n contexts of each of R replicas.
 
     It gives p(action | context, reward level), the L reward levels, and how often each level
     occurs. Estimators whose actions can be listed return a `TabularBelief`.
@@ -375,7 +375,7 @@ class Belief(ConditionalDistribution):
         return None
 
     def observation_weights_by_slot(self) -> list[Floats | None]:
-        """Return the same for the choices of each slot: a list with one ``[R, n, L]`` a slot."""
+        """Return the observation weights of each slot's choices: a list of ``[R, n, L]``."""
         return [self.observation_weights()] * self.space.slots
 
 

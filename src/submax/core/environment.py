@@ -60,12 +60,12 @@ class Environment(Checked, ABC, Generic[World]):
     def regret(self, world: World, context: Floats, action: Actions) -> Floats:
         """Return the expected regret of ``action [R, n, S]``: ``[R, n]``, at least 0.
 
-        An environment whose rewards are not what a decision is worth overrides it, as `Dueling`.
+        Override it if rewards are not what a decision is worth, as in `Dueling`.
         """
         return self.best_reward(world, context) - self.mean_reward(world, context, action)
 
     def eligible(self, number: int) -> Choices | None:
-        """Return the choices that decision ``number``, from 0 on, has; None, the default: all."""
+        """Return the choices eligible in decision ``number``, from 0; None, the default: all."""
         return None
 
     @property

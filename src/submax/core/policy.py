@@ -91,19 +91,19 @@ class Policy(Checked, ABC, Generic[State]):
     def record(
         self, state: State, action: Actions | None = None, *, upcoming: int | None = None
     ) -> State:
-        """The state after decisions whose rewards are pending; most policies need no such thing.
+        """The state after decisions whose rewards are pending; most policies return it unchanged.
 
         ``action [R, n, S]`` are decisions that were just taken: call this after every ``act``.
         ``upcoming`` is how many decisions will be taken before the next rewards are learned from;
-        live bandits pass it alone.
+        live bandits pass only this.
         """
         return state
 
     def restricted(self, state: State, choices: Choices) -> Any:
-        """The state on the problem with only these choices in each slot, by default the state's.
+        """The state on the problem with only these choices in each slot.
 
-        With it the policy decides as if the other choices had never existed; it is not learned
-        from. None means that there is no rule for fewer actions.
+        With it, the policy decides as if the other choices had never existed; it is never updated.
+        By default the state's own ``restricted`` is used. None: no rule for fewer actions exists.
         """
         rule = getattr(state, "restricted", None)
         return None if rule is None else rule(choices)

@@ -144,7 +144,7 @@ class Feedback(NamedTuple):
     def joined(pieces: Sequence["Feedback"]) -> "Feedback":
         """Return the decisions of all pieces, one after the other.
 
-        What one of the pieces does not have, such as log-probabilities, the result does not have.
+        A field that one of the pieces lacks, such as log-probabilities, is missing in the result.
         """
         if len(pieces) == 1:
             return pieces[0]

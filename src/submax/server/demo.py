@@ -41,14 +41,14 @@ HALF_TIME = 300.0  # seconds after which visitors change their taste
 PAST_SECONDS, STEPS, VISITS = 1800.0, 60, 75
 """How long visitors came before the demo, in so many steps, each with so many visits."""
 INTRODUCTION = f"""\
-Simulated visitors of a shop see one of five headlines. Ctrl-C ends the demo.
-Open this address:
+Simulated visitors of a shop see one of five headlines. Press Ctrl-C to end the demo.
+Open this URL:
 
   {{address}}/
 
-and find out from the pages: Which headline sells best to whom? What does the bandit gain over
-always showing the plain headline? Which headline is broken? How late do rewards come?
-The visitors' taste changes after {HALF_TIME:g} s: what does the bandit do then?
+Then find out: Which headline sells best, and to whom? What does the bandit gain over always
+showing the plain headline? Which headline is broken? How late do rewards arrive?
+The visitors' taste changes after {HALF_TIME:g} s: how does the bandit respond?
 """
 DECLARATION: dict[str, Any] = {
     "actions": list(ACTIONS),

@@ -156,7 +156,7 @@ def _check_numbers(path: tuple[str, ...], value: object) -> None:
         limit = _limit(path)
         if limit is not None and abs(value) > limit:
             raise InputError(
-                f"{'.'.join(path)} is {value}, and over HTTP it may be at most {limit:,.10g}: give "
+                f"{'.'.join(path)} is {value}, but over HTTP it may be at most {limit:,.10g}: give "
                 "a smaller number, or declare the bandit on the server's machine with submax.open"
             )
 

@@ -179,7 +179,7 @@ Versions = _answer(
     "Versions", "All versions, and the live one.",
     versions=list[StoredVersion], deciding=int, held=bool,
 )  # fmt: skip
-Deciding = _answer("Deciding", "The version that decides now.", version=int)
+Deciding = _answer("Deciding", "The version that is live now.", version=int)
 Erased = _answer("Erased", "How many decisions were erased.", decisions=int)
 KeyMade = _answer(
     "KeyMade", "A new key; this is the only answer that contains it.", id=str, key=str

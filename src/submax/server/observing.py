@@ -203,8 +203,8 @@ class BanditCounts(Collector):
         gauge, counter = GaugeMetricFamily, CounterMetricFamily
         events, version, failures, conditions, propensity = families = (
             family(counter, "events", "Events and outcomes of decisions in the store.", "kind"),
-            family(gauge, "version", "The version that decides."),
-            family(counter, "failures", "Failures after which the bandit went on.", "kind"),
+            family(gauge, "version", "The live version."),
+            family(counter, "failures", "Failures after which the bandit continued.", "kind"),
             family(gauge, "conditions", "What is wrong now and deserves an alarm.", "kind"),
             family(gauge, "smallest_propensity", "The smallest probability of a drawn action."),
         )

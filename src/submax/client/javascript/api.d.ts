@@ -213,7 +213,7 @@ export interface DecideMany {
   requests: Decide[];
 }
 
-/** The version that decides now. */
+/** The version that is live now. */
 export interface Deciding {
   version: number;
 }

@@ -19,7 +19,7 @@ export class Transport {
 
   constructor(address, { key, timeout = 10_000, fetch = globalThis.fetch } = {}) {
     if (!/^https?:\/\/[^/]/.test(address)) {
-      throw new TypeError(`the address ${address} is none: write it like http://127.0.0.1:8000`);
+      throw new TypeError(`${address} is not the URL of a server: write it like http://127.0.0.1:8000`);
     }
     this.#address = address.replace(/\/+$/, "");
     this.#headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
