@@ -71,7 +71,7 @@ SAME_PROPENSITY = 1e-9
 
 
 def missing_needs(log: Log) -> set[str]:
-    """Return what of the ``NEEDS`` of estimators a log does not have."""
+    """Return those ``NEEDS`` of estimators that a log does not meet."""
     slots = len(log.schema.menu.slots) > 1 and not log.schema.menu.ranges
     has = {"slots": slots, "sessions": log.session is not None}
     return {name for name in NEEDS if not has[name]}
@@ -87,16 +87,18 @@ def chosen_estimators(
     if isinstance(given, (str, Mapping)):
         sentence = f"estimators is {given!r}: give a list of estimators"
         raise InputError(sentence, parameter="estimators")
-    made, missing = [make_off_policy(one) for one in given], missing_needs(log)
-    kinds, labelled = Counter(one.short for one in made), dict[str, OffPolicyEstimator]()
-    for one in made:
-        one.required(np.zeros(0) if missing.isdisjoint(one.relies_on) else None)
-        label = one.short if kinds[one.short] == 1 else repr(one)
-        if label in labelled:
+    estimators, missing = list(map(make_off_policy, given)), missing_needs(log)
+    kinds = Counter(estimator.short for estimator in estimators)
+    by_label = dict[str, OffPolicyEstimator]()
+    for estimator in estimators:
+        if not missing.isdisjoint(estimator.relies_on):
+            raise estimator.not_applicable()
+        label = estimator.short if kinds[estimator.short] == 1 else repr(estimator)
+        if label in by_label:
             sentence = f"the estimator {label} is named twice: leave one out"
             raise InputError(sentence, parameter="estimators")
-        labelled[label] = one
-    return labelled
+        by_label[label] = estimator
+    return by_label
 
 
 def applicable_estimators(log: Log) -> dict[str, OffPolicyEstimator]:
@@ -105,19 +107,19 @@ def applicable_estimators(log: Log) -> dict[str, OffPolicyEstimator]:
     if float(np.ptp(log.propensity)) >= SAME_PROPENSITY:
         missing.add("replay")
     names = (*USUAL, "pseudo-inverse", "per-decision", "trajectory", "replay")
-    made = {name: make_off_policy(name) for name in names}
-    return {name: one for name, one in made.items() if missing.isdisjoint(one.relies_on)}
+    estimators = {name: make_off_policy(name) for name in names}
+    return {name: one for name, one in estimators.items() if missing.isdisjoint(one.relies_on)}
 
 
 # Computing a comparison ---------------------------------------------------------------------------
 
 
 class Split:
-    """The ``whole`` log in rows that policies learn from (``first``), and those that none has seen.
+    """The ``whole`` log in rows that policies learn from (``first``), and rows that none has seen.
 
     Rows that stand for several decisions may be divided: ``numbers`` are those of the rows in the
-    log of the caller, None if they are the same. ``evaluated`` are the rows from which no policy
-    learns or has learned; policies that have ``learned_from_all`` of these are named apart.
+    log of the caller, None if no row was divided. No policy learns or has learned from the
+    ``evaluated`` rows, except the policies that have ``learned_from_all`` of them.
     """
 
     def __init__(
@@ -132,19 +134,18 @@ class Split:
         self.whole, self.log, self.numbers = log, log, None
         self.share, self.by, self.seed = share, by, seed
         self.first: Booleans = np.zeros(len(log), dtype=bool)
-        if any(one.target is None for one in candidates.values()):
-            found = divided(log, [share, 1 - share], by, seed)
-            self.log, self.first, self.numbers = found.log, found.part == 0, found.number
+        if any(candidate.target is None for candidate in candidates.values()):
+            parts = divided(log, [share, 1 - share], by, seed)
+            self.log, self.first, self.numbers = parts.log, parts.part == 0, parts.number
         self.evaluated, self.learned_from_all, self.notes = ~self.first, list[str](), list[str]()
         known = list[str]()
-        for name, one in candidates.items():
-            if apart or not isinstance(one.target, TrainedPolicy):
+        for name, candidate in candidates.items():
+            if apart or not isinstance(candidate.target, TrainedPolicy):
                 continue
-            unseen = unseen_rows(self.log, one.target)
+            unseen = unseen_rows(self.log, candidate.target)
             if unseen is None:
                 self.notes.append(
-                    f"{name} was learned from another log: whether it learned from some of these "
-                    "rows is not known"
+                    f"{name} was learned from another log, which may contain some of these rows"
                 )
             elif not (self.evaluated & unseen).any():
                 self.learned_from_all.append(name)
@@ -153,7 +154,7 @@ class Split:
                 known.append(name)
         rows = np.count_nonzero(self.evaluated)
         self.notes += [
-            f"policies are evaluated on {rows} rows, from which {name} did not learn"
+            f"policies are evaluated on {rows} rows from which {name} did not learn"
             for name in known
         ]
 
@@ -171,22 +172,18 @@ class Split:
         return self.log.rows(self.evaluated)
 
     @property
-    def places(self) -> Integers:
-        """The numbers of the evaluated rows in the log of the caller."""
-        rows = np.flatnonzero(self.evaluated)
-        return rows if self.numbers is None else self.numbers[rows]
-
-    @property
-    def numbered(self) -> Integers | int:
-        """The same numbers, or the first one if they are consecutive, which takes no memory."""
+    def rest_numbers(self) -> Integers | slice:
+        """The numbers of the rows to evaluate on; a slice takes no memory if none is left out."""
+        if self.numbers is not None:
+            return self.numbers[self.evaluated]
         first, count = int(self.evaluated.argmax()), np.count_nonzero(self.evaluated)
-        consecutive = self.numbers is None and self.evaluated[first : first + count].all()
-        return first if consecutive else self.places
+        rows = slice(first, first + count)
+        return rows if self.evaluated[rows].all() else np.flatnonzero(self.evaluated)
 
     def target(self, candidate: Candidate) -> Target:
-        """Return what decides, after it has learned if it has to."""
+        """Return what decides in the rows to evaluate on, after it has learned if it has to."""
         if candidate.target is not None:
-            return candidate.target
+            return of_some_rows(candidate.target, self.rest_numbers)
         return learn_one(self.learning, candidate.specification, seed=self.seed, keep_rows=0)
 
 
@@ -194,8 +191,8 @@ class Split:
 class Evaluation:
     """Policies that have learned from one part of a log, and the part to evaluate them on.
 
-    ``targets`` are what decides for each of the ``candidates``, ``estimators`` are by label, and
-    ``interval``, ``level`` and ``slices`` are those of ``compare``.
+    ``targets`` are what decides for each of the ``candidates``, and ``estimators`` are by label.
+    ``interval``, ``level`` and ``slices`` are as in ``compare``.
     """
 
     split: Split
@@ -210,9 +207,9 @@ class Evaluation:
     @cached_property
     def _computed(self) -> dict[str, OffPolicyEstimator]:
         """The estimators, and those without a threshold: their intervals are needed, too."""
-        every = self.estimators.values()
-        plain = [one.plain for one in every if isinstance(one, ThresholdEstimator)]
-        return {**{one.short: one for one in plain}, **self.estimators}
+        estimators = self.estimators.values()
+        plain = [one.plain for one in estimators if isinstance(one, ThresholdEstimator)]
+        return {**{estimator.short: estimator for estimator in plain}, **self.estimators}
 
     def _notes(self, log: LogSums) -> Iterator[str]:
         rows, rest, sample, split = self.rows, self.rows.log, self.rows.sample.log, self.split
@@ -236,16 +233,16 @@ class Evaluation:
             yield f"evaluated on {rest.decisions} rows, learned from {learned}"
             yield from order_notes(split.log, split.first, split.by)
         yield from split.notes
-        for name, one in self.targets.items():
-            if isinstance(one, TrainedPolicy) and one.ignores_context:
-                yield f"{name} does not look at the context"
+        for name, target in self.targets.items():
+            if isinstance(target, TrainedPolicy) and target.ignores_context:
+                yield f"{name} ignores the context"
         for name, candidate in self.candidates.items():
             if candidate.only is not None:
                 eligible = round(float(log.eligible_decisions(sample, 0)[candidate.only]))
                 if eligible < log.decisions:
                     yield (
-                        f"{name} is eligible in {eligible} of {log.decisions} rows, and uniform in "
-                        "the others"
+                        f"{name} is eligible in {eligible} of {log.decisions} rows; in the others "
+                        "its decision is uniform"
                     )
 
     def compared(self, baseline: str, together: int = 1) -> Comparison:
@@ -254,40 +251,39 @@ class Evaluation:
         rewards, slices = np.unique(sample.reward), slices_of(sample, self.slices)
         centre = mean(sample.reward, sample.counts)
         setup = Setup(self._computed, baseline, slices, centre, rewards)
-        found = rows.evaluated({LOGGING_POLICY: None, **self.targets}, setup)
-        log, actions = found.log, found.log.facts(sample)
+        evaluated = rows.evaluated({LOGGING_POLICY: None, **self.targets}, setup)
+        log, actions = evaluated.log, evaluated.log.facts(sample)
         ranges = bool(sample.schema.menu.ranges)
         common = [*log.cautions(actions, ranges, len(rewards)), *model_cautions(rows)]
         largest = None if ranges else 1 / log.propensities[0]
-        untaken = listed([one.action for one in actions if not one.rows])
+        untaken = listed([action.action for action in actions if not action.rows])
         level = 1 - (1 - self.level) / together
         estimates, differences = list[Estimate](), list[Difference]()
         of_slices = list[Estimate]()
         for name in (LOGGING_POLICY, *self.candidates):
-            sums = found.policies[name][None]
+            sums = evaluated.policies[name][None]
             if name == LOGGING_POLICY:
                 cautions = [*rare_reward_cautions(sums.diagnostics)]
                 cautions += log.large_reward_cautions(len(rewards))
             else:
                 cautions = [LEARNED_FROM_ALL] * (name in self.split.learned_from_all)
                 cautions += [*sums.cautions(log, largest, untaken), *common]
-            mine = self._estimates(name, sums, cautions, log.mean_reward)
-            estimates += mine
-            best = next(one for one in mine if one.recommended)
-            for cut, part in found.policies[name].items():
+            of_policy = self._estimates(name, sums, cautions, log.mean_reward)
+            estimates += of_policy
+            best = next(estimate for estimate in of_policy if estimate.recommended)
+            for cut, part in evaluated.policies[name].items():
                 if cut is not None:
                     about = part.diagnostics
                     doubts = [*rare_reward_cautions(about), *spread_cautions(about, "all")]
-                    one = self._estimate(name, best.estimator, part, doubts)
-                    one = one._replace(recommended=True, judged=best.judged)
-                    of_slices.append(one._replace(slice=(cut.column, cut.value)))
+                    estimate = self._estimate(name, best.estimator, part, doubts)
+                    estimate = estimate._replace(recommended=True, judged=best.judged)
+                    of_slices.append(estimate._replace(slice=(cut.column, cut.value)))
             if name not in (baseline, LOGGING_POLICY):
-                for one in mine:
-                    value, ends, summed = self._interval(sums, one.estimator, level, True)
-                    of = name, baseline, one.estimator, value, ends, summed.error
-                    differences.append(
-                        Difference(*of, one.diagnostics.rows, level, one.recommended)
-                    )
+                for estimate in of_policy:
+                    label, count = estimate.estimator, estimate.diagnostics.rows
+                    value, interval, summed = self._interval(sums, label, level, True)
+                    numbers = value, interval, summed.error, count, level, estimate.recommended
+                    differences.append(Difference(name, baseline, label, *numbers))
         return Comparison(
             estimates,
             [*self._notes(log)],
@@ -323,22 +319,23 @@ class Evaluation:
         """
         about, of_log, policies = sums.diagnostics, name == LOGGING_POLICY, len(self.candidates)
         labels = [MEAN] if of_log else self.estimators
-        found = [self._estimate(name, label, sums, cautions) for label in labels]
-        best, joint = recommended(found), None
+        estimates = [self._estimate(name, label, sums, cautions) for label in labels]
+        best, joint = recommended(estimates), None
         if policies > 1 and not of_log:
             level = 1 - (1 - self.level) / policies
             joint = self._interval(sums, best.estimator, level)[1]
         # Few rewards are enough for a policy that clearly earns less than the log.
         enough = about.effective_rewards >= FEWEST_REWARDS or about.usual >= logged
-        judged = about.effective >= FEWEST_TAKEN and (enough or best.interval.high < logged)
-        marked = best._replace(recommended=True, joint=joint)
-        return [(marked if one is best else one)._replace(judged=judged or of_log) for one in found]
+        enough = enough or best.interval.high < logged
+        judged = of_log or (about.effective >= FEWEST_TAKEN and enough)
+        estimates[estimates.index(best)] = best._replace(recommended=True, joint=joint)
+        return [estimate._replace(judged=judged) for estimate in estimates]
 
     def _estimate(
         self, name: str, label: str, sums: PolicySums, cautions: Sequence[Caution]
     ) -> Estimate:
         """Return an estimate with the cautions that concern it, and one if it was cut off."""
-        value, ends, summed = self._interval(sums, label, self.level)
+        value, interval, summed = self._interval(sums, label, self.level)
         of_log, (low, high) = name == LOGGING_POLICY, self._bounds
         relies = () if of_log else self.estimators[label].relies_on
         sentences = [why for about, why in cautions if of_log or about in ("all", *relies)]
@@ -347,8 +344,8 @@ class Evaluation:
                 f"the estimate is {summed.value:.4g} and was cut off at {value:g}, because rewards "
                 f"are from {low:g} to {high:g}"
             )
-        about = sums.diagnostics
-        return Estimate(name, label, value, ends, summed.threshold, about, tuple(sentences))
+        threshold = sums.estimates[label].threshold
+        return Estimate(name, label, value, interval, threshold, sums.diagnostics, tuple(sentences))
 
     @property
     def _bounds(self) -> tuple[float, float]:
@@ -357,7 +354,7 @@ class Evaluation:
     def _interval(
         self, sums: PolicySums, label: str, level: float, difference: bool = False
     ) -> tuple[float, ConfidenceInterval, Summed]:
-        """Return the value and the interval of an estimate, or of its difference, and both as sums.
+        """Return the value and the interval of an estimate, or of its difference, and its sums.
 
         The interval allows for the bias of a threshold. If the bounds of rewards are known, value
         and interval are cut off there, because no policy can earn more or less.
@@ -365,20 +362,21 @@ class Evaluation:
         estimator, labels = self._computed.get(label), [label]
         if isinstance(estimator, ThresholdEstimator):
             labels.append(estimator.plain.short)
-        several = [sums.estimates[one] for one in labels]
-        summed = [one.difference() if difference else one.estimate() for one in several]
-        ends = [INTERVALS[self.interval](one, level) for one in summed]
-        (low, high), found = self._bounds, summed[0]
+        terms = [sums.estimates[name] for name in labels]
+        summed = [one.difference() if difference else one.estimate() for one in terms]
+        intervals = [INTERVALS[self.interval](one, level) for one in summed]
+        low, high = self._bounds
         if difference:
             low, high = low - high, high - low
-        value, *cut = np.clip([found.value, *ends[0].joined(ends[-1])], low, high).tolist()
-        return value, ConfidenceInterval(*cut), found
+        ends = intervals[0].joined(intervals[-1])
+        value, *cut = np.clip([summed[0].value, *ends], low, high).tolist()
+        return value, ConfidenceInterval(*cut), summed[0]
 
 
 LEARNED_FROM_ALL = (
     "all",
-    "the policy was learned from the rows on which it is evaluated, so it looks too good: learn it "
-    "from a share of the rows",
+    "the policy was learned from the rows on which it is evaluated, so its estimate is too high: "
+    "learn it from a share of the rows",
 )
 
 
@@ -395,7 +393,7 @@ def model_cautions(rows: Evaluator) -> Iterator[Caution]:
     elif np.abs(np.log(slots.prod(axis=1) / rows.sample.log.propensity)).mean() > UNIFORM_TOLERANCE:
         yield (
             "slots",
-            "the log did not choose its slots independently of each other, which the "
+            "the log did not choose its slots independently of each other, as the "
             "pseudo-inverse assumes",
         )
 
@@ -417,46 +415,48 @@ def compare(
     scheduler: str | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Return what policies would have earned on a log, with that of the logging policy.
+    """Return what policies would have earned on a log, and what the logging policy earned.
 
-    A policy is given by name, table or object, and then learns from a ``share`` of the rows, the
-    first by time or random ones; or it is a ``TrainedPolicy`` or its file, an array of its
-    probabilities ``[N, M]`` in all rows, a function from columns of context to actions or
+    A policy given by name, table or object learns from a ``share`` of the rows: the first ones
+    (``by="time"``) or random ones. A policy can also be a ``TrainedPolicy`` or its file, an array
+    of its probabilities ``[N, M]`` in all rows, a function from columns of context to actions or
     probabilities, or a fitted classifier. ``linucb@greedy`` is the variant of a policy that takes
-    its most likely action, ``linucb@temperature=0.5`` one that is sharper, ``always=A`` takes the
-    action A, and ``always=*`` stands for one such policy for each action.
+    its most likely action, and ``linucb@temperature=0.5`` is sharper. ``always=A`` takes the action
+    A, and ``always=*`` stands for one such policy for each action.
 
     All policies are evaluated on the same rows, from which none of them learned, now or before. If
-    one learned from all rows, its estimates have a caution; ``apart=True`` asserts that none did.
+    a policy learned from all rows, its estimates have a caution. ``apart=True`` asserts that no
+    policy learned from these rows.
 
     Without ``estimators`` all that apply to the log are used. ``interval`` is `gamma` (which also
     holds for rare rewards), `normal`, or `sequential` (which holds at all looks at a growing log
-    together). One estimate of each policy is recommended: the one with the fewest warnings.
+    together). For each policy the estimate with the fewest warnings is recommended.
 
     ``reward_model`` is the model on which ``dm`` and ``dr`` rely: `bayesian` (the default), or a
     dotted name, a table of ``kind`` and parameters, or an object of scikit-learn. It is
     cross-fitted.
 
-    The ``differences`` are paired: from the ``baseline``, a policy by name or the logging policy.
-    With ``baseline="best"`` it is the policy with the highest estimate, the intervals of all
-    differences hold together, and the ``answer`` says which policies can be the best one; policies
-    are evaluated twice for that.
+    The ``differences`` are paired, from the ``baseline``: the logging policy, or a policy by name.
+    ``baseline="best"`` stands for the policy with the highest estimate. The intervals of all
+    differences then hold together, and the ``answer`` says which policies can be the best one.
+    Policies are evaluated twice for that.
 
     ``slices`` are columns of the context. The recommended estimate of each policy is also computed
     for the rows with each value of such a column (a number is cut at its quartiles).
 
     A log of more than 524,288 rows is evaluated in batches: reward models and thresholds are fitted
-    to a random sample of so many rows, and all sums are those of all rows. If the log has more than
-    two million rows, policies learn from a sample, too. Batches are those of threads, or of the
-    workers of the Dask ``scheduler`` at an address. ``progress`` is called before each policy,
-    and with the parts of a long log.
+    to a random sample of that many rows, and the sums cover all rows. If the log has more than two
+    million rows, policies learn from a sample, too. Batches are evaluated by threads, or by the
+    workers of the Dask ``scheduler`` at an address. ``progress`` is called before each policy is
+    learned, and before each part of a long log.
 
     >>> rng = np.random.default_rng(0)
     >>> action = rng.integers(2, size=2000)
     >>> reward = rng.random(2000) < 0.2 + 0.3 * action
     >>> log = Log.read({"action": action, "reward": reward, "propensity": np.full(2000, 0.5)})
-    >>> found = compare(log, ["rcp-submax"], estimators=["snips"])
-    >>> found.find("rcp-submax", "snips").value > found.find("logging policy", "mean").value
+    >>> comparison = compare(log, ["rcp-submax"], estimators=["snips"])
+    >>> logged = comparison.find("logging policy", "mean")
+    >>> comparison.find("rcp-submax", "snips").value > logged.value
     True
     """
     one_of("interval", interval, INTERVALS)
@@ -474,17 +474,16 @@ def compare(
         split.rest,
         seed,
         reward_model,
-        split.numbered,
         in_batches=True,
         blocks=interval == NEED_BLOCKS,
         progress=progress,
         scheduler=scheduler,
     )
     chosen, targets = chosen or applicable_estimators(rows.sample.log), dict[str, Target]()
-    for place, (name, one) in enumerate(candidates.items()):
+    for place, (name, candidate) in enumerate(candidates.items()):
         if progress is not None:
             progress(name, place, len(candidates))
-        targets[name] = split.target(one)
+        targets[name] = split.target(candidate)
     evaluation = Evaluation(split, rows, candidates, targets, chosen, interval, level, slices)
     if baseline != BEST or BEST in candidates:
         return evaluation.compared(baseline)
@@ -504,7 +503,7 @@ def compare_rewards(
     seed: int = 0,
     **options: Any,
 ) -> dict[str, Comparison]:
-    """Return the comparison of policies by each reward of a log with several of them.
+    """Return the comparison of policies by each reward of a log that has several rewards.
 
     ``combinations`` are further rewards, each a weighted sum, such as ``{"profit": {"click": 0.1,
     "buy": 20}}``. Policies that have to learn do so from the reward ``learn_from``, by default the
@@ -528,35 +527,34 @@ def compare_rewards(
                 parameter="combinations",
             )
         rewards[name] = weights
-    logs = {name: log.with_reward(one) for name, one in rewards.items()}
-    learning = learn_from or next(iter(rewards), "")
-    if learning not in logs:
+    logs = {name: log.with_reward(reward) for name, reward in rewards.items()}
+    learn_from = learn_from or next(iter(rewards), "")
+    if learn_from not in logs:
         raise InputError(
-            f"learn_from is {learn_from!r}; one of {', '.join(logs) or 'several rewards'} is "
-            "allowed: read the log with several columns of rewards, and name one of them",
+            f"learn_from is {learn_from!r}, and the rewards are {', '.join(logs) or 'none'}: read "
+            "the log with several columns of rewards, and name one of them",
             parameter="learn_from",
         )
-    candidates = candidates_of(policies, logs[learning])
-    split = Split(logs[learning], candidates, share, by, seed)
+    candidates = candidates_of(policies, logs[learn_from])
+    split = Split(logs[learn_from], candidates, share, by, seed)
     if split.learned_from_all:
         raise InputError(
-            f"{', '.join(split.learned_from_all)} learned from all rows of this log, and rows that "
-            "no policy has learned from are needed: learn from a share of the rows",
+            f"{', '.join(split.learned_from_all)} learned from all rows of this log, so no rows "
+            "are left for the evaluation: learn from a share of the rows",
             parameter="policies",
         )
     targets = {
-        name: one._replace(target=of_some_rows(split.target(one), split.places))
-        for name, one in candidates.items()
+        name: candidate._replace(target=split.target(candidate))
+        for name, candidate in candidates.items()
     }
     notes = split.notes
     if split.first.any():
         notes.append(
-            f"policies learned from the reward {learning!r} of "
+            f"policies learned from the reward {learn_from!r} of "
             f"{split.log.rows(split.first).decisions} rows, and were evaluated on others"
         )
-    rest = split.rest
-    found = {
-        name: compare(rest.with_reward(one), targets, seed=seed, apart=True, **options)
-        for name, one in rewards.items()
-    }
-    return {name: one._replace(notes=[*one.notes, *notes]) for name, one in found.items()}
+    rest, comparisons = split.rest, dict[str, Comparison]()
+    for name, reward in rewards.items():
+        about = compare(rest.with_reward(reward), targets, seed=seed, apart=True, **options)
+        comparisons[name] = about._replace(notes=[*about.notes, *notes])
+    return comparisons

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats
-from submax.core.checks import positive
+from submax.core.checks import Checked, Positive
 from submax.core.errors import InputError
 from submax.core.registry import Registry
 from submax.statistics.sums import Terms, mean, quantiles, sampled, total
@@ -75,7 +75,7 @@ NEEDS = {
     "slots": "a log of several slots without real-valued parts",
     "sessions": "a log with sessions (--column session=NAME)",
 }
-"""What a log must have if an estimator relies on something that not every log has."""
+"""What a log must have if an estimator relies on something that only some logs have."""
 
 
 class OffPolicyEstimator(ABC):
@@ -83,23 +83,27 @@ class OffPolicyEstimator(ABC):
 
     ``short`` is the name of the estimator in tables. It ``relies_on`` the `weights` of whole
     actions, the logged `propensities`, the `model` of the rewards alone, the weights of `slots` or
-    of `sessions`, on `single decisions` that do not change what comes later,
-    or on a log that allows `replay`; a caution about one of these is attached to its estimates. The
-    terms of a row depend on rows of other sessions only through ``tuned``, so sums add up.
+    of `sessions`, on `single decisions` that do not change what comes later, or on a log that
+    allows `replay`. A caution about one of these is attached to its estimates. The terms of a row
+    depend on rows of other sessions only through ``tuned``, so sums add up.
     """
 
     short: ClassVar[str]
     relies_on: ClassVar[tuple[str, ...]] = ("weights", "propensities", "single decisions")
 
+    def not_applicable(self) -> InputError:
+        """Return the error about a log that lacks what the estimator relies on."""
+        needed = next(NEEDS[name] for name in self.relies_on if name in NEEDS)
+        return InputError(
+            f"the estimator {self.short} needs {needed}: leave it out, or use another one, "
+            "such as dr",
+            parameter="estimators",
+        )
+
     def required(self, weights: Floats | None) -> Floats:
         """Return weights that the estimator needs; refuse a log that has none."""
         if weights is None:
-            needs = next(needed for one, needed in NEEDS.items() if one in self.relies_on)
-            raise InputError(
-                f"the estimator {self.short} needs {needs}: leave the estimator out, "
-                "or use another one, such as dr",
-                parameter="estimators",
-            )
+            raise self.not_applicable()
         return weights
 
     def tuned(self, evidence: Evidence) -> Self:
@@ -112,9 +116,9 @@ class OffPolicyEstimator(ABC):
 
 
 def tuned(estimator: OffPolicyEstimator, evidence: Evidence) -> Callable[[Evidence], Terms]:
-    """Return the function from rows to terms, with all that is chosen from this evidence.
+    """Return the function from rows to terms, with all parameters chosen from this evidence.
 
-    If the rows are a sample of a log, the terms are those of the whole log.
+    If the rows are a sample of a log, the terms estimate the value on the whole log.
     """
     estimator = estimator.tuned(evidence)
 
@@ -216,9 +220,17 @@ def least_error_threshold(
     return float(thresholds[int(np.argmin(errors))])
 
 
-def weighted(evidence: Evidence, weight: Floats, corrects_model: bool = False) -> Terms:
-    """Return the terms of (1/n) Σ_i w_i r_i, or of their doubly robust form."""
-    reach = evidence.reach(weight, corrects_model)
+def weighted(
+    evidence: Evidence,
+    weight: Floats,
+    corrects_model: bool = False,
+    largest: Floats | None = None,
+) -> Terms:
+    """Return the terms of (1/n) Σ_i w_i r_i, or of their doubly robust form.
+
+    ``largest`` are the largest possible weights, row by row, by default the ``weight`` itself.
+    """
+    reach = evidence.reach(weight if largest is None else largest, corrects_model)
     return Terms(evidence.weighted(weight, corrects_model), reach=reach, counts=evidence.counts)
 
 
@@ -228,20 +240,17 @@ def weighted_mean(evidence: Evidence, weight: Floats) -> Terms:
 
 
 @dataclass(frozen=True)
-class ThresholdEstimator(OffPolicyEstimator):
-    """``plain`` with ``limited`` weights, by a ``threshold``, chosen from the data if it is None.
+class ThresholdEstimator(OffPolicyEstimator, Checked):
+    """The estimator ``plain`` with ``limited`` weights.
 
-    The one with the least estimated error is chosen. A threshold reduces the variance and moves the
-    estimate by an unknown amount. The estimate of ``plain``, the estimator without a threshold,
-    does not have this bias, so the interval is the shortest one that contains both intervals.
+    If the ``threshold`` is None, the one with the least estimated error is chosen. A threshold
+    reduces the variance and moves the estimate by an unknown amount. The estimate of ``plain``,
+    which has no threshold, does not have this bias. So the interval is the shortest one that
+    contains both intervals.
     """
 
-    threshold: float | None = None
+    threshold: Positive | None = None
     plain: ClassVar[OffPolicyEstimator]
-
-    def __post_init__(self) -> None:
-        if self.threshold is not None:
-            positive("threshold", self.threshold)
 
     def tuned(self, evidence: Evidence) -> Self:
         if self.threshold is not None:
@@ -256,10 +265,10 @@ class ThresholdEstimator(OffPolicyEstimator):
         return replace(self, threshold=least_error_threshold(tried, kept, whole, counts))
 
     def terms(self, evidence: Evidence) -> Terms:
-        used, corrects = self.tuned(evidence).threshold or 0.0, self._corrects_model
-        kept = evidence.weighted(self.limited(evidence.weight, used), corrects)
-        reach = evidence.reach(self.largest(evidence.weight, used), corrects)
-        return Terms(kept, reach=reach, threshold=used, counts=evidence.counts)
+        used, weight = self.tuned(evidence).threshold or 0.0, evidence.weight
+        limited, largest = self.limited(weight, used), self.largest(weight, used)
+        terms = weighted(evidence, limited, self._corrects_model, largest)
+        return terms._replace(threshold=used)
 
     @property
     def _corrects_model(self) -> bool:

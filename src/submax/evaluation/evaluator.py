@@ -87,40 +87,42 @@ class Slice(NamedTuple):
 
 
 def check_slices(columns: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse a column that is not one of the ``known`` fields of the context."""
+    """Refuse a column that is not among the ``known`` fields of the context."""
     if isinstance(columns, str):
         raise InputError(f"slices is {columns!r}: give a list of columns", parameter="slices")
     for column in columns:
         if column not in known:
             raise InputError(
-                f"the slice is by {column!r}; a column of the context is allowed "
-                f"({listed(known) or 'this log has none'}): name one of them, or add the column to "
-                "the context",
+                f"the slice {column!r} is not a column of the context "
+                f"({listed(known) or 'this log has no context'}): name such a column, or add this "
+                "one to the context",
                 parameter="slices",
             )
 
 
 def slices_of(log: Log, columns: Sequence[str]) -> list[Slice]:
     """Return the slices of a log by each of the columns, without empty slices."""
-    found = []
+    slices = []
     for column in columns:
         place = log.schema.context.names.index(column)
         field, values = log.schema.context.fields[place], log.context[:, place]
         if isinstance(field, Category):
             counts = np.bincount(values.astype(np.int64), minlength=len(field.values))
-            order = [int(one) for one in np.argsort(-counts, kind="stable") if counts[one]]
-            found += [
-                Slice(column, field.values[one], place, (one,)) for one in order[:MOST_SLICES]
+            order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)].tolist()
+            slices += [
+                Slice(column, field.values[code], place, (code,)) for code in order[:MOST_SLICES]
             ]
             rest = tuple(order[MOST_SLICES:])
-            found.append(Slice(column, f"{len(rest)} other values", place, rest))
+            slices.append(Slice(column, f"{len(rest)} other values", place, rest))
         else:
             edges = tuple(np.unique(np.quantile(values, QUANTILES).astype(values.dtype)).tolist())
-            words = [number(one) for one in edges]
-            between = [f"above {one}, up to {other}" for one, other in pairwise(words)]
+            words = [number(edge) for edge in edges]
+            between = [f"above {low}, up to {high}" for low, high in pairwise(words)]
             names = [f"up to {words[0]}", *between, f"above {words[-1]}"]
-            found += [Slice(column, one, place, (code,), edges) for code, one in enumerate(names)]
-    return [one for one in found if one.mask(log).any()]
+            slices += [
+                Slice(column, name, place, (code,), edges) for code, name in enumerate(names)
+            ]
+    return [cut for cut in slices if cut.mask(log).any()]
 
 
 class Setup(NamedTuple):
@@ -187,15 +189,16 @@ MOST_KEPT = 1 << 24
 class Batch:
     """Rows of a log that are evaluated together, with all that is the same for every policy.
 
-    ``numbers [n]`` are those of the rows in the log that the caller has, and ``units`` say which
-    rows are independent. Every row is predicted by a reward model that was fitted without it.
+    ``numbers [n]`` are those of the rows in the evaluated log, and ``units`` say which rows are
+    independent. Every row is predicted by a reward model that was fitted without it.
     """
 
     def __init__(self, fitted: "Evaluator", log: Log, numbers: Integers, units: Units) -> None:
         self.fitted, self.log, self.numbers, self.units = fitted, log, numbers, units
         self._fold = folds_of(log)
         self._slot_propensity = fitted.slots.of(log)
-        self._rng = np.random.default_rng([fitted.seed, int(numbers[0])])
+        # Not [seed, 0]: that is the stream of the seed itself, from which splits are drawn.
+        self._rng = np.random.default_rng([fitted.seed, 1 + int(numbers[0])])
         self._known: dict[int, tuple[Floats, Floats]] = {}
 
     def about(self, target: Target | None) -> Evidence:
@@ -224,29 +227,30 @@ class Batch:
         self, targets: Mapping[str, Target | None], plans: Mapping[str, Plan], setup: Setup
     ) -> BatchSums:
         """Return the sums about the log and the policies; those without a plan get one here."""
-        found: dict[str, dict[Slice | None, PolicySums]] = {}
-        base: dict[str, Terms] = {}
+        sums: dict[str, dict[Slice | None, PolicySums]] = {}
+        baseline: dict[str, Terms] = {}
         for name in dict.fromkeys([setup.baseline, *targets]):
-            about, found[name] = self.about(targets[name]), {}
-            plan = plans.get(name)
-            if plan is None:
-                plan = tuned_plan(about, self.log, targets[name] is None, setup)
-            for cut, estimators in plan.items():
-                some, units, log = about, self.units, self.log if cut is None else None
-                if cut is not None:
-                    mask = cut.mask(self.log)
-                    if not mask.any():
-                        continue
-                    some, units = about.rows(mask), units.rows(mask)
-                terms = {label: one(some) for label, one in estimators.items()}
-                if cut is None and name == setup.baseline:
-                    base = terms
-                estimates = {}
-                for label, one in terms.items():
-                    baseline = base.get(label, base.get(MEAN)) if cut is None else None
-                    estimates[label] = TermSums.of(one, baseline, setup.centre, units)
-                found[name][cut] = PolicySums.of(some, setup.rewards, estimates, log)
-        return BatchSums(LogSums.of(self.log, setup.centre), found)
+            about = self.about(targets[name])
+            plan = plans.get(name) or tuned_plan(about, self.log, targets[name] is None, setup)
+            terms = {label: terms_of(about) for label, terms_of in plan[None].items()}
+            baseline = baseline or terms
+            estimates = {
+                label: TermSums.of(
+                    one, baseline.get(label, baseline.get(MEAN)), setup.centre, self.units
+                )
+                for label, one in terms.items()
+            }
+            sums[name] = {None: PolicySums.of(about, setup.rewards, estimates, self.log)}
+            for cut in setup.slices:
+                mask = cut.mask(self.log)
+                if mask.any():
+                    some, units = about.rows(mask), self.units.rows(mask)
+                    estimates = {
+                        label: TermSums.of(terms_of(some), None, setup.centre, units)
+                        for label, terms_of in plan[cut].items()
+                    }
+                    sums[name][cut] = PolicySums.of(some, setup.rewards, estimates, None)
+        return BatchSums(LogSums.of(self.log, setup.centre), sums)
 
     def _parts(self) -> Iterator[slice]:
         """Return the rows in parts whose probabilities fit into memory."""
@@ -360,15 +364,14 @@ class Batch:
         return found
 
 
-Part = tuple[Log, Integers, Integers, Integers]
-"""Rows of a log, their places in it, their numbers in the log of the caller, and their folds."""
+Part = tuple[Log, Integers, Integers]
+"""Rows of a log, their numbers in it, and the keys that decide about their folds."""
 
 
 class Evaluator:
     """A log on which policies are evaluated, and what is fitted to it or to a sample of its rows.
 
-    ``numbers`` are those of the rows in the log of the caller, or the number of the first one. A
-    long log is evaluated ``in_batches``, unless it has sessions, whose rows belong together.
+    A long log is evaluated ``in_batches``, unless it has sessions, whose rows belong together.
     Intervals by ``blocks`` of rows need sums over them.
     """
 
@@ -377,13 +380,12 @@ class Evaluator:
         log: Log,
         seed: int = 0,
         reward_model: Any = None,
-        numbers: Integers | int = 0,
         in_batches: bool = False,
         blocks: bool = False,
         progress: Progress | None = None,
         scheduler: str | None = None,
     ) -> None:
-        self.log, self.numbers, self.seed, self._rows = log, numbers, seed, len(log)
+        self.log, self.seed, self._rows = log, seed, len(log)
         self.is_long = in_batches and log.session is None and len(log) > WHOLE_ROWS
         self._blocks, self._progress, self._scheduler = blocks, progress, scheduler
         self.clusters = 0 if log.cluster is None else int(log.cluster.max()) + 1
@@ -391,25 +393,23 @@ class Evaluator:
         menu = log.schema.menu.revived
         self.space, self.code = menu.space(menu.active), ActionCode.of(menu)
         self.lists = not self.space.reals and self.space.size <= MOST_LISTED
-        place = random_rows(len(log), SAMPLE_ROWS if self.is_long else len(log), seed)
-        sample = log.rows(place) if self.is_long or log.folder is not None else log
+        number = random_rows(len(log), SAMPLE_ROWS if self.is_long else len(log), seed)
+        sample = log.rows(number) if self.is_long or log.folder is not None else log
         sample = with_products_of_slots(sample)
         gaps = bool(np.isnan(sample.propensity).any())
         self._propensities = PropensityModel(sample, seed) if gaps else None
-        number, key = self._places(place)
+        key = self._key(number)
         self._keys, first, group = np.unique(key, return_index=True, return_inverse=True)
         groups = None if log.cluster is None else group
         self._folds = folds_of(replace(sample, cluster=groups))[first]
-        sample, of_caller, units = self._prepared(sample, place, number, key)
+        sample, number, units = self._prepared(sample, number, key)
         self.model_name, self.models = reward_models(sample, reward_model, seed)
         self.slots = SlotPropensities(sample, seed)
         self.bounds, self.untaken = self._scanned(sample)
-        self.sample = Batch(self, sample, of_caller, units)
+        self.sample = Batch(self, sample, number, units)
 
-    def _prepared(
-        self, log: Log, place: Integers, number: Integers, key: Integers
-    ) -> tuple[Log, Integers, Units]:
-        """Return some rows, at these places, with all that models and estimators need."""
+    def _prepared(self, log: Log, number: Integers, key: Integers) -> tuple[Log, Integers, Units]:
+        """Return rows of the log, and their numbers, with all that models and estimators need."""
         log, cluster = with_estimated_propensities(log, self.seed, self._propensities), log.cluster
         if self.is_long:
             # A row of the sample is predicted by a model that was fitted without it.
@@ -420,31 +420,27 @@ class Evaluator:
             log = replace(log, cluster=cluster, fold=fold)
         if log.count is not None and cluster is None:
             # Rows that stand for several decisions are divided among the folds.
-            log, _, row = divided_by_fold(log, FOLDS, place)
-            place, number = place[row], number[row]
+            log, _, row = divided_by_fold(log, FOLDS, number)
+            number = number[row]
         units = Units()
         if cluster is not None:
             groups = min(self.clusters, MOST_CLUSTERS) if self.is_long else self.clusters
             units = Units(cluster, groups, clusters=True)
         elif self._blocks:
-            row = place if self.is_long else np.arange(len(log))
+            row = number if self.is_long else np.arange(len(log))
             rows = self._rows if self.is_long else len(log)
             length = -(-rows // BLOCKS)
             units = Units(row // length, -(-rows // length))
         return log, number, units
 
-    def _places(self, place: Integers) -> tuple[Integers, Integers]:
-        """Return the numbers of rows in the log of the caller, and what decides about their folds.
-
-        That is the place of a row, or its group of clusters.
-        """
-        number = place + self.numbers if isinstance(self.numbers, int) else self.numbers[place]
+    def _key(self, number: Integers) -> Integers:
+        """Return what decides about the folds of rows: their numbers, or groups of clusters."""
         if self.log.cluster is None:
-            return number, place
-        cluster = self.log.cluster[place]
+            return number
+        cluster = self.log.cluster[number]
         if self.clusters > MOST_CLUSTERS:
-            cluster = (uniform_of(cluster, 0) * MOST_CLUSTERS).astype(np.int64)
-        return number, cluster
+            return (uniform_of(cluster, 0) * MOST_CLUSTERS).astype(np.int64)
+        return cluster
 
     def _scanned(self, sample: Log) -> tuple[tuple[float, float] | None, Booleans]:
         """Return the range of the rewards, and which choices of all slots no row took."""
@@ -456,29 +452,30 @@ class Evaluator:
         return bounds or ((float(low), float(high)) if self.is_long else None), untaken
 
     def evaluated(self, targets: Mapping[str, Target | None], setup: Setup) -> BatchSums:
-        """Return the sums about the log and the policies, of which the baseline is one."""
+        """Return the sums about the log and the policies; the baseline must be among these."""
         if not self.is_long:
             return self.sample.sums(targets, {}, setup)
         few = random_rows(len(self.sample.log), TUNING_ROWS, self.seed)
         tuning = Batch(self, self.sample.log.rows(few), self.sample.numbers[few], Units())
         plans = {
-            name: tuned_plan(tuning.about(one), tuning.log, one is None, setup, self.log.decisions)
-            for name, one in targets.items()
+            name: tuned_plan(
+                tuning.about(target), tuning.log, target is None, setup, self.log.decisions
+            )
+            for name, target in targets.items()
         }
-
-        parts, sums = [*pieces(len(self.log), BATCH_ROWS)], None
-        results = self._by_threads if self._scheduler is None else self._on_cluster
-        for done, found in enumerate(results(parts, targets, plans, setup)):
+        parts, total = [*pieces(len(self.log), BATCH_ROWS)], None
+        batches = self._by_threads if self._scheduler is None else self._on_cluster
+        for done, sums in enumerate(batches(parts, targets, plans, setup)):
             if self._progress is not None:
                 self._progress("part", done, len(parts))
-            sums = found if sums is None else sums + found
-        assert sums is not None
-        return sums
+            total = sums if total is None else total + sums
+        assert total is not None
+        return total
 
     def _part(self, rows: slice) -> Part:
         """Return what ``_prepared`` needs of some rows."""
-        place = np.arange(rows.start, rows.stop)
-        return self.log.rows(rows), place, *self._places(place)
+        number = np.arange(rows.start, rows.stop)
+        return self.log.rows(rows), number, self._key(number)
 
     def _sums(self, part: Part, *plan: Any) -> BatchSums:
         """Return the sums of a part of the log, with the models that were fitted to the sample."""
@@ -499,10 +496,10 @@ class Evaluator:
         """Yield the same from the workers of a Dask cluster, which get the models and a part."""
         assert self._scheduler is not None
         worker = copy(self)
-        del worker.log, worker.numbers, worker.sample, worker._progress
+        del worker.log, worker.sample, worker._progress
         with dask_executor(self._scheduler) as pool:
-            for place in range(0, len(parts), PARTS_SENT):
-                some = [self._part(rows) for rows in parts[place : place + PARTS_SENT]]
-                sent = [(replace(log, folder=None), *places) for log, *places in some]
+            for first in range(0, len(parts), PARTS_SENT):
+                several = [self._part(rows) for rows in parts[first : first + PARTS_SENT]]
+                sent = [(replace(log, folder=None), *numbers) for log, *numbers in several]
                 yield from pool.map(lambda part: worker._sums(part, *plan), sent)
                 self.log.release()

@@ -44,7 +44,7 @@ def refused(sentence: str) -> InputError:
 
 
 class Rows(NamedTuple):
-    """Rows in which a policy decides; ``numbers [n]`` are those in the log of the caller.
+    """Rows in which a policy decides, with their ``numbers [n]`` in the evaluated log.
 
     ``context [n, F]`` is that of the log, ``encoded [n, D]`` the same as policies learn from it,
     and ``probability [n, P]`` the columns of probabilities, if the log has any.
@@ -222,11 +222,11 @@ def of_array(table: NDArray[Any], name: str, rows: Rows) -> Floats:
     return checked_probabilities(table[rows.numbers], rows, name)
 
 
-def of_some_rows(target: Target, numbers: Integers) -> Target:
-    """Return a policy for a log of some rows, given by their numbers."""
+def of_some_rows(target: Target, rows: Integers | slice) -> Target:
+    """Return a policy for a log of some rows."""
     if isinstance(target, partial) and target.func is of_array:
         table, name = target.args
-        return partial(of_array, table[numbers], name)
+        return partial(of_array, table[rows], name)
     return target
 
 

@@ -17,9 +17,9 @@ class Summed(NamedTuple):
     ``error`` is its standard error, ``third`` its third cumulant Σ (t_i − V)³ / n³, and ``freedom``
     the degrees of freedom of the error. ``reach`` are the smallest and the largest possible term,
     None if they are not known. ``unseen`` are the smallest and the largest term that one more
-    observation would plausibly have; None if these are ``reach``. ``threshold`` is that of the
-    weights, if any. Blocks of rows (single ones, or clusters) in the order of time have these
-    ``sizes``, and the ``deviation`` of a block is the sum of its terms minus V.
+    observation would plausibly have; None if these are ``reach``. Blocks of rows (single rows, or
+    clusters) in the order of time have these ``sizes``, and the ``deviation`` of a block is the sum
+    of its terms minus V.
     """
 
     value: float
@@ -31,7 +31,6 @@ class Summed(NamedTuple):
     freedom: float = float("inf")
     sizes: Floats | None = None
     deviation: Floats | None = None
-    threshold: float | None = None
 
 
 class ConfidenceInterval(NamedTuple):

@@ -271,7 +271,7 @@ class TermSums(Additive, frozen=True):
 
     def estimate(self) -> Summed:
         """Return the estimate and what its intervals depend on."""
-        return self._summed(*self._side(0))._replace(threshold=self.threshold)
+        return self._summed(*self._side(0))
 
     def difference(self) -> Summed:
         """Return the paired difference from the baseline and what its intervals depend on."""
