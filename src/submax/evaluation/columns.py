@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from glob import has_magic
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,6 +67,7 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, 
     wanted |= given
     found = {role: columns_of_role(role, columns, wanted.get(role)) for role in ROLES}
     found["outcomes"] = {} if isinstance(wanted["reward"], str | None) else found["reward"]
+    found["reward"] = dict([*found["reward"].items()][:1])
     if found["successes"]:
         if not found["count"] or given.get("reward") is not None:
             raise InputError(
@@ -73,14 +75,14 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, 
                 "and successes, without rewards, --column count=NAME --column successes=NAME",
                 parameter="successes",
             )
-        found["reward"] = found["successes"]
+        found["reward"] = {}
     if found["session"] and found["count"]:
         raise InputError(
             "a log with sessions cannot have counts, because the decisions of a "
             "session follow each other: give a row for each decision",
             parameter="session",
         )
-    for role in ("reward", "action"):
+    for role in ("action",) if found["successes"] else ("reward", "action"):
         if not found[role]:
             hint = did_you_mean(role, columns)
             raise InputError(
@@ -207,7 +209,7 @@ class CheckedColumns:
         self._named: dict[str, str] = {}
         self._problems: list[Problem] = []
         self.names: dict[str, list[str]] = {}
-        self.wanted: dict[str, str] = {}
+        self.wanted: dict[str, str | list[str]] = {}
         self.aggregates: dict[str, str] = {}
         self.facts: dict[str, Any] = {}
         self._enums = self._unlisted = 0
@@ -387,17 +389,30 @@ class CheckedColumns:
         self.facts = found
 
     def batches(self) -> Iterator[tuple[Integers, dict[str, NDArray[Any]]]]:
-        """Yield the numbers of good rows, and the wanted values of these rows by name."""
-        first = 1
-        query = ", ".join([*self.wanted.values(), "good"])
-        for batch in self.source.batches(f"select {query} from ({self._query()})"):
-            good = batch.column(len(self.wanted))
+        """Yield the numbers of good rows, and what is wanted of these rows.
+
+        A value is an array ``[n]``, and a list of values is an array ``[n, values]``.
+        """
+        lists = ([one] if isinstance(one, str) else one for one in self.wanted.values())
+        first, names = 1, [*dict.fromkeys(chain(*lists))]
+        query = f"select {', '.join([*names, 'good'])} from ({self._query()})"
+        for batch in self.source.batches(query):
+            good = batch.column(len(names))
             rows = first + np.flatnonzero(good.to_numpy(zero_copy_only=False))
             first += batch.num_rows
             if len(rows):
-                columns = (batch if len(rows) == len(good) else batch.filter(good)).columns
-                arrays = (one.to_numpy(zero_copy_only=False) for one in columns)
-                yield rows, dict(zip(self.wanted, arrays, strict=False))
+                columns = (batch if len(rows) == len(good) else batch.filter(good)).columns[:-1]
+                arrays = (column.to_numpy(zero_copy_only=False) for column in columns)
+                found = dict(zip(names, arrays, strict=True))
+                yield (
+                    rows,
+                    {
+                        name: found[wanted]
+                        if isinstance(wanted, str)
+                        else np.reshape([found[one] for one in wanted], (len(wanted), len(rows))).T
+                        for name, wanted in self.wanted.items()
+                    },
+                )
 
     # Problems
 

@@ -1,7 +1,7 @@
 """Reads a log batch by batch; rows that cannot be used are counted and named."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from sys import intern
 from typing import Any
@@ -42,11 +42,11 @@ MOST_IN_MEMORY = 1 << 21
 """The columns of a log with more rows are in files. A row takes about 30 bytes, and 4 for each
 field of the context."""
 RARE_SHARE = 0.01
-"""Up to this share of rewards that are not 0 or 1, among others that are, is probably a mistake."""
+"""If at most this share of the rewards is neither 0 nor 1, they are probably mistakes."""
 MOST_UNDECLARED = 1000
 """Most values of a category that is not declared: a column with more is probably an identifier."""
 WHOLE = {
-    "is below 0, as no number of decisions can be": "{0} < 0",
+    "is negative; a number of decisions is 0 or more": "{0} < 0",
     # Whole numbers up to this one are exact as floating-point numbers.
     "is not a whole number of decisions": f"{{0}} <> round({{0}}) or {{0}} > {2.0**53!r}",
 }
@@ -55,31 +55,30 @@ LIMITS = {
     **dict.fromkeys(("count", "successes"), WHOLE),
     **dict.fromkeys(("weight", "propensity", "slot_propensity"), POSITIVE),
 }
-"""Why numbers of a role are not possible, and the SQL condition."""
+"""Why a number of a role is not allowed, and the SQL condition."""
 IDS = ("cluster", "session", "id")
-"""Columns whose values are hashed: equal values have equal numbers."""
-FIELDS = {
-    **{role: role for role in ("count", "successes", "reward", "outcomes", "probability")},
-    **{role: role for role in ("propensity", "slot_propensity", "time", *IDS)},
-    **{"covariate": "covariates", "weight": "sampling_weight"},
-}
-"""The fields of a log that hold the columns of a role."""
-TABLES = ("outcomes", "covariates", "probability", "slot_propensity")
-"""Columns of a log that have several numbers in each row."""
+"""Roles whose values are hashed: equal values have equal numbers."""
+TABLES = ("outcomes", "covariate", "probability", "slot_propensity")
+"""Roles that have several numbers in each row of a log."""
+NUMBERS = ("count", "successes", "reward", "propensity", "weight")
+"""Roles that have one number in each row of a log."""
+FIELDS = {"covariate": "covariates", "weight": "sampling_weight"}
+"""The field of a log that holds the columns of a role, if it has another name."""
 
 
-# Arrays and declarations --------------------------------------------------------------------------
+# Declarations -------------------------------------------------------------------------------------
 
 
-def _check_same(what: str, declared: Sequence[str], found: Mapping[str, str]) -> None:
+def _check_same(what: str, declared: Sequence[str], columns: Iterable[str]) -> None:
     """Refuse declared slots or fields without a column, and columns that are not declared."""
-    if set(declared) != set(found):
-        words, columns = (
-            listed([name or "plain" for name in one], 20) for one in (declared, found)
+    if set(declared) != set(columns):
+        names, of_columns = (
+            listed([name or "plain" for name in several], 20) or "none"
+            for several in (declared, [*columns])
         )
         raise InputError(
-            f"the {what}s {words or 'none'} are declared, and the log has columns for: "
-            f"{columns or 'none'}. Name the columns, or change the declaration"
+            f"the {what}s {names} are declared, but the log has columns for {of_columns}: name "
+            "the columns, or change the declaration"
         )
 
 
@@ -130,8 +129,8 @@ def eligible_names(text: str) -> list[list[str]] | None:
 class ActionColumns:
     """The choice of every slot, then the real-valued parts, and the eligible choices of each row.
 
-    Without a ``menu`` the choices of a slot are the names that occur in good rows, sorted. A set of
-    eligible choices has a number; 0 is the set of all choices, for rows whose cell is empty.
+    Without a ``menu`` the choices of a slot are the names that occur in good rows, sorted. Sets of
+    eligible choices are numbered; 0 is the set of all choices, for rows whose cell is empty.
     """
 
     def __init__(
@@ -144,17 +143,20 @@ class ActionColumns:
         self.slots: dict[str, list[str]] = {slot: [] for slot in columns}
         if menu is not None:
             self.slots = {slot.name: slot.names for slot in menu.slots}
-            _check_same("slot", [one.name for one in menu.parts], columns)
+            _check_same("slot", [part.name for part in menu.parts], columns)
         missing, unknown = "is missing: an action is needed", "is not one of the declared actions"
+        self._codes: list[str] = []
         for slot, names in self.slots.items():
             if self._declared:
-                sql.wanted[f"action {slot}"] = sql.known(columns[slot], missing, names, unknown)
+                self._codes.append(sql.known(columns[slot], missing, names, unknown))
+                sql.aggregates[f"taken {slot}"] = distinct(self._codes[-1])
             else:
                 sql.name(columns[slot], missing)
-        for interval in self.ranges:
-            value = sql.number(columns[interval.name], low=interval.low, high=interval.high)
-            sql.wanted[f"action {interval.name}"] = value
+        self._numbers = [
+            sql.number(columns[part.name], low=part.low, high=part.high) for part in self.ranges
+        ]
         self._sets: list[list[list[str]] | None] = []
+        sql.wanted["eligible_set"] = sql.value(str(UNKNOWN))
         if eligible is not None:
             self._add_eligible(eligible)
 
@@ -165,102 +167,92 @@ class ActionColumns:
         sql = self._sql
         cell = sql.text(column, nested=True)
         cells = sql.distinct(cell)
-        self._sets = [self._parsed(one) for one in cells]
-        code = sql.wanted["eligible set"] = sql.code(cell, cells)
+        self._sets = [self._parsed(text) for text in cells]
+        code = sql.wanted["eligible_set"] = sql.code(cell, cells)
         sql.aggregates["sets"] = distinct(code)
-        sets = {f"e{i}": [one and one[i] for one in self._sets] for i in range(len(self.slots))}
-        table = {"place": np.arange(len(cells)), **sets}
-        types = {name: pa.list_(pa.string()) for name in sets}
-        columns = {name: pa.array(one, types.get(name)) for name, one in table.items()}
-        sql.source.connection.register("eligible", pa.table(columns))
-        for name, slot in zip(sets, self.slots, strict=True):
-            names = f"(select list({name} order by place) from eligible)[{code} + 1]"
+        table: dict[str, Any] = {"code": np.arange(len(cells))}
+        for place, slot in enumerate(self.slots):
+            of_slot = [one and one[place] for one in self._sets]
+            table[f"e{place}"] = pa.array(of_slot, pa.list_(pa.string()))
+            names = f"(select list(e{place} order by code) from eligible)[{code} + 1]"
             reason = "is not a list of known actions"
             sql.check(column, reason, f"{code} <> {UNKNOWN} and {names} is null")
             reason = "does not contain the action that was taken"
             sql.check(column, reason, f"not list_contains({names}, {self._text(slot)})")
+        sql.source.connection.register("eligible", pa.table(table))
 
     def _parsed(self, cell: str) -> list[list[str]] | None:
-        """Return the names of a cell for each slot, if they can be those of actions."""
+        """Return the names in a cell for each slot; None if they cannot be names of actions."""
         names = eligible_names(cell)
         if names is None or len(names) != len(self.slots):
             return None
         for several, known in zip(names, self.slots.values(), strict=True):
-            allowed = (one in known if self._declared else is_name(one) for one in several)
+            allowed = (name in known if self._declared else is_name(name) for name in several)
             if not several or not all(allowed):
                 return None
         return names
 
     def finish(self) -> None:
-        """Take the names and sets that occur; after this the codes of actions are ``wanted``."""
-        occurring = self._sql.facts.get("sets") or ()
-        sets = {code: self._sets[code] or [] for code in occurring if code >= 0}
+        """Take the names and sets that occur; after this the actions are ``wanted``."""
+        sql = self._sql
+        occurring = sql.facts.get("sets") or ()
+        sets = {code: self._sets[code] or [] for code in occurring if code != UNKNOWN}
         for place, slot in enumerate(() if self._declared else self.slots):
-            several = chain(*(one[place] for one in sets.values()))
-            names = {*self._sql.names[self._columns[slot]], *several}
-            self.slots[slot] = sorted(names, key=rank)
+            column = self._columns[slot]
+            names = {*sql.names[column], *chain(*(names[place] for names in sets.values()))}
             if len(names) > MOST_CHOICES:
-                column = self._columns[slot]
                 raise InputError(
                     f"column {column!r} has more than {MOST_CHOICES} different actions, the "
-                    "most that a slot may have: if they are real numbers, declare an interval, "
+                    "most that a slot can have: if they are real numbers, declare an interval, "
                     f"actions={{{slot or column!r}: (low, high)}}",
                     parameter=column,
                 )
-            self._sql.wanted[f"action {slot}"] = self._sql.code(self._text(slot), self.slots[slot])
+            self.slots[slot] = sorted(names, key=rank)
+            self._codes.append(sql.code(self._text(slot), self.slots[slot]))
+        sql.wanted["action"] = [*self._codes, *self._numbers]
         if not self._declared:
             self.menu = ActionSpec.of(self.slots.get(ARMS, self.slots))
-        places = [{name: i for i, name in enumerate(names)} for names in self.slots.values()]
-        found: dict[int, ChoiceIndices] = {
+        indices = [{name: i for i, name in enumerate(names)} for names in self.slots.values()]
+        chosen: dict[int, ChoiceIndices] = {
             code: tuple(
-                tuple(sorted({place[name] for name in names}))
-                for place, names in zip(places, slots, strict=True)
+                tuple(sorted({index[name] for name in names}))
+                for index, names in zip(indices, slots, strict=True)
             )
             for code, slots in sets.items()
         }
         everything = tuple(tuple(range(len(names))) for names in self.slots.values())
-        self.eligible_sets = tuple(dict.fromkeys([everything, *sorted(set(found.values()))]))
-        number = {one: place for place, one in enumerate(self.eligible_sets)}
-        # An empty cell has the code -1, and stands for all choices.
-        self._numbers = np.zeros(len(self._sets) + 1, dtype=np.int32)
-        self._numbers[list(found)] = [number[one] for one in found.values()]
+        self.eligible_sets = tuple(dict.fromkeys([everything, *sorted(set(chosen.values()))]))
+        number = {choices: place for place, choices in enumerate(self.eligible_sets)}
+        # The code of an empty cell, -1, is the last index.
+        self.set_numbers = np.zeros(len(self._sets) + 1, dtype=np.int32)
+        self.set_numbers[list(chosen)] = [number[choices] for choices in chosen.values()]
 
-    def read(self, columns: Mapping[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[np.int32]]:
-        """Return the actions ``[n, S]`` and the number of each row's set of eligible choices."""
-        parts = [columns[f"action {one.name}"] for one in self.menu.parts]
-        action = np.stack(parts, axis=1).astype(np.float64 if self.ranges else np.int32)
-        code = columns.get("eligible set", np.full(len(action), UNKNOWN))
-        return action, self._numbers[code]
-
-    def notes(self, action: NDArray[Any]) -> Iterator[str]:
-        """Yield sentences about what may surprise in the actions."""
-        for place, declared in enumerate(self.menu.slots):
-            found = {index for part in in_pieces(action) for index in np.unique(part[:, place])}
-            inactive = [
-                one.name
-                for index, one in enumerate(declared.choices)
-                if one.status != "active" and index in found
-            ]
+    def notes(self) -> Iterator[str]:
+        """Yield sentences about what may be surprising in the actions."""
+        for slot in self.menu.slots:
+            taken = self._sql.facts.get(f"taken {slot.name}") or ()
+            inactive = {*range(len(slot.choices))}.difference(slot.active).intersection(taken)
             if inactive:
-                yield f"the log contains choices that are no longer active: {listed(inactive)}"
-        for slot, names in () if self._declared else self.slots.items():
-            column, ranks = self._columns[slot], [rank(name) for name in names]
+                retired = listed([slot.names[index] for index in sorted(inactive)])
+                yield f"the log contains choices that are no longer active: {retired}"
+        for name, names in () if self._declared else self.slots.items():
+            column, ranks = self._columns[name], [rank(choice) for choice in names]
             if all(kind == 0 for kind, *_ in ranks) and any(one % 1 for _, one, _ in ranks):
                 yield (
-                    f"column {column!r} holds numbers that are not whole, and they were read as "
+                    f"column {column!r} holds numbers with fractions, which were read as "
                     f"{len(names)} names: if they are real-valued actions, declare an "
-                    f"interval, actions={{{slot or column!r}: (low, high)}}"
+                    f"interval, actions={{{name or column!r}: (low, high)}}"
                 )
             yield from _spaced(column, names, "actions")
 
 
 def _spaced(column: str, names: Sequence[str], what: str) -> Iterator[str]:
-    """Yield a sentence if names have spaces at their ends."""
-    found = [name for name in names if name != name.strip()]
-    if found:
+    """Yield a sentence if names begin or end with spaces."""
+    spaced = [name for name in names if name != name.strip()]
+    if spaced:
         yield (
-            f"column {column!r} has {what} with spaces at their ends, such as {found[0]!r}: with "
-            f"and without them they are different {what}"
+            f"column {column!r} has {what} that begin or end with a space, such as {spaced[0]!r}: "
+            f"with and without the space they are different {what}"
         )
 
 
@@ -270,7 +262,7 @@ def _spaced(column: str, names: Sequence[str], what: str) -> Iterator[str]:
 class ContextColumns:
     """One number for each field of the context; for a category it is the index of the value.
 
-    A field that is not declared is a number or a category, as its values are.
+    A field that is not declared is a number or a category, depending on its values.
     """
 
     def __init__(
@@ -282,31 +274,34 @@ class ContextColumns:
             _check_same("context field", declared.names, columns)
             self.fields = dict(zip(declared.names, declared.fields, strict=True))
         numeric = sql.numeric([columns[name] for name, one in self.fields.items() if one is None])
-        self._texts: dict[str, str] = {}
+        # SQL values by field: the texts of undeclared categories become codes once all are known.
+        self._texts, self._values = dict[str, str](), dict.fromkeys(self.fields, "")
         for name, field in self.fields.items():
             column, missing = columns[name], f"is missing, and {NO_DEFAULT}"
             if field is None and column not in numeric:
                 self._texts[name] = sql.name(column, missing)
             elif isinstance(field, Category) and field.default is None:
                 unknown = f"is not one of the categories {listed(field.values)}"
-                self._add(name, sql.known(column, missing, field.values, unknown))
+                self._values[name] = sql.known(column, missing, field.values, unknown)
             elif isinstance(field, Category):
                 code = sql.code(sql.text(column), field.values)
                 default = field.values.index(str(field.default))
-                self._add(name, code, f"{code} = {UNKNOWN}", default)
+                self._values[name] = self._filled(name, code, f"{code} = {UNKNOWN}", default)
             else:
                 field = self.fields[name] = field or Number()
                 value = sql.number(column, field.default is None, -LARGEST, LARGEST)
-                self._add(name, value, f"{sql.source.cell(column)} is null", field.default)
+                is_missing = f"{sql.source.cell(column)} is null"
+                self._values[name] = self._filled(name, value, is_missing, field.default)
 
-    def _add(self, name: str, value: str, missing: str = "false", default: Any = None) -> None:
-        if default is not None:
-            self._sql.aggregates[f"filled {name}"] = f"count(*) filter (good and {missing})"
-            value = self._sql.value(f"case when {missing} then {default!r} else {value} end")
-        self._sql.wanted[f"context {name}"] = value
+    def _filled(self, name: str, value: str, is_missing: str, default: float | None) -> str:
+        """Return a value with the default in rows where it is missing, which are counted."""
+        if default is None:
+            return value
+        self._sql.aggregates[f"filled {name}"] = f"count(*) filter (good and {is_missing})"
+        return self._sql.value(f"case when {is_missing} then {default!r} else {value} end")
 
     def finish(self) -> None:
-        """Take the values that occur as categories, sorted."""
+        """Take the values that occur as categories; after this the context is ``wanted``."""
         for name, text in self._texts.items():
             column = self._columns[name]
             values = self._sql.names[column]
@@ -318,13 +313,8 @@ class ContextColumns:
                     parameter=column,
                 )
             self.fields[name] = Category(tuple(values))
-            self._sql.wanted[f"context {name}"] = self._sql.code(text, values)
-
-    def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
-        """Return the contexts of the rows, ``[n, F]``."""
-        fields = [columns[f"context {name}"].astype(np.float32) for name in self.fields]
-        rows = len(next(iter(columns.values())))
-        return np.stack(fields, axis=1) if fields else np.empty((rows, 0), dtype=np.float32)
+            self._values[name] = self._sql.code(text, values)
+        self._sql.wanted["context"] = [*self._values.values()]
 
     def notes(self) -> Iterator[str]:
         """Yield sentences about defaults that replaced values, and about similar categories."""
@@ -355,7 +345,7 @@ def read_log(
     ``declared`` may have a whole schema, actions, context, rewards and action_features.
     """
     opened = open_source(source, text)
-    declared = {name: one for name, one in declared.items() if one is not None}
+    declared = {name: value for name, value in declared.items() if value is not None}
     roles = find_columns(opened.columns, columns)
     schema = declared.get("schema", opened.schema)
     menu = fields = rewards = None
@@ -370,7 +360,7 @@ def read_log(
     if "rewards" in declared:
         rewards = rewards_of(declared["rewards"])
     if menu is not None and len(menu.parts) == 1 and list(roles["action"]) == [ARMS]:
-        # A single column of actions is that of the only slot or interval.
+        # A single column of actions belongs to the only slot or interval.
         roles["action"] = {menu.parts[0].name: roles["action"][ARMS]}
     if "action_features" in declared:
         menu = described_menu(menu, declared["action_features"], [*roles["action"]])
@@ -380,14 +370,16 @@ def read_log(
     sql = CheckedColumns(opened, is_learned)
     actions = ActionColumns(sql, roles["action"], roles["eligible"].get("eligible"), menu)
     context = ContextColumns(sql, roles["context"], fields)
-    found = declared_columns(sql, roles, rewards, actions)
+    of_slots = roles["slot_propensity"]
+    roles["slot_propensity"] = {slot: of_slots[slot] for slot in actions.slots if slot in of_slots}
+    _add_columns(sql, roles, rewards, has_densities=bool(actions.ranges))
     if status is not None:
         no_status = f"coalesce({opened.cell(status)}, 'without a status')"
         sql.aggregates["left out"] = f"histogram({no_status}) filter (not ({is_learned}))"
     sql.examine()
     left_out = [
         f"{count} decisions were left out because of their status: {name}"
-        + (" (rewards may still come until reward_wait is over)" if name == PENDING else "")
+        + (" (until reward_wait has passed, rewards can still arrive)" if name == PENDING else "")
         for name, count in (sql.facts.get("left out") or {}).items()
     ]
     if not sql.good:
@@ -400,11 +392,11 @@ def read_log(
     actions.finish()
     context.finish()
     folder = TemporaryFolder() if sql.good > MOST_IN_MEMORY else None
-    table = collected(sql, actions, context, found, folder)
-    of_time = [*_tidied(table, roles, sql, folder)]
+    table = _collected(sql, actions, folder)
+    order_notes = [*_tidied(table, roles, sql, folder)]
     if not skip_bad_rows:
         sql.refuse()
-    table = with_rewards(table)
+    table = _with_rewards(table, folder)
     notes = [*sql.skipped(), *left_out]
     missing = sum(np.count_nonzero(np.isnan(part)) for part in in_pieces(table["propensity"]))
     if missing:
@@ -416,17 +408,15 @@ def read_log(
     if unused and opened.schema is None:
         # The export of a bandit has more columns, for people: these need no note.
         notes.append(f"columns that were not used: {listed(unused)}")
-    notes += of_time
-    notes += actions.notes(table["action"])
+    notes += [*order_notes, *actions.notes()]
     for name in {"session", "cluster"} & table.keys():
         # From 0, in the order of their first rows.
-        _, first, place = np.unique(table[name], return_index=True, return_inverse=True)
-        table[name][:] = np.argsort(np.argsort(first))[place.ravel()]
+        table[name][:] = pa.array(table[name]).dictionary_encode().indices
     if "session" in table:
         table.setdefault("cluster", table["session"])
     if rewards is None:
-        rewards, of_rewards = _observed_rewards(table["reward"])
-        notes += of_rewards
+        rewards, reward_notes = _observed_rewards(table["reward"])
+        notes += reward_notes
     release(table.values())
     return {
         **table,
@@ -442,49 +432,46 @@ def read_log(
     }
 
 
-def declared_columns(
+def _add_columns(
     sql: CheckedColumns,
     roles: Mapping[str, Columns],
     rewards: dict[str, Any] | None,
-    actions: ActionColumns,
-) -> dict[str, list[str]]:
-    """Return the values in SQL of each column of the log, but actions and context."""
-    columns = {role: list(roles[role].values()) for role in FIELDS}
-    of_slots = roles["slot_propensity"]
-    columns["slot_propensity"] = [of_slots[slot] for slot in actions.slots if slot in of_slots]
-    columns["reward"] = [] if roles["successes"] else columns["reward"][:1]
-    found: dict[str, list[str]] = {"propensity": [sql.value("cast(null as double)")]}
-    for role, field in FIELDS.items():
+    has_densities: bool,
+) -> None:
+    """Want and check all columns of a log other than actions and the context.
+
+    Propensities are probabilities, or densities if actions are real-valued.
+    """
+    sql.wanted["propensity"] = sql.value("cast(null as double)")
+    for role in (*NUMBERS, *TABLES, *IDS, "time"):
         values, is_propensity = list[str](), "propensity" in role
-        for column in columns[role]:
+        for column in roles[role].values():
             if role in IDS:
                 value = sql.identifier(column)
+            elif role == "time":
+                value = sql.time(column)
             else:
-                value = (
-                    sql.time(column) if role == "time" else sql.number(column, not is_propensity)
-                )
+                value = sql.number(column, required=not is_propensity)
             for reason, condition in LIMITS.get(role, {}).items():
                 sql.check(column, reason, condition.format(value))
             if rewards is not None and role in ("reward", "outcomes"):
-                sql.check(column, *off_scale(rewards, value))
-            if is_propensity and not actions.ranges:
+                sql.check(column, *_off_scale(rewards, value))
+            if is_propensity and not has_densities:
                 reason = "must be at most 1; if it is in percent, divide it by 100"
                 sql.check(column, reason, f"{value} > {1 + PROBABILITY_TOLERANCE!r}")
                 value = sql.value(f"case when {value} > 1 then 1 else {value} end")
             values.append(value)
         if values:
-            found[field] = values
+            sql.wanted[FIELDS.get(role, role)] = values if role in TABLES else values[0]
     if roles["count"]:
-        sql.kept = f"{found['count'][0]} > 0"
+        sql.kept = f"{sql.wanted['count']} > 0"
     if roles["successes"]:
-        found["reward"] = [sql.value("0.0")]
-        above = f"{found['successes'][0]} > {found['count'][0]}"
+        above = f"{sql.wanted['successes']} > {sql.wanted['count']}"
         reason = "is above the number of decisions of its row"
         sql.check(roles["successes"]["successes"], reason, above)
-    return found
 
 
-def off_scale(rewards: Mapping[str, Any], value: str) -> tuple[str, str]:
+def _off_scale(rewards: Mapping[str, Any], value: str) -> tuple[str, str]:
     """Return why a reward is not possible, and the SQL condition."""
     kind, reason = rewards["kind"], f"is not a reward of {scale_of(rewards)}"
     if kind == "binary":
@@ -498,33 +485,26 @@ def off_scale(rewards: Mapping[str, Any], value: str) -> tuple[str, str]:
     return reason, " or ".join(ends) or "false"
 
 
-def collected(
-    sql: CheckedColumns,
-    actions: ActionColumns,
-    context: ContextColumns,
-    columns: Mapping[str, list[str]],
-    folder: TemporaryFolder | None,
+def _collected(
+    sql: CheckedColumns, actions: ActionColumns, folder: TemporaryFolder | None
 ) -> Table:
-    """Return the columns of the good rows, without those left out by status."""
+    """Return the columns of the good rows, and their numbers in the file as ``row``."""
+    types = {
+        **dict.fromkeys(IDS, np.int64),
+        "context": np.float32,
+        "action": np.float64 if actions.ranges else np.int32,
+        "eligible_set": np.int32,
+        "row": np.int32,
+    }
     table, filled = dict[str, NDArray[Any]](), 0
-    sql.wanted |= {one: one for values in columns.values() for one in values}
     for rows, values in sql.batches():
-        found: Table = {"context": context.read(values)}
-        found["action"], found["eligible_set"] = actions.read(values)
-        for name, names in columns.items():
-            arrays = [values[one] for one in names]
-            if name in IDS:
-                found[name] = arrays[0].view(np.int64)
-            else:
-                one = np.stack(arrays, axis=1) if name in TABLES else arrays[0]
-                found[name] = one.astype(np.float64)
-        if "id" in found or "time" in found:
-            found["row"] = rows.astype(np.int32)
+        values["eligible_set"] = actions.set_numbers[values["eligible_set"]]
         end = filled + len(rows)
-        for name, one in found.items():
+        for name, part in {**values, "row": rows}.items():
             if name not in table:
-                table[name] = new_column(folder, one.dtype, (sql.good, *one.shape[1:]))
-            table[name][filled:end] = one
+                shape = (sql.good, *part.shape[1:])
+                table[name] = new_column(folder, types.get(name, np.float64), shape)
+            table[name][filled:end] = part
         filled = end
         release(table.values())
     return table
@@ -536,20 +516,20 @@ def all_binary(reward: NDArray[Any]) -> bool:
 
 
 def _observed_rewards(reward: NDArray[Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the kind of some rewards, and a note if only a few are neither 0 nor 1."""
+    """Return the kind of rewards that occur, and a note if only a few are neither 0 nor 1."""
     count, example = 0, 0.0
     for part in in_pieces(reward):
         others = part[~np.isin(part, (0, 1))]
         if len(others):
             count, example = count + len(others), float(others[0])
+    if not count:
+        return rewards_of("binary"), []
     note = (
         f"rewards are 0 or 1 except in {counted(count, 'row')} (such as {example:g}), so they were "
         'read as continuous: to find these rows, give --declare FILE.toml with rewards = "binary" '
         '(rewards="binary")'
     )
-    return rewards_of("continuous" if count else "binary"), [note] * (
-        0 < count <= RARE_SHARE * len(reward)
-    )
+    return rewards_of("continuous"), [note] if count <= RARE_SHARE * len(reward) else []
 
 
 def _tidied(
@@ -559,25 +539,24 @@ def _tidied(
 
     Rows whose id occurred in an earlier row are removed, and counted as bad.
     """
-    row, identifier, time = (table.pop(name, None) for name in ("row", "id", "time"))
+    row, identifier, time = table.pop("row"), table.pop("id", None), table.pop("time", None)
     which: Integers | None = None
-    if row is not None and identifier is not None:
-        _, first = np.unique(identifier, return_index=True)
+    if identifier is not None:
         repeated = np.ones(len(identifier), dtype=bool)
-        repeated[first] = False
+        repeated[np.unique(identifier, return_index=True)[1]] = False
         if repeated.any():
-            which, place = np.flatnonzero(~repeated), int(np.argmax(repeated))
-            before = int(row[np.argmax(identifier == identifier[place])])
+            which, second = np.flatnonzero(~repeated), int(np.argmax(repeated))
+            first = int(np.argmax(identifier == identifier[second]))
             count = int(repeated.sum())
-            sql.add_problem(roles["id"]["id"], REPEATED, count, int(row[place]), before)
+            sql.add_problem(roles["id"]["id"], REPEATED, count, int(row[second]), int(row[first]))
             row, time = row[which], None if time is None else time[which]
-    if row is not None and time is not None and (time[1:] < time[:-1]).any():
+    if time is not None and (time[1:] < time[:-1]).any():
         earlier = np.flatnonzero(time[1:] < time[:-1])
         late = int(row[earlier[0] + 1])
         yield (
-            f"the rows were not in the order of {roles['time']['time']!r} "
+            f"the rows were not in the order of {roles['time']['time']!r}, and were sorted "
             f"({sql.source.places([late])[late]} is earlier than the row before; number of such "
-            f"rows: {len(earlier)}), and were sorted"
+            f"rows: {len(earlier)})"
         )
         order = np.argsort(time, kind="stable")
         which = order if which is None else which[order]
@@ -587,8 +566,8 @@ def _tidied(
             table[name] = taken(table[name], which, folder)
 
 
-def with_rewards(columns: Table) -> Table:
-    """Return the columns with a row for each reward, 0 and 1, of rows that count successes.
+def _with_rewards(columns: Table, folder: TemporaryFolder | None) -> Table:
+    """Return the columns with a row for each reward, 1 and 0, of rows that count successes.
 
     The column ``successes`` is replaced by ``reward``, and ``count`` is the number of decisions
     with this reward. Rows that stand for no decision are left out.
@@ -596,8 +575,7 @@ def with_rewards(columns: Table) -> Table:
     successes = columns.pop("successes", None)
     if successes is None:
         return columns
-    failures = columns["count"] - successes
-    columns = {name: np.repeat(values, 2, axis=0) for name, values in columns.items()}
-    columns["reward"] = np.tile([1.0, 0.0], len(successes))
-    columns["count"] = np.stack([successes, failures], axis=1).ravel()
-    return {name: values[columns["count"] > 0] for name, values in columns.items()}
+    counts = np.stack([successes, columns["count"] - successes], axis=1)
+    row, failed = np.nonzero(counts)
+    columns = {name: taken(values, row, folder) for name, values in columns.items()}
+    return {**columns, "reward": 1.0 - failed, "count": counts[row, failed]}

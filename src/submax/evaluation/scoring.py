@@ -42,7 +42,7 @@ def scores(
     )
     sql = CheckedColumns(opened)
     found = {name: column for name, column in context.items() if name in fields}
-    reader = ContextColumns(sql, found, learned.schema.context)
+    context_columns = ContextColumns(sql, found, learned.schema.context)
     kept = {role: given.get(role, role if role in opened.columns else None) for role in ROLES[1:]}
     for role, name in kept.items():
         if name:
@@ -50,8 +50,9 @@ def scores(
             sql.wanted[role] = sql.text(name, nested=True)
     sql.examine()
     sql.refuse("source")
+    context_columns.finish()
     for rows, values in sql.batches():
-        encoded = learned.schema.context.encode_rows(reader.read(values))
+        encoded = learned.schema.context.encode_rows(values["context"].astype(np.float32))
         cells = values.pop("eligible", np.full(len(rows), None))
         probability: Floats = np.empty((len(rows), len(names)))
         rows_of = defaultdict[str | None, list[int]](list)
