@@ -22,8 +22,7 @@ from submax.evaluation.comparison import compare, compare_rewards
 from submax.evaluation.learning import BestPolicy, learn_best
 from submax.evaluation.log import By, Log
 from submax.evaluation.policies import ALWAYS, COLUMNS, SUFFIX, already_learned
-from submax.evaluation.report import check_report, text_of
-from submax.evaluation.results import Comparison
+from submax.evaluation.report import Comparison, check_report, text_of
 from submax.evaluation.scoring import scores
 from submax.evaluation.sources import TextFormat
 from submax.policies.specification import make_policy, variants
