@@ -120,8 +120,8 @@ class Space(Checked, ABC):
             size = "real-valued ones" if self.reals else str(self.size)
             advice = f": {instead}" if instead else ""
             raise InputError(
-                f"{who} keeps a number for every joint action, at most {MAX_ENUMERATED_ACTIONS}, "
-                f"and {self} has {size}{advice}"
+                f"{who} needs a number for every joint action and allows at most "
+                f"{MAX_ENUMERATED_ACTIONS}, but {self} has {size}{advice}"
             )
 
 

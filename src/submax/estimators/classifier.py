@@ -45,7 +45,7 @@ class ClassifierParams(NamedTuple):
     models: ModelCache
 
 
-INSTEAD = "take the CVAE, such as rcp-cvae-submax"
+INSTEAD = "use the CVAE, such as rcp-cvae-submax"
 
 
 @dataclass(frozen=True, eq=False)

@@ -136,7 +136,7 @@ class GreedyRegression(FitsModels, TabularPolicy[RegressionState]):
         return PolicyTraits(trains_models=True, forgets=self.memory.forgets)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RegressionState:
-        problem.space.check_listable("greedy-regression", "take rcp-adaptive")
+        problem.space.check_listable("greedy-regression", "use rcp-adaptive")
         self.unfitted(problem.scale == Binary())
         buffer, seed = StoredBuffer.empty(problem, replicas), np.zeros(replicas, dtype=np.int64)
         return RegressionState(problem, buffer, seed, ModelCache((None,) * replicas))
@@ -202,7 +202,7 @@ class Tempered(TabularPolicy[Any], WrapperPolicy):
     temperature: NonNegative = 0.0
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Any:
-        problem.space.check_listable("a tempered policy", "take the policy itself")
+        problem.space.check_listable("a tempered policy", "use the policy itself")
         return super().init(problem, replicas, rng)
 
     def probabilities(self, state: Any, context: Floats) -> Floats:

@@ -203,7 +203,7 @@ class PosteriorSubMax(ContextPolicy):
     memory: Memory = field(default_factory=Memory)
     depth: Depth = 2
 
-    instead = "take posterior-slots"
+    instead = "use posterior-slots"
 
     def settings(self, problem: Problem) -> BeliefSettings:
         actions = problem.space.size
@@ -261,7 +261,7 @@ class LogisticSubMax(RegressionPolicy):
     width: NonNegative = 4.0
     memory: Memory = field(default_factory=Memory)
 
-    instead = "take posterior-slots"
+    instead = "use posterior-slots"
 
     def unlearned(self, problem: Problem) -> LogisticRegressions:
         problem.scale.known_bounds("the logistic-submax policy")

@@ -180,7 +180,7 @@ class RelativeUCB(TabularPolicy[RelativeUCBState]):
             raise InputError(
                 "relative-ucb needs pairs of the same arms, such as Slots((5, 5)), and rewards "
                 "from 0 to 1 that say whether the first arm of the pair won, not "
-                f"{problem.space} with {problem.scale}: take the environment Dueling, or another "
+                f"{problem.space} with {problem.scale}: use the environment Dueling, or another "
                 "policy"
             )
         wins = np.zeros((replicas, choices[0], choices[0]))

@@ -265,7 +265,7 @@ def identify(
     instance_of("policy", policy, BestArmPolicy, "make_policy('track-and-stop')")
     finder: BestArmPolicy = policy  # type: ignore[assignment]  # checked above
     if environment.problem.context_width or environment.drifts:
-        raise InputError(f"{environment} has no single best arm: take one without context or drift")
+        raise InputError(f"{environment} has no single best arm: use one without context or drift")
     count = as_whole_number("observations", observations, at_least=1)
     replicas = as_whole_number("replicas", replicas, at_least=1)
     for number in seed if isinstance(seed, Sequence) else [seed]:

@@ -131,7 +131,7 @@ class CascadeKLUCB(Policy[CascadeState]):
         if problem.space.reals or bounds != (0.0, 1.0):
             raise InputError(
                 "cascade-kl-ucb needs an item for each position and rewards from 0 to 1 "
-                f"that say where the click was, not {problem.space} with {problem.scale}: take "
+                f"that say where the click was, not {problem.space} with {problem.scale}: use "
                 "the environment Cascade, or another policy"
             )
         items = max(problem.space.choices)

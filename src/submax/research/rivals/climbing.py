@@ -270,7 +270,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         if numbers > MOST_NUMBERS:
             raise InputError(
                 f"hill climbing stores {effects.width} effects times {replicas} replicas, "
-                f"{numbers} numbers in all, and at most {MOST_NUMBERS} are allowed: take fewer "
+                f"{numbers} numbers in all, and at most {MOST_NUMBERS} are allowed: use fewer "
                 "choices or replicas"
             )
         # Called for its check: it refuses scales without a threshold between low and high rewards.

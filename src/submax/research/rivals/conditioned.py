@@ -76,7 +76,7 @@ class BayesReparameterized(TabularPolicy[BayesReparameterizedState]):
         if self.strategy.traits.needs_values or self.strategy.traits.needs_sample_sizes:
             raise InputError(
                 f"the {type(self.strategy).__name__} strategy needs importance-sampled values or "
-                "sample sizes, which the bayes-reparameterized policy does not compute: take "
+                "sample sizes, which the bayes-reparameterized policy does not compute: use "
                 "submax, optimistic, clipped, advantage, tilted or target"
             )
 
@@ -88,7 +88,7 @@ class BayesReparameterized(TabularPolicy[BayesReparameterizedState]):
         if problem.scale.moves or problem.scale.levels != 2:
             raise InputError(
                 f"the bayes-reparameterized policy needs two rewards, such as 0 and 1, and not "
-                f"{problem.scale}: take a policy such as rcp-softmax-submax"
+                f"{problem.scale}: use a policy such as rcp-softmax-submax"
             )
         rewards = ValueBelief.empty(problem, replicas, self.hidden)
         # The behaviour is learned as if every decision had reward 0.

@@ -187,7 +187,7 @@ class GradientPolicy(Policy[PolicyNetwork]):
         if self.traits.needs_propensities and feedback.log_prob is None:
             raise InputError(
                 f"the {type(self).__name__} policy needs the probability with which each action "
-                "was chosen, and log_prob is None: log it, or take a policy such as actor-critic"
+                "was chosen, and log_prob is None: log it, or use a policy such as actor-critic"
             )
         critic = state.critic and state.critic.trained(feedback, self.training, 0.0, rng)
         state, buffer = state._replace(critic=critic), state.buffer.add(feedback, EVERYTHING, rng)

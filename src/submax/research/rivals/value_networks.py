@@ -141,7 +141,7 @@ class ValueBelief(NamedTuple):
             raise InputError(
                 f"a value network evaluates every joint action: {problem.space.size} joint actions "
                 f"times {hidden} units times {replicas} replicas are {numbers} numbers for one "
-                f"decision, and at most {MOST_ACTIVATIONS} are allowed: take fewer replicas or "
+                f"decision, and at most {MOST_ACTIVATIONS} are allowed: use fewer replicas or "
                 "units, or a policy that does not list joint actions"
             )
         require_extra("neural", "a value network", "jax", "equinox", "optax")
