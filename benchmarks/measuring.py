@@ -186,6 +186,11 @@ PEERS = {
     "vowpalwabbit": ["vowpalwabbit>=9.10", "numpy"],
     "gittins": ["gittins>=2.0.1", "numpy"],
     "contextualbandits": ["contextualbandits>=0.3.30"],
+    "river": ["river>=0.21", "numpy"],
+    # The last one, of 2020, needs functions that scipy and pandas no longer have.
+    "smpybandits": ["SMPyBandits>=0.9.7", "scipy<1.14", "numpy<2", "pandas<3"],
+    # Later ones need an old scikit-learn; the newest torch would bring several GB of CUDA.
+    "obp": ["obp==0.4.1", "torch==2.13.0"],
 }
 """Other libraries and what they need; each gets an environment of its own.
 

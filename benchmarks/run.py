@@ -13,6 +13,7 @@ from measuring import Claim, print_claims, when_and_where
 
 BENCHMARKS = {
     "memory": "live.memory:measure",
+    "peers": "live.memory:beside_others",
     "store": "live.store:measure",
     "services": "serving.services:measure",
     "server": "serving.server:measure",

@@ -1,13 +1,26 @@
-"""The processor time of a round with a bandit in memory, beside Thompson in plain Python."""
+"""The processor time of a round with a bandit in memory, also beside other libraries."""
 
-import random
+import json
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
 import submax
-from measuring import Claim, at_most, files_entered, seconds
+from measuring import (
+    Claim,
+    PeerUnavailableError,
+    at_most,
+    files_entered,
+    install,
+    last_line,
+    peer_environment,
+    print_table,
+    seconds,
+)
+from peers.front_door import ACTIONS, LIBRARIES, ROWS
 
 CHANCES = {"A": 0.1, "B": 0.6, "C": 0.3}
 POLICIES = {
@@ -25,9 +38,8 @@ ROUNDS, FIRST, ALL, DECISIONS = 5_000, 2_000, 20_000, 500
 def measure() -> list[Claim]:
     """Return the claims about a bandit in memory."""
     warm_up()
-    plain = plain_thompson()
     claims = [
-        at_most(f"a round of {name}, 3 actions (plain Python: {plain:.0f} µs)", spent, 120, "µs")
+        at_most(f"a round of {name}, 3 actions", spent, 120, "µs")
         for name, policy in POLICIES.items()
         for spent in [rounds(submax.Bandit(list(CHANCES), policy=policy, seed=1))]
     ]
@@ -61,19 +73,6 @@ def warm_up() -> None:
             bandit.reward(bandit.decide().id, reward)
     contextual = submax.Bandit(ARMS, seed=2, context=CONTEXT)
     contextual_rounds(contextual, 100, np.random.default_rng(2))
-
-
-def plain_thompson() -> float:
-    """Microseconds of a round of Thompson sampling with a dictionary and ``random``."""
-    rng, counts = random.Random(1), {arm: [1, 1] for arm in CHANCES}
-
-    def play() -> None:
-        for _ in range(ROUNDS):
-            drawn = {arm: rng.betavariate(*count) for arm, count in counts.items()}
-            arm = max(drawn, key=drawn.__getitem__)
-            counts[arm][rng.random() >= CHANCES[arm]] += 1
-
-    return 1e6 * seconds(play) / ROUNDS
 
 
 def rounds(bandit: submax.Bandit) -> float:
@@ -115,3 +114,45 @@ def saving_seconds(bandit: submax.Bandit) -> float:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bandit.safetensors"
         return seconds(lambda: (bandit.save(path), submax.Bandit.load(path)))
+
+
+# Beside other libraries ---------------------------------------------------------------------------
+
+OWN = ("submax", "submax, Thompson", "plain Python")
+SCRIPT = Path(__file__).resolve().parents[1] / "peers" / "front_door.py"
+
+
+def beside_others() -> list[Claim]:
+    """Print times of all libraries, the better of two in turn; claim that values of logs agree."""
+    best, rewards = dict[str, float](), dict[str, float]()
+    for library in [*LIBRARIES] * 2:
+        found = in_its_environment("round_of", library)
+        if found is not None:
+            best[library] = min(found[0], best.get(library, np.inf))
+            rewards[library] = found[1]
+    rows = [(name, f"{spent:.1f}", f"{rewards[name]:.3f}") for name, spent in best.items()]
+    print_table(f"A round, 3 actions, {ROUNDS:,} rounds", ("library", "µs", "mean reward"), rows)
+    values = {one: in_its_environment("values_of", one) for one in ("submax", "obp")}
+    known = {name: one for name, one in values.items() if one is not None}
+    rows = [(name, f"{one[0]:.0f}", *(f"{v:.12f}" for v in one[1:])) for name, one in known.items()]
+    title = f"A policy on a log of {ROWS:,} rows and {ACTIONS} actions, with intervals"
+    print_table(title, ("library", "ms", "ips", "snips"), rows)
+    difference = None
+    if len(known) == len(values):
+        difference = float(np.ptp(list(known.values()), axis=0)[1:].max())
+    return [at_most("ips and snips, from those of Open Bandit Pipeline", difference, 1e-12)]
+
+
+def in_its_environment(function: str, library: str) -> list[float] | None:
+    """Return what a function of the script returns for a library; None if it does not run here."""
+    try:
+        python = sys.executable if library in OWN else str(install(library))
+        command = [python, "-W", "ignore", str(SCRIPT), function, library]
+        done = subprocess.run(command, capture_output=True, text=True, env=peer_environment())
+        if done.returncode:
+            raise PeerUnavailableError(last_line(done.stderr))
+    except PeerUnavailableError as error:
+        print(f"{library}: {error}", flush=True)
+        return None
+    found: list[float] = json.loads(done.stdout.splitlines()[-1])
+    return found
