@@ -552,11 +552,11 @@ def losses_in_short() -> str:
     decided = sum(any(one.corrected < LEVEL for one in found) for _, found in ahead)
     name, most = max(((name, found[0]) for name, found in ahead), key=lambda one: one[1].share)
     return (
-        "It, or `fourier-thompson` where actions are real-valued, is not always ahead: in "
-        f"{len(ahead)} of {len(COMPARED)} published experiments some "
-        "policy has less regret in at least one setting (paired tests at 5 %; in "
-        f"{decided} also after correction for all comparisons). The largest gap is "
-        f"{most.share * 100:.0f} %, of `{most.policy}` in `{name}`."
+        "The default (or, for real-valued actions, `fourier-thompson`) does not always win: in "
+        f"{len(ahead)} of {len(COMPARED)} published experiments, some policy has less regret in at "
+        f"least one setting (paired tests at the 5 % level; {decided} of them also after "
+        "correcting for all comparisons). The largest gap is "
+        f"{most.share * 100:.0f} %: `{most.policy}` in `{name}`."
     )
 
 
