@@ -91,7 +91,8 @@ def wrong_type(error: Exception) -> tuple[str, str]:
     words = [JSON_TYPES.get(kind, kind) for kind in kinds.split(" | ")]
     limits = limits.replace(" >= ", ", at least ").replace(" <= ", ", at most ")
     limits = limits.replace(" > ", " above ").replace(" < ", " below ").removesuffix(".0")
-    wanted = f"must be {' or '.join(words)}{limits}"
+    limits = limits.replace(" matching regex ", " that matches ")
+    wanted = f"must be {' or '.join(filter(None, (', '.join(words[:-1]), words[-1])))}{limits}"
     return place, f"{wanted}, not {JSON_TYPES.get(given, given)}" if given else wanted
 
 
