@@ -474,7 +474,6 @@ def compare(
         split.rest,
         seed,
         reward_model,
-        in_batches=True,
         blocks=interval == NEED_BLOCKS,
         progress=progress,
         scheduler=scheduler,

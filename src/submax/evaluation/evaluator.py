@@ -171,12 +171,10 @@ class BatchSums(Additive, frozen=True):
 MOST_LISTED = 4096
 """Up to this many joint actions the probabilities of all of them are computed in every row. For
 more, actions are drawn: a table of 4096 probabilities takes 32 kB per row."""
-PROBABILITIES_PER_PART = 1 << 22
-"""About this many probabilities are in memory together: 32 MB."""
-NUMBERS_PER_PART = 1 << 24
-"""At most this many numbers of encoded contexts are in memory together: 64 MB."""
+NUMBERS_PER_PART = 1 << 22
+"""At most this many probabilities or numbers of contexts are in memory together: 32 MB."""
 PART_ROWS = 1 << 18
-"""At most this many rows are listed together."""
+"""At most this many rows are in memory together."""
 DRAWS = 32
 """Actions drawn from the policy in each row if joint actions are not listed. The estimators average
 over rows, so few draws per row are enough."""
@@ -256,8 +254,7 @@ class Batch:
         """Return the rows in parts whose probabilities fit into memory."""
         fitted, width = self.fitted, max(self.log.schema.context.width, 1)
         size = fitted.space.size if fitted.lists else DRAWS * NUMBERS_PER_DRAW
-        step = min(PROBABILITIES_PER_PART // size, NUMBERS_PER_PART // width, PART_ROWS)
-        return pieces(len(self.log), max(step, 1))
+        return pieces(len(self.log), max(min(NUMBERS_PER_PART // max(size, width), PART_ROWS), 1))
 
     def _features(self, rows: slice, encoded: NDArray[np.float32]) -> tuple[Floats, Floats]:
         """Return the features of reward models, and q̂ of some rows.
@@ -371,7 +368,7 @@ Part = tuple[Log, Integers, Integers]
 class Evaluator:
     """A log on which policies are evaluated, and what is fitted to it or to a sample of its rows.
 
-    A long log is evaluated ``in_batches``, unless it has sessions, whose rows belong together.
+    A long log is evaluated in batches, unless it has sessions, whose rows belong together.
     Intervals by ``blocks`` of rows need sums over them.
     """
 
@@ -380,13 +377,12 @@ class Evaluator:
         log: Log,
         seed: int = 0,
         reward_model: Any = None,
-        in_batches: bool = False,
         blocks: bool = False,
         progress: Progress | None = None,
         scheduler: str | None = None,
     ) -> None:
         self.log, self.seed, self._rows = log, seed, len(log)
-        self.is_long = in_batches and log.session is None and len(log) > WHOLE_ROWS
+        self.is_long = log.session is None and len(log) > WHOLE_ROWS
         self._blocks, self._progress, self._scheduler = blocks, progress, scheduler
         self.clusters = 0 if log.cluster is None else int(log.cluster.max()) + 1
         # The log may have choices that are no longer active: policies give them probability 0.

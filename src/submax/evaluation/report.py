@@ -548,7 +548,7 @@ def write_report(path: Path, comparison: Comparison, command: str | None) -> Non
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, percentage=percentage, folds=_folds, rows=_rows)
+    environment.filters.update(number=number, percentage=percentage, rows=_rows)
     style = files(TEMPLATES).joinpath("templates", "report.css").read_text(encoding="utf-8")
     policies = comparison.policies()[1:]
     page = environment.get_template("report.html").render(
@@ -560,22 +560,24 @@ def write_report(path: Path, comparison: Comparison, command: str | None) -> Non
         digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
         logging=comparison.estimates[0],
         scale=AxisScale.of(comparison.estimates),
-        groups=_folds(policies if len(policies) <= MOST_NAMED else comparison.ranked(), MOST_NAMED),
-        most=MOST_NAMED,
+        groups=_folded(policies if len(policies) <= MOST_NAMED else comparison.ranked()),
         warnings=warnings_of(comparison.estimates),
         rule=rule_of(comparison.estimators()[1:]),
         rows=comparison.estimates[0].diagnostics.rows,
         # Actions whose propensities are wrong come first, because the page folds the last ones.
-        actions=sorted(comparison.actions, key=lambda action: (action.plausible, -action.rows)),
+        action_groups=_folded(
+            sorted(comparison.actions, key=lambda action: (action.plausible, -action.rows))
+        ),
         slices=_slices(comparison.slices),
     )
     with atomic_write(path) as file:
         file.write(page.encode())
 
 
-def _folds(rows: Sequence[Any], most: int) -> list[Sequence[Any]]:
+def _folded(rows: Sequence[Any]) -> list[Sequence[Any]]:
     """Return the rows that are shown, and those that are folded, if there are many."""
-    return [rows] if len(rows) <= most else [rows[:most], rows[most:]]
+    shown, folded = rows[:MOST_NAMED], rows[MOST_NAMED:]
+    return [shown, folded] if folded else [shown]
 
 
 def _slices(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:

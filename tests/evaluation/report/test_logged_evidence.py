@@ -147,7 +147,7 @@ def test_evidence_in_pieces_is_evidence_at_once(monkeypatch, seed):
     log, learned = arms(seed, eligible=True), learn(arms(seed + 1), "linucb")
     whole = Evaluator(log).sample.about(learned)
     monkeypatch.setattr(evaluator, "PART_ROWS", 40)
-    monkeypatch.setattr(evaluator, "PROBABILITIES_PER_PART", 30)
+    monkeypatch.setattr(evaluator, "NUMBERS_PER_PART", 30)
     monkeypatch.setattr(reward_models, "NUMBERS_PER_CHUNK", 50)
     monkeypatch.setattr(reward_models, "ROWS_PER_PREDICTION", 6)
     pieces = Evaluator(log).sample.about(learned)
