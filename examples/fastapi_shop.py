@@ -1,6 +1,6 @@
 """A shop in FastAPI: every page view decides on a server, every purchase rewards.
 
-Start it by ``uvicorn fastapi_shop:app --port 8001``; examples/README.md says how to start the server.
+Start it with ``uvicorn fastapi_shop:app --port 8001``; examples/README.md starts the server.
 """
 
 import os
