@@ -31,31 +31,31 @@ CONVERSION_ERRORS = (TypeError, ValueError, OverflowError, pa.ArrowException)
 ENDINGS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 """Endings of the files of a folder that are read; other files are left alone."""
 HIDDEN = (".", "_")
-"""Files and folders that begin so are not data: ``_SUCCESS``, ``.ipynb_checkpoints``."""
+"""Files and folders with these first letters are not data: ``_SUCCESS``, ``.ipynb_checkpoints``."""
 GZIP, NEWLINE = b"\x1f\x8b", b"\n"
-"""The first bytes of every file that gzip has written, and the end of a line."""
+"""The first bytes of every gzip file, and the end of a line."""
 CHECKED_BYTES = 1 << 20
 """Bytes at the beginning of a file that must be text, before its header is read."""
 SEPARATORS = (",", ";", "\t", "|")
-"""Signs between the values of a CSV file: the one that divides its header into most columns."""
+"""Signs between the values of a CSV file; the one that divides its header into most columns is
+taken."""
 DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+\s*)$"
 """A number with a decimal comma, as spreadsheets write it in files separated by semicolons."""
 WIDE = {"action": "action_slot", "context": "context_x"}
 """Arrays that may have two dimensions, and the names of their columns, without a number."""
-INDEX = "__index_level_"
-"""Beginning of the name that pyarrow gives to the unnamed index of a pandas data frame."""
 DAMAGED = {
     "INVALID ENCODING": "is not text in UTF-8: convert the file to UTF-8",
     "UNQUOTED VALUE": "has a quote that is never closed, or text after a closing quote: close the "
     "quote, or remove it",
 }
-"""Rows that are refused by DuckDB and cannot be left out, since they may hide all rows below."""
+"""Why rows that DuckDB refuses cannot be left out: they may hide all rows below."""
 
 
 class TextFormat(NamedTuple):
-    """The sign between the values of a CSV file, and before the digits of a fraction.
+    """The sign between the values of a CSV file, and the decimal sign of its numbers.
 
-    None is recognized: a decimal comma is expected only in files separated by semicolons.
+    If the separator is None, it is recognized. If the decimal sign is None, it is a comma in files
+    separated by semicolons, otherwise a point.
     """
 
     separator: str | None = None
@@ -76,9 +76,9 @@ class TextFormat(NamedTuple):
 class Part(NamedTuple):
     """A file, or a table, as a ``table`` of DuckDB with the columns c0, c1 and so on.
 
-    ``schema`` is the one that the export of a bandit carries. The columns that are ``untyped`` are
-    text because nothing said of which type they are. For a text file, ``lines`` yields the line at
-    which each of its records begins, and whether the record is a row.
+    The export of a bandit contains its ``schema``. Columns are ``untyped`` if they are text only
+    because their type is unknown. For a text file, ``lines`` yields the number of the record of
+    each row, and the line at which it begins.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Part(NamedTuple):
     table: str
     schema: Schema | None = None
     untyped: Sequence[str] = ()
-    lines: Callable[[], Iterable[tuple[int, bool]]] = tuple
+    lines: Callable[[], Iterable[tuple[int, int]]] = tuple
 
 
 class Source:
@@ -104,8 +104,8 @@ class Source:
             if sorted(part.columns) != sorted(first.columns) or part.schema != first.schema:
                 raise InputError(
                     f"{first.name} and {part.name} have different columns, or are exports of "
-                    "bandits with different actions, contexts or rewards: read them one at a "
-                    "time, or by a pattern such as 'logs/*.parquet'"
+                    "bandits with different actions, contexts or rewards: read them one by one, "
+                    "or choose files by a pattern such as 'logs/*.parquet'"
                 )
             places = (part.columns.index(column) for column in first.columns)
             cells = ", ".join(f"c{place} as c{new}" for new, place in enumerate(places))
@@ -157,8 +157,8 @@ class Source:
             inside = {one - before: one for one in wanted if before < one <= before + rows}
             names = {row: f"row {row}" for row in inside}
             left_out = self.rejected.get(part.name, ())
-            records = enumerate(part.lines() if inside else (), 1)
-            lines = (line for one, (line, is_row) in records if is_row and one not in left_out)
+            records = part.lines() if inside else ()
+            lines = (line for record, line in records if record not in left_out)
             for row, line in enumerate(islice(lines, max(inside, default=0)), 1):
                 if row in inside:
                     names[row] = f"line {line}"
@@ -172,9 +172,8 @@ class Source:
 
     def _line(self, file: str, record: int) -> int:
         """Return the line at which a record of a CSV file begins."""
-        (part,) = (one for one in self._parts if one.name == file)
-        line, _ = next(islice(part.lines(), record - 1, None), (record, True))
-        return line
+        (part,) = (part for part in self._parts if part.name == file)
+        return next((line for number, line in part.lines() if number == record), record)
 
     def _in_file(self, file: str, name: str) -> str:
         return f"{name} of {file}" if len(self._parts) > 1 else name
@@ -201,19 +200,19 @@ def open_source(source: Any, text: TextFormat) -> Source:
 
 
 def files_of(source: str | Path) -> Sequence[Path]:
-    """Return the files of a folder or a pattern such as ``logs/*.parquet``, sorted by their path.
+    """Return the files of a folder or a pattern such as ``logs/*.parquet``, sorted by path.
 
-    Any other path is that of one file, which may not exist. A file whose name contains a bracket or
-    a star is a file, not a pattern.
+    Any other path is returned as it is. An existing file whose name contains a bracket or a star is
+    not a pattern.
     """
     path = Path(source)
     if path.is_dir():
         files = [
-            one
-            for one in sorted(path.rglob("*"))
-            if one.is_file()
-            and one.name.lower().endswith(ENDINGS)
-            and not any(part.startswith(HIDDEN) for part in one.relative_to(path).parts)
+            file
+            for file in sorted(path.rglob("*"))
+            if file.is_file()
+            and file.name.lower().endswith(ENDINGS)
+            and not any(part.startswith(HIDDEN) for part in file.relative_to(path).parts)
         ]
         missing = f"the folder {str(path)!r} has no file of a log ({', '.join(ENDINGS)}): name "
         missing += "a folder with such files, or one file"
@@ -221,7 +220,7 @@ def files_of(source: str | Path) -> Sequence[Path]:
         return [path]
     else:
         base = Path(path.anchor)
-        files = sorted(one for one in base.glob(str(path.relative_to(base))) if one.is_file())
+        files = sorted(file for file in base.glob(str(path.relative_to(base))) if file.is_file())
         missing = f"no file matches {str(source)!r}: check the pattern, and quote it for the shell"
     if not files:
         raise InputError(missing)
@@ -230,14 +229,14 @@ def files_of(source: str | Path) -> Sequence[Path]:
 
 @contextmanager
 def _readable(name: str) -> Iterator[None]:
-    """Name what cannot be read in errors about it."""
+    """Raise errors of reading as an ``InputError`` that names the file or table."""
     try:
         yield
     except READ_ERRORS as error:
         problem = one_line(error)
         if "strict_mode" in str(error):
-            problem = "a line ends otherwise than the first one, or a quote in it is not closed; "
-            problem += "write all lines with the same end"
+            problem = "lines have different line ends, or a quote is never closed: write all "
+            problem += "lines with the same line end, and close the quote"
         raise InputError(f"cannot read {name!r}: {problem}") from error
 
 
@@ -296,9 +295,9 @@ def _schema_in(text: bytes | None) -> Schema | None:
 def _from_json(path: Path, compressed: bool, connection: Any) -> Part:
     """Open a file with one JSON object in each line; empty lines are ignored.
 
-    The fields of an object inside of a row are columns, too: ``{"context": {"age": 40}}`` has the
-    column ``context_age``. The columns are those of the first rows. All values are read as text;
-    a line that is no object is a row without values.
+    The fields of a nested object are columns, too: ``{"context": {"age": 40}}`` has the column
+    ``context_age``. The columns are those of the first rows. All values are read as text; a line
+    that is no object is a row without values.
     """
     lines = (
         "(select case when json_type(json) = 'OBJECT' then json end as json from "
@@ -324,9 +323,9 @@ def _from_json(path: Path, compressed: bool, connection: Any) -> Part:
     return Part(str(path), [*cells], table, None, [*cells], partial(_json_lines, path, compressed))
 
 
-def _json_lines(path: Path, compressed: bool) -> Iterator[tuple[int, bool]]:
+def _json_lines(path: Path, compressed: bool) -> Iterator[tuple[int, int]]:
     with (gzip.open if compressed else open)(path, "rb") as file:
-        yield from ((line, bool(text.strip())) for line, text in enumerate(file, 1))
+        yield from ((line, line) for line, text in enumerate(file, 1) if text.strip())
 
 
 def _from_csv(path: Path, compressed: bool, start: bytes, text: TextFormat) -> Part:
@@ -366,18 +365,19 @@ def _from_csv(path: Path, compressed: bool, start: bytes, text: TextFormat) -> P
 
 def _csv_lines(
     path: Path, compressed: bool, separator: str, header: int, columns: int
-) -> Iterator[tuple[int, bool]]:
-    """Yield the line at which each record begins, and whether it is a row.
+) -> Iterator[tuple[int, int]]:
+    """Yield the number of the record of each row, and the line at which it begins.
 
-    An empty line is a record, too. DuckDB counts records in the same way, and ignores spaces before
-    a quote.
+    The header and empty lines are records, too. DuckDB counts records in the same way, and ignores
+    spaces before a quote.
     """
     options: Any = {"encoding": "utf-8-sig", "errors": "replace", "newline": ""}
     with (gzip.open if compressed else open)(path, "rt", **options) as file:
         reader, line = csv.reader(file, delimiter=separator, skipinitialspace=True), 1
         try:
-            for values in reader:
-                yield line, line > header and (bool(values) or columns == 1)
+            for record, values in enumerate(reader, 1):
+                if line > header and (values or columns == 1):
+                    yield record, line
                 line = reader.line_num + 1
         except csv.Error:
             # A value is longer than the module reads: rows below it keep the numbers of rows.
@@ -391,37 +391,35 @@ def arrow_table(source: Any) -> tuple[Any, list[str]]:
         if hasattr(source, "collect_schema") and hasattr(source, "collect"):
             # A lazy frame of polars.
             source = source.collect()
-        if not isinstance(source, Mapping):
-            try:
-                table = pa.table(source)
-            except CONVERSION_ERRORS:
-                # A data frame of pandas can have a column of several types.
-                if not (hasattr(source, "notna") and source.columns.is_unique):
-                    raise
-                objects = source.astype(object).where(source.notna(), None)
-                source = {name: objects[name] for name in source.columns}
-        if isinstance(source, Mapping):
-            table = pa.table(dict(_columns(source, untyped)))
+        if hasattr(source, "notna") and any(source.index.names):
+            # A data frame of pandas whose index has a name: it is a column, too.
+            source = source.reset_index()
+        if isinstance(source, Mapping) or hasattr(source, "notna"):
+            columns = [*_columns(source.items(), untyped)]
+            table = pa.table([values for _, values in columns], [name for name, _ in columns])
+        else:
+            table = pa.table(source)
     except Exception as error:
         raise InputError(
             f"a log cannot be read from this {type(source).__name__} ({one_line(error)}): give a "
             "file, a data frame, a query that can be run, or a table from names to columns of the "
             "same length and of one dimension"
         ) from error
-    kept = [place for place, name in enumerate(table.column_names) if not name.startswith(INDEX)]
-    return table.select(kept), untyped
+    return table, untyped
 
 
-def _columns(table: Mapping[Any, Any], untyped: list[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the columns of a table, of which an array of two dimensions has several.
+def _columns(columns: Iterable[tuple[Any, Any]], untyped: list[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the columns by name; an array with two dimensions has several.
 
     A column for which pyarrow finds no type becomes text and is ``untyped``.
     """
-    for name, values in table.items():
+    for name, values in columns:
         dimensions = getattr(values, "ndim", 1)
         if name in WIDE and dimensions == 2:
             narrow = np.ascontiguousarray(np.asarray(values).T)
-            yield from _columns({f"{WIDE[name]}{i}": one for i, one in enumerate(narrow)}, untyped)
+            yield from _columns(
+                ((f"{WIDE[name]}{i}", one) for i, one in enumerate(narrow)), untyped
+            )
             continue
         try:
             column = pa.array(values)
@@ -429,5 +427,7 @@ def _columns(table: Mapping[Any, Any], untyped: list[str]) -> Iterator[tuple[str
             if dimensions != 1:
                 raise TypeError(f"column {name!r}: {error}") from error
             untyped.append(str(name))
+            if hasattr(values, "notna"):
+                values = values.astype(object).where(values.notna(), None)
             column = pa.array([None if one is None else str(one) for one in values], pa.string())
         yield str(name), column
