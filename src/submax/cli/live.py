@@ -335,6 +335,9 @@ def versions(found: "Found") -> Answer:
 def _version_lines(known: Table) -> Iterator[str]:
     from submax.server.keys import time_text
 
+    if not known["versions"]:
+        yield "No version has been fitted yet: decisions are uniform."
+        return
     held = ", held by an operator" if known["held"] else ""
     yield f"Version {known['deciding']} is live ({len(known['versions']):,} so far){held}."
     for one in known["versions"]:
