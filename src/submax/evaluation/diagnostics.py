@@ -12,7 +12,7 @@ from submax.evaluation.log import Log
 from submax.statistics.sums import Additive, Moments, Range, TermSums, mean, total
 
 Caution = tuple[str, str]
-"""What estimates must rely on to be doubtful, such as `weights`, or `all`; and why, a sentence."""
+"""Which estimates are doubtful, those that rely on `weights`, … or `all`; and a sentence why."""
 
 
 def kind_of(sentence: str) -> str:
@@ -35,22 +35,22 @@ SMALLEST_ERROR = 1e-9
 FEWEST_TAKEN = 30
 """Rows that a choice must have to be checked: with 30 terms a mean is about normal."""
 FEWEST_REWARDS = 10.0
-"""Effective rows with a reward other than the most frequent one below which there is a caution:
-with 10 of them the standard error is a third of the value."""
+"""Below this many effective rows with a reward other than the most frequent one there is a caution.
+With 10 of them the standard error is a third of the value."""
 LARGEST_REWARD_SHARE = 0.25
 """One row with more than this share of the variance of all rewards makes intervals unreliable."""
 FEWEST_EFFECTIVE = 100.0
-"""Effective rows below which weighted estimates are doubtful: the normal approximation of their
+"""With fewer effective rows weighted estimates are doubtful: the normal approximation of their
 intervals needs about this many."""
 LEAST_EFFECTIVE_SHARE = 0.01
-"""The same as a share of all rows: below it a few rows decide, however many rows there are."""
+"""The same as a share of all rows: below it a few rows decide, however long the log is."""
 LARGEST_WEIGHT_SHARE = 0.05
 """One row with more than this share of all weight makes intervals unreliable."""
 MOST_UNSUPPORTED = 0.01
-"""Probability of untaken actions up to which a policy counts as covered by the log."""
+"""A policy counts as covered by the log if untaken actions have at most this probability."""
 UNIFORM_TOLERANCE = 0.01
-"""Relative difference of propensities up to which a log counts as uniform, or two propensities as
-equal: logged propensities are often rounded to two or three digits."""
+"""Propensities count as equal up to this relative difference: they are often logged with two or
+three digits."""
 
 
 def errors_from_one(
@@ -201,24 +201,25 @@ class PolicySums(Additive, frozen=True):
 
         ``largest`` is the largest possible weight, and ``never`` names choices that no row took.
         """
-        found, count = self.diagnostics, self.moments.decisions
-        if found.unsupported > MOST_UNSUPPORTED:
+        diagnostics, count = self.diagnostics, self.moments.decisions
+        if diagnostics.unsupported > MOST_UNSUPPORTED:
             yield (
                 "all",
-                f"the policy gives {found.unsupported:.0%} of its decisions to actions that "
+                f"the policy gives {diagnostics.unsupported:.0%} of its decisions to actions that "
                 f"no evaluated row took ({never}): the log says nothing about them",
             )
         off, variance, _ = self.moments.central([1.0, 0.0])
-        z = errors_from_one(1 + off, (variance / count) ** 0.5, count, largest or found.largest)
+        largest = largest or diagnostics.largest
+        z = errors_from_one(1 + off, (variance / count) ** 0.5, count, largest)
         if abs(z) > SIGNIFICANT_ERRORS:
             why = "the log could not take some of its actions, or " if z < 0 else ""
             sentence = (
-                f"the weights average {found.mean_weight:.2f} and should average 1, and chance "
-                f"does not explain the difference: {why}the propensities are wrong"
+                f"the weights average {diagnostics.mean_weight:.2f} instead of 1, which chance "
+                f"does not explain: {why}the propensities are wrong"
             )
             yield from ((about, sentence) for about in ("weights", "sessions"))
-        yield from spread_cautions(found)
-        yield from rare_reward_cautions(found)
+        yield from spread_cautions(diagnostics)
+        yield from rare_reward_cautions(diagnostics)
         average, variance, _ = self.moments.central([0.0, 1.0])
         about_model = "the interval of dm does not include the error of its model of rewards"
         if abs(average) > SIGNIFICANT_ERRORS * (variance / count) ** 0.5:
@@ -227,43 +228,42 @@ class PolicySums(Additive, frozen=True):
         if self.lost > 0:
             yield (
                 "propensities",
-                f"{log.raised} estimated propensities were raised to a floor, which leaves out "
-                f"{self.lost / count:.2%} of the decisions of the policy",
+                f"{log.raised} estimated propensities were raised to a floor, so "
+                f"{self.lost / count:.2%} of the decisions of the policy are ignored",
             )
         if "sessions" in self.parts:
             yield (
                 "single decisions",
-                "the estimate assumes, without a test, that a decision does not change "
-                "what comes later in its session; per-decision does not assume it",
+                "the estimate assumes that a decision does not change what comes later in its "
+                "session; per-decision does not",
             )
         for name, weights in self.parts.items():
             yield from spread_cautions(weights.diagnostics(), name)
 
 
-def spread_cautions(found: Diagnostics, about: str = "weights") -> Iterator[Caution]:
+def spread_cautions(diagnostics: Diagnostics, about: str = "weights") -> Iterator[Caution]:
     """Yield a caution if few rows have most of the weight."""
-    part = about.removesuffix("s")
-    weights = "weights" if about in ("weights", "all") else f"{part} weights"
-    unit = part if about == "sessions" else "row"
-    if found.effective < max(FEWEST_EFFECTIVE, LEAST_EFFECTIVE_SHARE * found.rows):
+    rows, effective, largest, largest_share, *_ = diagnostics
+    weights = {"slots": "slot weights", "sessions": "session weights"}.get(about, "weights")
+    unit = "session" if about == "sessions" else "row"
+    if effective < max(FEWEST_EFFECTIVE, LEAST_EFFECTIVE_SHARE * rows):
         yield (
             about,
-            f"by the {weights} the effective sample size is {found.effective:.0f} of "
-            f"{found.rows} {unit}s, which is too small: the policy differs too much "
-            "from the log",
+            f"by the {weights} the effective sample size is only {effective:.0f} of {rows} "
+            f"{unit}s: the policy differs too much from the log",
         )
-    if found.largest_share > LARGEST_WEIGHT_SHARE:
+    if largest_share > LARGEST_WEIGHT_SHARE:
         yield (
             about,
-            f"one {unit} has {found.largest_share:.0%} of the sum of all {weights} (its weight is "
-            f"{found.largest:.3g}): intervals are too short",
+            f"one {unit} has {largest_share:.0%} of the sum of all {weights} (its weight is "
+            f"{largest:.3g}): intervals are too short",
         )
 
 
-def rare_reward_cautions(found: Diagnostics) -> Iterator[Caution]:
-    """Yield a caution if too few rows, by their weights, have another reward than the usual one."""
-    count = found.effective_rewards
-    rows = "rewarded rows" if found.usual == 0 else f"rows with a reward other than {found.usual:g}"
+def rare_reward_cautions(diagnostics: Diagnostics) -> Iterator[Caution]:
+    """Yield a caution if too few rows, by their weights, have a reward other than the usual one."""
+    count, usual = diagnostics.effective_rewards, diagnostics.usual
+    rows = "rewarded rows" if usual == 0 else f"rows with a reward other than {usual:g}"
     if count == 0:
         yield (
             "all",
@@ -407,7 +407,7 @@ class LogSums(Additive, frozen=True):
         if self.estimated:
             yield (
                 "propensities",
-                f"{self.estimated:.0f} of {decisions} propensities are estimated: these numbers "
+                f"{self.estimated:.0f} of {decisions} propensities are estimated, so these numbers "
                 "are only as good as the model of how the log chose its actions",
             )
         if self.choices and all(len(one) < 2 for one in self.choices):
@@ -417,16 +417,15 @@ class LogSums(Additive, frozen=True):
             yield (
                 "propensities",
                 f"the propensities of {worst.action!r} do not match how often it was taken: "
-                f"their inverses add up to {worst.ratio:.2f} times the expected sum, and "
-                "chance does not explain the difference",
+                f"their inverses add up to {worst.ratio:.2f} times the expected sum, which chance "
+                "does not explain",
             )
         rarest, _, _ = self.propensities
         if not ranges and rarest * decisions < 1:
             yield (
                 "propensities",
-                f"a propensity is as small as {rarest:.2g}: among {decisions} rows less than one "
-                "with such a propensity is expected, so a wrong propensity cannot be "
-                "distinguished from a rare event",
+                f"the smallest propensity is {rarest:.2g}: fewer than one such row is expected "
+                f"among {decisions}, so a wrong propensity cannot be told from a rare event",
             )
         low, high = self.propensities_of_set
         if (high > (1 + UNIFORM_TOLERANCE) * low).any():
@@ -442,8 +441,8 @@ class LogSums(Additive, frozen=True):
         if distinct > 2 and share > LARGEST_REWARD_SHARE:
             yield (
                 "all",
-                f"one row has the reward {farthest:g} and causes {share:.0%} of the "
-                "variance of all rewards: check this row, which dominates every number",
+                f"one row has the reward {farthest:g}, which causes {share:.0%} of the variance "
+                "of all rewards and dominates every number: check this row",
             )
 
 

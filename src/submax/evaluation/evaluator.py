@@ -296,9 +296,8 @@ class Batch:
             return probability, predicted, expected, of_choices, unsupported
         if not isinstance(target, TrainedPolicy):
             raise InputError(
-                f"this log has {fitted.space.size} joint actions or real-valued ones; a "
-                f"policy given by all its probabilities can have up to {MOST_LISTED} joint "
-                "actions: evaluate a policy by name"
+                f"this log has {fitted.space.size} joint actions or real-valued ones, too many to "
+                f"list the probabilities of all (at most {MOST_LISTED}): evaluate a policy by name"
             )
         probability, drawn = self._drawn(target, encoded, action)
         repeated = np.repeat(features, DRAWS, axis=0)
@@ -334,9 +333,8 @@ class Batch:
         if len(self.log.eligible_sets) > 1:
             size = "real-valued parts" if space.reals else f"{space.size} joint actions"
             raise InputError(
-                f"this log has eligible choices and {size}; eligible choices work for up to "
-                f"{MOST_LISTED} joint actions without real-valued parts: leave the column "
-                "of eligible choices out"
+                f"this log has eligible choices and {size}: leave the column of eligible choices "
+                f"out, which works for up to {MOST_LISTED} joint actions without real-valued parts"
             )
         model, policy = target.model, target.policy
         context = model.standardization.apply(encoded.astype(np.float64))

@@ -67,19 +67,18 @@ def _suits(candidate: Specification, log: Log) -> bool:
 
 
 CLEAR_ERRORS = 2.0
-"""A difference is clear if it is more than this many standard errors: about 95 of 100 times the
-difference of two equal policies is not."""
+"""A difference is clear if it is more than this many standard errors. Between two equal policies
+that happens about 5 times in 100."""
 
 
 class Race(NamedTuple):
     """The ``folds`` of a log on which candidates were compared so far.
 
     A fold has the terms of the candidates that were evaluated on its rows, by name, and which of
-    these rows are independent. Candidates that are clearly worse than the best one are
-    left out of later folds. A value is V = Σ_f n_f V_f / Σ_f n_f over the folds f of a candidate,
-    of n_f decisions each. A difference is that of the folds in which both took part,
-    d = Σ_f n_f d_f / Σ_f n_f, with the standard error √(Σ_f n_f² e_f²) / Σ_f n_f, where d_f is
-    paired, from the same rows.
+    these rows are independent. Candidates that are clearly worse than the best one are left out of
+    later folds. The value of a candidate is V = Σ_f n_f V_f / Σ_f n_f over its folds f of n_f
+    decisions. A difference is d = Σ_f n_f d_f / Σ_f n_f over the folds in which both took part. It
+    has the standard error √(Σ_f n_f² e_f²) / Σ_f n_f, where d_f is paired, from the same rows.
 
     Reference: Maron and Moore (1994), Hoeffding races: accelerating model selection search.
     *Departs from the paper:* the bound is that of a normal mean, and folds are those of a
@@ -90,8 +89,8 @@ class Race(NamedTuple):
 
     def value(self, name: str) -> float:
         """Return the mean value of a candidate over the rows on which it was evaluated."""
-        mine = [terms[name] for terms, _ in self.folds if name in terms]
-        return sum(one.decisions * one.value for one in mine) / self.rows(name)
+        folds = [terms[name] for terms, _ in self.folds if name in terms]
+        return sum(terms.decisions * terms.value for terms in folds) / self.rows(name)
 
     def rows(self, name: str) -> float:
         """Return the number of decisions on which a candidate was evaluated."""
@@ -102,11 +101,11 @@ class Race(NamedTuple):
         total = value = variance = 0.0
         for terms, units in self.folds:
             if first in terms and second in terms:
-                mine, count = terms[first], terms[first].decisions
-                found = TermSums.of(mine, terms[second], mine.value, units).difference()
+                count, centre = terms[first].decisions, terms[first].value
+                lead = TermSums.of(terms[first], terms[second], centre, units).difference()
                 total += count
-                value += count * found.value
-                variance += (count * found.error) ** 2
+                value += count * lead.value
+                variance += (count * lead.error) ** 2
         return value / total, float(np.sqrt(variance)) / total
 
     def best(self) -> str:
@@ -128,8 +127,8 @@ class Race(NamedTuple):
 CHOOSING_SHARE = 0.8
 """Candidates are chosen by this share of the rows; the rest reports the value of each."""
 QUARTERS = 4
-"""Parts of the rows by which the best candidate is chosen. Candidates learn from three of them and
-are evaluated on the fourth; those that are not clearly worse also in the other three ways."""
+"""Parts of the rows by which the best candidate is chosen. Candidates learn from three parts and
+are evaluated on the fourth; those that are not clearly worse, also in the other three ways."""
 CHOOSING_ESTIMATOR = "dr"
 """The estimator by whose value the best candidate is chosen."""
 FEWEST_ROWS = 1000
@@ -157,21 +156,22 @@ class BestPolicy(NamedTuple):
         ``behind`` is how much more the winner earns on the selection rows.
         """
         rows = []
-        for one in () if self.report is None else self.report.recommended()[1:]:
+        for estimate in () if self.report is None else self.report.recommended()[1:]:
             assert self.race is not None
-            behind, error = self.race.lead(self.winner, one.policy)
+            policy = estimate.policy
+            behind, error = self.race.lead(self.winner, policy)
             rows.append(
                 {
-                    "policy": one.policy,
-                    "winner": one.policy == self.winner,
-                    "choosing_value": self.race.value(one.policy),
-                    "choosing_rows": round(self.race.rows(one.policy)),
+                    "policy": policy,
+                    "winner": policy == self.winner,
+                    "choosing_value": self.race.value(policy),
+                    "choosing_rows": round(self.race.rows(policy)),
                     "behind": behind,
                     "behind_error": error,
-                    "estimator": one.estimator,
-                    "value": one.value,
-                    **one.interval._asdict(),
-                    "warnings": " | ".join(one.cautions),
+                    "estimator": estimate.estimator,
+                    "value": estimate.value,
+                    **estimate.interval._asdict(),
+                    "warnings": " | ".join(estimate.cautions),
                 }
             )
         return rows
@@ -197,9 +197,9 @@ def learn_best(
     Candidates learn from 60 % of the rows (the first by time, or random ones), and are compared by
     ``dr`` on the next 20 %. Those that are not clearly worse than the best one are also compared on
     the other three quarters of these 80 %, each time after learning from the rest, until one is
-    left. The highest value wins. The last 20 % report the values of all candidates, because that of
-    a winner is too high on the rows that chose it. The winner then learns again from all rows, or
-    from a ``share`` of them.
+    left. The highest value wins. All candidates are then evaluated on the last 20 %, because the
+    winner's value is too high on the rows that chose it. Finally the winner learns again from all
+    rows, or from a ``share`` of them.
     """
     part = log if share == 1.0 else log.split(share, by, seed)[0]
     few = len(part) < FEWEST_ROWS
@@ -207,7 +207,7 @@ def learn_best(
         candidates = [DEFAULT] if few else standard_candidates(part)
     given: dict[str, Any] = named(list(candidates))
     if not given:
-        raise InputError("name at least one policy to choose from, or none for the standard set")
+        raise InputError("the list of policies is empty: name a policy, or leave the list out")
     race = report = None
     winner, notes = next(iter(given)), list[str]()
     if few:
@@ -225,7 +225,7 @@ def learn_best(
         winner = race.best()
         notes.append(
             f"{winner} was chosen among {len(given)} policies by {CHOOSING_ESTIMATOR} on "
-            f"{race.rows(winner):.0f} rows from which it had not learned; the values are those on "
+            f"{race.rows(winner):.0f} rows from which it had not learned; the values are from "
             f"{len(reporting)} other rows"
         )
         leads = {name: race.lead(winner, name) for name in race.contenders() if name != winner}
@@ -260,9 +260,9 @@ def raced(
             else:
                 learned[name] = learn_one(others, given[name], seed=seed, keep_rows=0)
         rows, terms = Evaluator(log.log.rows(log.part == held_out), seed=seed).sample, {}
-        for name, one in learned.items():
-            about = rows.about(one)
-            terms[name] = tuned(estimator, about)(about)
+        for name, policy in learned.items():
+            evidence = rows.about(policy)
+            terms[name] = tuned(estimator, evidence)(evidence)
         race = Race((*race.folds, (terms, rows.units)))
         first, contenders = first or learned, race.contenders()
         if len(contenders) == 1:
@@ -296,8 +296,8 @@ def learn(
     >>> learned.probabilities(log.parts[0].context[:1]).round(2).tolist()
     [[1.0, 0.0]]
     """
-    one = isinstance(policy, (str, Mapping, Policy))
-    candidates: Any = [policy] if one else policy
+    single = isinstance(policy, (str, Mapping, Policy))
+    candidates: Any = [policy] if single else policy
     best = learn_best(log, candidates, share=share, by=by, seed=seed, keep_rows=keep_rows)
     return best.learned
 

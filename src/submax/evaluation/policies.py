@@ -98,7 +98,7 @@ def named(policies: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
     """Return the policies by name; refuse two policies of the same name."""
     if isinstance(policies, (str, Path, TrainedPolicy, Policy, np.ndarray)):
         raise refused(
-            f"policies is one {type(policies).__name__}: give a list of policies, or a "
+            f"policies is a single {type(policies).__name__}: give a list of policies, or a "
             "table from names to policies"
         )
     pairs = policies.items() if isinstance(policies, Mapping) else [(_name(p), p) for p in policies]
@@ -106,7 +106,7 @@ def named(policies: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
     for name, policy in pairs:
         if name in found or name == LOGGING_POLICY:
             raise refused(
-                f"two policies are called {name!r}: give them as a table with a name for each, "
+                f"two policies are called {name!r}: give a table with a name for each, "
                 "{'first': ..., 'second': ...}"
             )
         found[name] = policy
@@ -151,7 +151,7 @@ def candidate_of(given: Any, log: Log, name: str) -> Candidate:
         if not hasattr(given, "classes_"):
             raise refused(
                 f"the policy is a {type(given).__name__} that is not fitted: fit it to the actions "
-                'first, or let a policy learn with it, {"kind": "reward-conditioned", '
+                'first, or use it in a policy that learns, {"kind": "reward-conditioned", '
                 '"estimator": {"kind": "classifier", …}}'
             )
         return Candidate(partial(of_classifier, given))
@@ -161,13 +161,13 @@ def candidate_of(given: Any, log: Log, name: str) -> Candidate:
         table = np.asarray(given)
         if len(table) != len(log):
             raise refused(
-                f"{name} has {len(table)} rows, and the log has {len(log)}; a row for each row of "
-                "the log is allowed: compute the probabilities for all rows, in their order"
+                f"{name} has {len(table)} rows, and the log has {len(log)}: give the "
+                "probabilities for all rows of the log, in their order"
             )
         return Candidate(partial(of_array, table, name))
     raise refused(
-        f"the policy is a {type(given).__name__}; a name, a file, a table, a policy, an array of "
-        "probabilities, a function or a fitted classifier is allowed: give one of them"
+        f"the policy is a {type(given).__name__}: give a name, a file, a table, a policy, an array "
+        "of probabilities, a function or a fitted classifier"
     )
 
 
@@ -192,8 +192,8 @@ def check_same_schema(learned: TrainedPolicy, log: Log) -> None:
     same_menu = learned.schema.menu.revived == log.schema.menu.revived
     if not same_menu or learned.schema.context != log.schema.context:
         raise refused(
-            "the policy was learned for other actions or contexts than this log has: read the "
-            "log with its schema, Log.read(..., schema=learned.schema)"
+            "the policy was learned for actions or contexts that differ from those of this log: "
+            "read the log with its schema, Log.read(..., schema=learned.schema)"
         )
 
 
@@ -267,8 +267,8 @@ def of_classifier(classifier: Any, rows: Rows) -> Floats:
     names, classes = action_names(schema, name), [str(one) for one in classifier.classes_]
     if not set(classes) <= set(names):
         raise refused(
-            f"the classes of {name} are {listed(classes)}; the actions of the log, "
-            f"{listed(names)}: fit it to the names of actions"
+            f"the classes of {name} are {listed(classes)}, and the actions of the log "
+            f"{listed(names)}: fit it to the names of the actions"
         )
     columns = getattr(classifier, "feature_names_in_", None)
     try:
@@ -307,9 +307,9 @@ def checked_probabilities(given: Any, rows: Rows, what: str) -> Floats:
     size = int(np.prod([len(slot.choices) for slot in schema.menu.slots]))
     if table.shape != (count, size):
         raise refused(
-            f"{what} are of the shape {list(table.shape)}; [{count}, {size}] is allowed, a row for "
-            f"each decision and a column for each action ({listed(choices)}), or the name of one "
-            "action for each decision: give an array of this shape"
+            f"{what} have the shape {list(table.shape)}: give [{count}, {size}], a row for each "
+            f"decision and a column for each action ({listed(choices)}), or the name of one action "
+            "for each decision"
         )
     table = table.astype(np.float64)
     sums = table.sum(axis=1)
@@ -318,8 +318,8 @@ def checked_probabilities(given: Any, rows: Rows, what: str) -> Floats:
         row = int(np.argmax(bad))
         raise refused(
             f"{what}, row {row}: the probabilities are from {table[row].min():g} to "
-            f"{table[row].max():g} and add up to {sums[row]:g} ({int(bad.sum())} such "
-            "rows): divide each row by its sum"
+            f"{table[row].max():g} and add up to {sums[row]:g} ({int(bad.sum())} such rows): "
+            "divide each row by its sum"
         )
     result: Floats = table / sums[:, None]
     return result

@@ -123,10 +123,10 @@ class RewardMap(NamedTuple):
     """The design of a regression of rewards on contexts and actions, and its prior.
 
     Every plain arm has its own regression, with coefficients that are correlated between arms. The
-    effects of several slots add up in one regression: every feature has a coefficient shared by all
-    choices and one for each choice. Without ``interactions`` a choice has only a constant. Each
-    slot has its own prior variances, and the powers of real-valued parts have one. The ``prior``
-    was fitted to a sample of the rows; it is None if all rewards of the sample are equal.
+    effects of several slots add up in one regression, in which every feature has a coefficient
+    shared by all choices and one for each choice. Without ``interactions`` a choice has only a
+    constant. Each slot has its own prior variances, and the powers of real-valued parts share one.
+    The ``prior`` was fitted to a sample of the rows; it is None if all rewards there are equal.
     """
 
     feature_map: FeatureMap
@@ -183,7 +183,7 @@ class RewardMap(NamedTuple):
             for number in range(FOLDS):
                 mine = fold[rows] == number
                 columns = inputs, regression, reward, log.counts[rows]
-                sums[number] = sums[number].add(*(one[mine] for one in columns))
+                sums[number] = sums[number].add(*(column[mine] for column in columns))
         return sums
 
     def model(self, sums: Sums, centre: float) -> "RewardModel":
@@ -191,15 +191,15 @@ class RewardMap(NamedTuple):
         width, choices = len(self.feature_map.groups), sum(self.code.sizes)
         table, powers = np.zeros((1 + choices, width)), np.zeros(POWERS * len(self.code.low))
         if sums.variance > 0:
-            found = self.posterior(sums, centre).coefficients
+            coefficients = self.posterior(sums, centre).coefficients
             if self.separate:
-                table[1:] = found
+                table[1:] = coefficients
             else:
                 ends = width, width + choices * self._each
-                table[0], each, powers = np.split(found[0], ends)
+                table[0], each, powers = np.split(coefficients[0], ends)
                 table[1:, : self._each] = each.reshape(choices, self._each)
-        coefficients = self.feature_map.for_raw(table).T
-        return RewardModel(self.feature_map, self.code, centre, coefficients, powers)
+        raw = self.feature_map.for_raw(table).T
+        return RewardModel(self.feature_map, self.code, centre, raw, powers)
 
 
 def reward_maps(log: Log) -> list[RewardMap]:
@@ -225,15 +225,15 @@ def reward_maps(log: Log) -> list[RewardMap]:
     first, fold = new_map(context, log.counts, max(size, 2), rng, kernels), folds_of(log)
     best: dict[int, tuple[float, RewardMap]] = {}
     for length in LENGTHS if len(first.landmarks) else LENGTHS[-1:]:
-        found = RewardMap(first.of_length(length), ActionCode.of(menu), interactions)
-        of_folds = found.sums(log)
+        reward_map = RewardMap(first.of_length(length), ActionCode.of(menu), interactions)
+        of_folds = reward_map.sums(log)
         for number in range(FOLDS):
             sums, evidence, prior = _of_others(of_folds, number), 0.0, None
             if sums.variance > 0:
-                posterior = found.posterior(sums, _mean_of(log, fold != number))
+                posterior = reward_map.posterior(sums, _mean_of(log, fold != number))
                 evidence, prior = posterior.log_evidence, posterior.prior
             if number not in best or evidence > best[number][0]:
-                best[number] = evidence, found._replace(prior=prior)
+                best[number] = evidence, reward_map._replace(prior=prior)
     return [best[number][1] for number in range(FOLDS)]
 
 
@@ -297,11 +297,14 @@ def fitted_models(log: Log) -> list[RewardModel]:
     log = replace(log, fold=fold)
     maps, used = reward_maps(log), every_so_many(log, MOST_FITTED)
     # One map of each kernel length is enough.
-    by_length = {one.feature_map.length: one for one in maps}
-    sums = {length: one.sums(used) for length, one in by_length.items()}
+    by_length = {fitted_map.feature_map.length: fitted_map for fitted_map in maps}
+    sums = {length: fitted_map.sums(used) for length, fitted_map in by_length.items()}
     return [
-        one.model(_of_others(sums[one.feature_map.length], number), _mean_of(log, fold != number))
-        for number, one in enumerate(maps)
+        fitted_map.model(
+            _of_others(sums[fitted_map.feature_map.length], number),
+            _mean_of(log, fold != number),
+        )
+        for number, fitted_map in enumerate(maps)
     ]
 
 
@@ -360,9 +363,9 @@ def supervised_models(log: Log, template: Any, seed: int) -> list[SupervisedRewa
         distinct = len(np.unique(reward))
         if hasattr(template, "predict_proba") and distinct > MOST_CLASSES:
             raise InputError(
-                f"the reward model {type(template).__name__} is a classifier, but the log has "
-                f"{distinct} different rewards, and up to {MOST_CLASSES} are allowed: give a "
-                f"regressor, such as {EXAMPLE!r}",
+                f"the reward model {type(template).__name__} is a classifier, and the log has "
+                f"{distinct} different rewards: give a regressor, such as {EXAMPLE!r}; classifiers "
+                f"work for up to {MOST_CLASSES} different rewards",
                 parameter="reward_model",
             )
         if distinct > 1:
