@@ -30,15 +30,15 @@ USUAL: dict[str, tuple[str, ...]] = {
     "time": ("at", "time", "timestamp"),
     **dict.fromkeys(("status", "cluster", "count", "successes", "weight", "session"), ()),
 }
-"""The roles of single columns, with the names by which a column is found if none is given."""
+"""The roles of single columns, and the usual names by which such a column is found."""
 ROLES = ("action", "context", *USUAL, "covariate", "probability")
 """The roles that a column can have."""
 ACTION, CONTEXT, PROPENSITY = "action_", "context_", "propensity_"
-"""Beginnings of the names of columns that hold slots, context fields and slots' propensities."""
+"""Prefixes of columns that hold slots, context fields and propensities of slots."""
 EXPORTED = {"status", "activated", "holdout", "late_rewards"}
 """A table with all these columns is the export of a bandit, even if its metadata was lost."""
 Columns = dict[str, str]
-"""Columns by the name of the slot, field or reward that they hold; of a single column, its role."""
+"""Columns by the name of the slot, field or reward that they hold; a single column, by its role."""
 
 
 def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, Columns]:
@@ -47,7 +47,7 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, 
     ``given`` maps roles to columns. For actions, contexts and rewards it can be a list of columns
     or of patterns such as ``affinity_*``, or a table from names to columns. None says that there is
     no such column. The status is read only from the export of a bandit, unless the caller names its
-    column. Several rewards are ``outcomes``, of which the first one is the ``reward``.
+    column. Several rewards are ``outcomes``; the first one is the ``reward``.
     """
     for role in given:
         one_of("column role", str(role), ROLES)
@@ -71,15 +71,15 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, 
     if found["successes"]:
         if not found["count"] or given.get("reward") is not None:
             raise InputError(
-                "a column of successes takes the place of rewards, and needs counts: name counts "
-                "and successes, without rewards, --column count=NAME --column successes=NAME",
+                "a column of successes needs a column of counts, and replaces the rewards: give "
+                "--column count=NAME --column successes=NAME, and no reward",
                 parameter="successes",
             )
         found["reward"] = {}
     if found["session"] and found["count"]:
         raise InputError(
             "a log with sessions cannot have counts, because the decisions of a "
-            "session follow each other: give a row for each decision",
+            "session have an order: give a row for each decision",
             parameter="session",
         )
     for role in ("action",) if found["successes"] else ("reward", "action"):
@@ -91,10 +91,10 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, 
                 f"(columns={{{role!r}: NAME}})",
                 parameter=role,
             )
-    slots, known = found["action"], _after(PROPENSITY, columns)
-    # All slots need a propensity of their own.
-    complete = slots.keys() <= known.keys()
-    found["slot_propensity"] = {slot: known[slot] for slot in slots} if complete else {}
+    propensities = _after(PROPENSITY, columns)
+    # They are used only if there is one for every slot.
+    complete = found["action"].keys() <= propensities.keys()
+    found["slot_propensity"] = propensities if complete else {}
     return found
 
 
@@ -103,7 +103,7 @@ def _after(prefix: str, columns: Sequence[str]) -> Columns:
 
 
 def columns_of_role(role: str, columns: Sequence[str], wanted: Any) -> Columns:
-    """Return columns by name, from a column, a list of columns and patterns, a table, or None."""
+    """Return columns by name, given a column, a list of columns and patterns, a table, or None."""
     if wanted in (None, ""):
         return {}
     single = role in USUAL and role != "reward"
@@ -130,8 +130,8 @@ def _matching(role: str, columns: Sequence[str], wanted: str) -> list[str]:
     found = [name for name in columns if fnmatchcase(name, wanted)]
     if not found:
         raise InputError(
-            f"no column matches {wanted!r}, the pattern for the {role}. There are: "
-            f"{listed(columns)}. Change the pattern, or name the columns",
+            f"no column matches {wanted!r}, the pattern for the {role}; the columns are "
+            f"{listed(columns)}: change the pattern, or name the columns",
             parameter=role,
         )
     return found
@@ -140,9 +140,9 @@ def _matching(role: str, columns: Sequence[str], wanted: str) -> list[str]:
 # Values -------------------------------------------------------------------------------------------
 
 NO_DEFAULT = "no default is declared"
-"""End of the reason of a missing value, after which the error explains how to declare a default."""
+"""End of the reason of a missing value; the error then explains how to declare a default."""
 REPEATED = "repeats the id of "
-"""The reason of a repeated id, to which a message adds where it occurred before."""
+"""The reason of a repeated id; a message adds where the id occurred before."""
 ADVICE = {
     NO_DEFAULT: "You can declare a default for missing values: --declare FILE.toml with "
     '[context] and country = {{values = ["fr", "de"], default = "fr"}}, age = {{default = 40}}.',
@@ -152,34 +152,34 @@ ADVICE = {
 """What to do about a reason; ``{0}`` is the column."""
 HINTS = {
     r"[-+]?\d+,\d+": "Are there decimal commas in {0!r}? Give --decimal ',' (decimal=',').",
-    r"[-+]?[\d.,]+\s*%": "Is {0!r} in percent? Divide it by 100, and drop the percent sign.",
-    r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*": "Is {0!r} a date? A date is no number to learn "
+    r"[-+]?[\d.,]+\s*%": "Is {0!r} in percent? Divide it by 100, and remove the percent sign.",
+    r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*": "Is {0!r} a date? A date is not a number to learn "
     "from: name it as the time, --column time={0}, or leave it out.",
 }
 """What a value that is not a number looks like, and what to do then."""
 MOST_PROBLEMS = 12
 """Problems that a message lists, so it fits on a screen."""
 TRUTH = {"true": 1, "false": 0, "yes": 1, "no": 0}
-"""Words that are read as numbers; upper and lower case make no difference."""
+"""Words that are read as numbers, in upper or lower case."""
 NO_NAME = f"is not a name of 1 to {LONGEST_NAME} printable characters"
-"""The reason for which a value is not the name of an action or a category."""
+"""Why a value is not the name of an action or a category."""
 UNKNOWN = -1
-"""The code of a value that is missing, or that is not among the names."""
+"""The code of a value that is missing or unknown."""
 NUMBERS = (
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL"),
     *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "BOOLEAN"),
 )
 """Beginnings of the names of numeric types in DuckDB."""
 SAMPLED_ROWS = 10_000
-"""Rows of a text column that are looked at to find out whether it holds numbers."""
+"""Rows of a text column that are checked to see whether it holds numbers."""
 MOST_NOT_NUMERIC = 0.1
 """A text column holds numbers, with some mistakes, if at most this share is not numeric."""
 
 
 class Problem(NamedTuple):
-    """A number of ``rows`` that are bad because of a column; the ``first`` one has the value.
+    """Why a number of ``rows`` are bad: the value that the ``first`` of them has in a column.
 
-    The reason can end with the place of another row, ``before``.
+    Some reasons end with the place of another row, ``before``; it is 0 for all others.
     """
 
     column: str
@@ -187,18 +187,18 @@ class Problem(NamedTuple):
     rows: int
     first: int
     value: Any
-    before: int | None = None
+    before: int = 0
 
 
 class CheckedColumns:
     """SQL that computes the values of a log from its columns, and the reasons why a row is bad.
 
     Its methods take a column of the source and return the name of a value in SQL: a number, a time,
-    a text that is a name, the code of a name, or an id. ``counted`` is an SQL condition: only rows
-    that fulfil it can be bad, because others are left out of the log anyway. Once all values are
-    known, ``examine`` finds the bad rows, the names that occur, and the ``facts``, which are
-    ``aggregates`` over all rows. ``batches`` reads what is ``wanted`` of the good rows that fulfil
-    the condition ``kept``. Rows count from 1.
+    a text that is a name, the code of a name, or an id. ``counted`` is an SQL condition: rows that
+    do not fulfil it are left out of the log, and are never bad. Once all values are known,
+    ``examine`` finds the bad rows, the names that occur, and the ``facts``: the results of the
+    ``aggregates``. Then ``batches`` reads the values that are ``wanted`` for each field, of the
+    good rows that fulfil the condition ``kept``. Rows count from 1.
     """
 
     def __init__(self, source: Source, counted: str = "true") -> None:
@@ -215,15 +215,15 @@ class CheckedColumns:
         self._enums = self._unlisted = 0
 
     def value(self, sql: str) -> str:
-        """Return the name of a value, which other values and conditions can use."""
+        """Return the name of a value for use in other values and conditions."""
         return self._values.setdefault(sql, f"x{len(self._values)}")
 
     def check(self, column: str, reason: str, condition: str) -> None:
-        """Count the rows as bad that fulfil an SQL condition."""
+        """Count rows that fulfil an SQL condition as bad."""
         self._checks.setdefault((column, reason), []).append(f"({condition})")
 
     def _kind(self, column: str) -> tuple[str, str]:
-        """Return a column in SQL and its type: all nested types are one, and so are texts."""
+        """Return a column in SQL and its type; all nested types are "nested"."""
         kind = self.source.types[column]
         if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION")):
             kind = "nested"
@@ -234,7 +234,7 @@ class CheckedColumns:
         if kind == "VARCHAR":
             words = " ".join(f"when '{word}' then {one}" for word, one in TRUTH.items())
             plain = f"trim({cell}, e' \\t\\r\\n')"
-            # DuckDB would read 1_000 as a number; in data it is a name.
+            # DuckDB would read 1_000 as a number, but in data it is a name.
             cell = f"case when contains({cell}, '_') then null else coalesce(try_cast({plain} "
             cell += f"as double), case lower({plain}) {words} end) end"
         else:
@@ -244,7 +244,7 @@ class CheckedColumns:
     def number(
         self, column: str, required: bool = True, low: float = -math.inf, high: float = math.inf
     ) -> str:
-        """Return the finite numbers of a column, which it may hold as text; null if missing."""
+        """Return the finite numbers of a column, also if they are text; null if missing."""
         cell, found = self.source.cell(column), self.value(self._number_of(column))
         self.check(column, "is not a finite number", f"{found} is null and {cell} is not null")
         if required:
@@ -269,7 +269,7 @@ class CheckedColumns:
         return found
 
     def text(self, column: str, nested: bool = False) -> str:
-        """Return what a column holds as text; null if missing, and lists only if ``nested``."""
+        """Return the values of a column as text; null if missing, or a list without ``nested``."""
         cell, kind = self._kind(column)
         if kind == "nested":
             cell = f"cast(to_json({cell}) as varchar)" if nested else "cast(null as varchar)"
@@ -287,9 +287,9 @@ class CheckedColumns:
         return self.value(f"nullif({cell}, '')")
 
     def name(self, column: str, missing: str) -> str:
-        """Return the names of actions or categories in a column, as text.
+        """Return a column with names of actions or categories, as text.
 
-        Those that occur are the ``names`` of the column.
+        After ``examine``, the ``names`` of the column are those that occur.
         """
         found = self.text(column)
         nested = self._kind(column)[1] == "nested"
@@ -311,7 +311,7 @@ class CheckedColumns:
         return self.value(f"coalesce(cast(enum_code(try_cast({text} as {kind})) as bigint), -1)")
 
     def known(self, column: str, missing: str, names: Sequence[str], unknown: str) -> str:
-        """Return the codes of the names in a column, each of which must be among these names."""
+        """Return the codes of the names in a column; all others are refused as ``unknown``."""
         text = self.text(column)
         self.check(column, missing, f"{text} is null")
         code = self.code(text, names)
@@ -319,29 +319,28 @@ class CheckedColumns:
         return code
 
     def distinct(self, text: str) -> list[str]:
-        """Return the different texts that a value has in any row."""
+        """Return the different texts that occur in all rows, good or bad."""
         query = f"select distinct {text} as one from ({self._query()}) where one is not null"
         return [one for (one,) in self.source.rows(query)]
 
     def numeric(self, columns: Sequence[str]) -> set[str]:
         """Return the columns that hold numbers, except for a few mistakes in columns of text."""
-        texts = [one for one in columns if one in self.source.untyped]
         found = {one for one in columns if self._kind(one)[1].startswith(NUMBERS)}
         found |= {one for one in columns if self.source.types[one] == '"NULL"'}
-        shares = ["count(*)"]
+        texts, conditions = [one for one in columns if one in self.source.untyped], ["count(*)"]
         for column in texts:
             cell = self.source.cell(column)
-            # Text such as nan is no number of a log, but does not make a column one of names.
+            # Text such as nan is not a number, but it does not make a column one of names either.
             wrong = f"{self._number_of(column)} is null and {cell} is not null"
             wrong += f" and lower({cell}) not in ('nan', 'inf', '-inf')"
             most = f"{MOST_NOT_NUMERIC} * count({cell})"
-            shares.append(f"count({cell}) > 0 and count(*) filter ({wrong}) <= {most}")
+            conditions.append(f"count({cell}) > 0 and count(*) filter ({wrong}) <= {most}")
         sample = f"(select * from {self.source.table} limit {SAMPLED_ROWS})"
-        ((_, *are_numbers),) = self.source.rows(f"select {', '.join(shares)} from {sample}")
-        return found | {one for one, is_one in zip(texts, are_numbers, strict=True) if is_one}
+        ((_, *are_numbers),) = self.source.rows(f"select {', '.join(conditions)} from {sample}")
+        return found | {one for one, is_number in zip(texts, are_numbers, strict=True) if is_number}
 
     def _query(self) -> str:
-        """Return the query of all values x0, x1, …, the checks b0, b1, …, and what is good."""
+        """Return the query of all values x0, x1, …, all checks b0, b1, …, ``bad`` and ``good``."""
         values = [f"{sql} as {name}" for sql, name in self._values.items()]
         checks = [
             f"coalesce(({self._counted}) and ({' or '.join(conditions)}), false) as b{place}"
@@ -355,7 +354,7 @@ class CheckedColumns:
     def examine(self) -> None:
         """Find the bad rows, the names that occur, and the facts.
 
-        In an aggregate, ``good`` are the rows without a problem that are ``kept``.
+        In an aggregate, ``good`` rows are the rows without a problem that are ``kept``.
         """
         marks = {f"b{place}": key for place, key in enumerate(self._checks)}
         aggregates = {
@@ -417,7 +416,7 @@ class CheckedColumns:
     # Problems
 
     def add_problem(self, column: str, reason: str, rows: int, first: int, before: int) -> None:
-        """Add a problem of rows that SQL took for good ones."""
+        """Add a problem of rows that were good according to SQL."""
         cell, table = self.source.cell(column), self.source.table
         ((value,),) = self.source.rows(f"select {cell} from {table} limit 1 offset {first - 1}")
         self._problems.append(Problem(column, reason, rows, first, value, before))
@@ -425,18 +424,17 @@ class CheckedColumns:
 
     @property
     def bad(self) -> int:
-        """The number of rows with a problem, and of those with too few or too many values."""
+        """The number of rows with a problem, or with too few or too many values."""
         return self._bad + sum(map(len, self.source.rejected.values()))
 
     def sentences(self) -> list[str]:
         """Return a sentence for each problem, at most ``MOST_PROBLEMS``."""
-        numbers = {one.first for one in self._problems}
-        numbers |= {one.before for one in self._problems if one.before is not None}
-        places = self.source.places(numbers)
+        numbers = {number for one in self._problems for number in (one.first, one.before)}
+        places = {0: "", **self.source.places(numbers - {0})}
         found = [
             f"column {one.column!r}, {places[one.first]}: "
             f"{'the value' if one.value is None else short_repr(one.value)} {one.reason}"
-            f"{'' if one.before is None else places[one.before]} ({counted(one.rows, 'row')})"
+            f"{places[one.before]} ({counted(one.rows, 'row')})"
             for one in self._problems
         ]
         found += [
@@ -457,32 +455,32 @@ class CheckedColumns:
     def refuse(self, parameter: str | None = None) -> None:
         """Raise an error that lists all problems, if there are any.
 
-        Rows can be left out of a log, not of the table that is the value of another ``parameter``,
-        for which no defaults can be declared either.
+        If the table is the value of a ``parameter`` and not a log, its rows cannot be left out, and
+        no defaults can be declared.
         """
         if not self.bad:
             return
-        every = self.rows + self.bad - self._bad
+        total = self.rows + self.bad - self._bad
         skip = ", or leave them out with --skip-bad-rows (skip_bad_rows=True)"
-        advice = [f"Correct these rows{skip if self.bad < every and parameter is None else ''}."]
-        for one in self._problems:
-            value = "" if one.value is None else str(one.value).strip()
-            known = [hint for pattern, hint in HINTS.items() if re.fullmatch(pattern, value)]
+        advice = [f"Correct these rows{skip if self.bad < total and parameter is None else ''}."]
+        for problem in self._problems:
+            value = "" if problem.value is None else str(problem.value).strip()
+            texts = [hint for pattern, hint in HINTS.items() if re.fullmatch(pattern, value)]
             if parameter is None:
-                known += [text for part, text in ADVICE.items() if part in one.reason]
-            advice += [text.format(one.column) for text in known]
-        found = [f"{self.bad} of {every} rows of {self.source.name} cannot be used:"]
-        lines = ["\n  ".join([*found, *self.sentences()]), *dict.fromkeys(advice)]
+                texts += [text for reason, text in ADVICE.items() if reason in problem.reason]
+            advice += [text.format(problem.column) for text in texts]
+        heading = f"{self.bad} of {total} rows of {self.source.name} cannot be used:"
+        lines = ["\n  ".join([heading, *self.sentences()]), *dict.fromkeys(advice)]
         raise InputError("\n".join(lines), parameter=parameter)
 
 
 def distinct(value: str) -> str:
-    """Return the aggregate of the different values in good rows."""
+    """Return the SQL aggregate that lists the different values in good rows."""
     return f"list(distinct {value}) filter (good and {value} is not null)"
 
 
 def is_name(text: str) -> bool:
-    """Return whether a text can be the name of an action or a category."""
+    """Return whether a text is allowed as the name of an action or a category."""
     return 0 < len(text) <= LONGEST_NAME and text.isprintable()
 
 

@@ -51,10 +51,20 @@ def field_columns(schema: Schema, context: NDArray[np.float32]) -> dict[str, NDA
 
 By = Literal["time", "random"]
 """Which rows a split takes first: the earliest ones, or random ones."""
-
-
 MOST_EXPANDED = 20_000_000
-"""Decisions to which a log is expanded at most, to learn from it: their columns take a few GB."""
+"""Most decisions to which a log is expanded to learn from it: their columns take a few GB."""
+FOLD_SEED = 2
+"""Added to the seed of folds, so they are independent of samples and splits."""
+STEP = np.uint64(0x9E3779B97F4A7C15)
+MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+"""Constants of the generator SplitMix64 (Steele, Lea and Flood, 2014)."""
+MOST_ROWS, MOST_NUMBERS = 1 << 18, 1 << 24
+"""Most rows of an encoded part, and most numbers: 64 MB as float32. Every value of a category takes
+a number in the encoding."""
+MOST_NOTES = 3
+"""Notes in the text of a log; all of them are in its ``notes``."""
+Reward = str | Mapping[str, float]
+"""One of the rewards of a log by name, or the weights of their sum, {'click': 1, 'buy': 20}."""
 
 
 class DividedLog(NamedTuple):
@@ -138,26 +148,21 @@ def divided(log: "Log", shares: Sequence[float], by: By, seed: int) -> DividedLo
 def order_notes(log: "Log", first: Booleans, by: By) -> Iterator[str]:
     """Yield a sentence if a split by time gave the two parts different actions.
 
-    The rows of a table of totals are often in the order of the actions, not in that of time.
+    The rows of a table of totals are often in the order of the actions, not in order of time.
     """
     if log.count is None or by != "time" or not first.any():
         return
-    parts = [{tuple(row) for row in log.action[part]} for part in (first, ~first)]
-    if parts[0] != parts[1]:
+    learned, rest = (np.unique(log.action[part], axis=0) for part in (first, ~first))
+    if not np.array_equal(learned, rest):
         yield (
-            "the rows to learn from, the first ones of this table of counts, and the rows to "
-            "evaluate on took different actions; a split by time is right only if the rows are in "
-            'the order of time: otherwise give --by random (by="random")'
+            "policies learn from the first rows of this table of counts, which took other actions "
+            "than the rows to evaluate on; a split by time is right only if the rows are in order "
+            'of time: otherwise give --by random (by="random")'
         )
 
 
-STEP = np.uint64(0x9E3779B97F4A7C15)
-MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-"""Constants of the generator SplitMix64 (Steele, Lea and Flood, 2014)."""
-
-
 def uniform_of(number: Integers, seed: int) -> Floats:
-    """Return a pseudo-random number from 0 to 1 for the number of each row.
+    """Return a pseudo-random number between 0 and 1 that depends only on a row's number.
 
     >>> bool(uniform_of(np.arange(10), 0)[3] == uniform_of(np.array([3]), 0)[0])
     True
@@ -171,22 +176,18 @@ def uniform_of(number: Integers, seed: int) -> Floats:
 
 
 def divided_by_fold(log: "Log", folds: int, numbers: Integers) -> DividedLog:
-    """Return the log with every decision in a random fold, as many rows as needed.
+    """Return the log with every decision in a random fold; a row becomes up to one row per fold.
 
-    Without this a fold would contain all of the equal decisions of a row, and the model that
-    predicts them would never have met any of them. The folds of a row depend on its number alone.
+    Otherwise all of the equal decisions of a row would be in the same fold, and the model that
+    predicts them would never have seen any of them. The folds of a row depend on its number alone.
     """
     left, drawn = log.counts, np.empty((folds, len(log)))
     for fold in range(folds):
         chance = uniform_of(numbers, fold + FOLD_SEED)
         drawn[fold] = scipy.stats.binom.ppf(chance, left, 1 / (folds - fold))
         left = left - drawn[fold]
-    found = divided_counts(log, drawn)
-    return found._replace(log=replace(found.log, fold=found.part))
-
-
-FOLD_SEED = 2
-"""Added to the seed of folds, so they are independent of samples and splits."""
+    divided = divided_counts(log, drawn)
+    return divided._replace(log=replace(divided.log, fold=divided.part))
 
 
 def expanded(log: "Log") -> "Log":
@@ -195,9 +196,8 @@ def expanded(log: "Log") -> "Log":
         return log
     if log.decisions > MOST_EXPANDED:
         raise InputError(
-            f"the log stands for {log.decisions} decisions, but a policy can learn from "
-            f"at most {MOST_EXPANDED} of them: divide the counts by a number, or give a "
-            "learned policy"
+            f"the log stands for {log.decisions} decisions, but a policy can learn from at most "
+            f"{MOST_EXPANDED}: divide the counts by a number, or evaluate a learned policy"
         )
     rows = np.repeat(np.arange(len(log)), log.count.astype(np.int64))
     return replace(log.rows(rows), count=None)
@@ -229,11 +229,6 @@ def trajectory_weights(weight: Floats, session: Integers) -> Floats:
     return found
 
 
-MOST_ROWS, MOST_NUMBERS = 1 << 18, 1 << 24
-"""A part has at most this many rows and, since every value of a category takes one number in the
-encoding, at most this many numbers: 64 MB as float32."""
-
-
 class EncodedParts(Sequence[Columns]):
     """A sequence of parts of equal length (the last may be shorter), each encoded on access."""
 
@@ -255,14 +250,6 @@ class EncodedParts(Sequence[Columns]):
             log.reward[rows],
             log_prob,
         )
-
-
-MOST_NOTES = 3
-"""Notes that are part of the text; all of them are in the ``notes`` of the log."""
-
-
-Reward = str | Mapping[str, float]
-"""One of the rewards of a log by name, or the weights of their sum, {'click': 1, 'buy': 20}."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,31 +312,30 @@ class Log:
         separator: str | None = None,
         decimal: str | None = None,
     ) -> Self:
-        """Read a log from a file, a folder of files, a data frame, or a table of columns.
-
-        In a table, ``action [N, S]`` and ``context [N, F]`` can also be arrays with a column for
-        each slot, called slot0, slot1 and so on, and for each field, called x0, x1 and so on.
+        """Read a log from a file, a folder of files, a data frame, a query, or a table of columns.
 
         Files are Parquet, CSV or JSON lines (one object in each line; ``{"context": {"age": 40}}``
-        has the column ``context_age``); gzip may have compressed the last two. The values of a CSV
-        file are separated by commas, semicolons (then numbers may have decimal commas), tabs or
-        bars, which is recognized; otherwise give the ``separator``, and ``decimal``, "." or ",". A
-        folder, or a pattern such as ``logs/2026-*.parquet``, is read as one log, in the order of
-        the paths.
+        has the column ``context_age``). CSV and JSON lines may be compressed by gzip. Commas,
+        semicolons (then also decimal commas), tabs and bars in CSV files are recognized; for other
+        files give the ``separator``, and ``decimal``, "." or ",". A folder, or a pattern such as
+        ``logs/2026-*.parquet``, is read as one log, in the order of the paths.
 
-        ``columns`` maps roles to names of columns; a role that is not given is filled by the column
-        with its usual name. Several rewards are a list of columns, or a table from names to
-        columns: see ``compare_rewards``. The roles are action, reward, propensity, context,
-        eligible, id, time, status, and, only if given, cluster, session, count, successes, weight,
+        In a table, ``action [N, S]`` and ``context [N, F]`` can be arrays with two dimensions;
+        their slots are called slot0, slot1, …, and their fields x0, x1, ….
+
+        ``columns`` maps roles to names of columns; other roles are filled by the columns with the
+        usual names. Several rewards are a list of columns, or a table from names to columns: see
+        ``compare_rewards``. The roles are action, reward, propensity, context, eligible, id, time,
+        status, and, only if they are named here, cluster, session, count, successes, weight,
         covariate and probability.
 
-        ``actions``, ``context`` and ``rewards`` declare what is allowed, as in ``submax.open``;
-        ``schema`` declares all three at once and is that of another log or of a policy. What is
-        not declared is taken from the values that occur. ``action_features`` describe the actions
-        that are declared; if none are, the actions are those with features.
+        ``actions``, ``context`` and ``rewards`` declare what is allowed, as in ``submax.open``; a
+        ``schema``, of another log or of a policy, declares all three. What is not declared is taken
+        from the values that occur. ``action_features`` describe the declared actions; if none are
+        declared, the actions are those with features.
 
         Rows with missing or impossible values raise an error that names them, by the line of a CSV
-        or JSON file; with ``skip_bad_rows`` they are left out, and counted in the notes.
+        or JSON file. With ``skip_bad_rows`` they are left out, and counted in the notes.
 
         The columns of a log of more than two million rows are in files of a temporary folder, so
         memory does not grow with the rows.
@@ -384,12 +370,12 @@ class Log:
 
     @property
     def counts(self) -> Floats:
-        """The decisions that each row stands for, ``[N]``; without a ``count`` 1, not in memory."""
+        """The decisions that each row stands for, ``[N]``; without a ``count``, 1 for each row."""
         return np.broadcast_to(1.0, len(self)) if self.count is None else self.count
 
     @property
     def decisions(self) -> int:
-        """The number of decisions: that of the rows, unless rows stand for several."""
+        """The number of decisions: the number of rows, unless rows stand for several decisions."""
         return len(self) if self.count is None else round(float(self.count.sum()))
 
     @property
@@ -399,7 +385,7 @@ class Log:
 
     @property
     def parts(self) -> EncodedParts:
-        """The rows in the encoding from which policies learn, in parts that are made on access."""
+        """The rows in the encoding from which policies learn, in parts."""
         return EncodedParts(self)
 
     @cached_property
@@ -418,7 +404,7 @@ class Log:
 
     def eligible_choices(self, slot: int) -> Booleans:
         """Return which choices of a slot are in each of the eligible sets, ``[sets, choices]``."""
-        indices = [one[slot] for one in self.eligible_sets]
+        indices = [eligible[slot] for eligible in self.eligible_sets]
         mask = np.zeros((len(indices), len(self.schema.menu.slots[slot].choices)), dtype=bool)
         sets = np.repeat(np.arange(len(indices)), list(map(len, indices)))
         mask[sets, np.concatenate(indices)] = True
@@ -430,7 +416,7 @@ class Log:
         return np.array(sizes, dtype=np.float64)
 
     def batches(self) -> Iterator["Log"]:
-        """Yield the rows in batches; those of a log on disk are in memory one after the other."""
+        """Yield the rows in batches; only one batch of a log on disk is in memory at a time."""
         for rows in pieces(len(self)):
             yield self.rows(rows)
             self.release()
@@ -438,7 +424,7 @@ class Log:
     def rows(self, which: Booleans | Integers | slice) -> "Log":
         """Return a log of some of the rows, given by a mask, by their numbers, or by a slice."""
         if self.folder is not None and not isinstance(which, slice) and which.dtype == bool:
-            # Rows that follow each other need no copy.
+            # Consecutive rows need no copy.
             first, count = int(which.argmax()), int(which.sum())
             if which[first : first + count].all():
                 which = slice(first, first + count)
@@ -467,7 +453,7 @@ class Log:
         """
         if self.outcomes is None:
             raise InputError(
-                f"the reward {reward!r} does not exist, because this log has one column of "
+                f"the reward {reward!r} does not exist, because this log has only one column of "
                 "rewards: read several with columns={'reward': ['click', 'buy']}",
                 parameter="reward",
             )

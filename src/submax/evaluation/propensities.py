@@ -1,4 +1,4 @@
-"""Propensities that a log does not have, estimated by a model of how it chose its actions."""
+"""Missing propensities of a log, estimated by a model of how the log chose its actions."""
 
 from dataclasses import replace
 
@@ -15,14 +15,14 @@ from submax.schema.rows import ContextMoments
 MOST_ROWS = 200_000
 """The model is fitted to at most this many rows: more would take longer and hardly change it."""
 MOST_NUMBERS = 1 << 25
-"""Probabilities, rows × choices, that are in memory together while fitting: 256 MB."""
+"""Most probabilities, rows × choices, that are in memory while fitting: 256 MB."""
 PENALTY = 1.0
 """Ridge penalty of the coefficients of standardized contexts: a standard normal prior."""
 CONSTANT_PENALTY = 1e-6
-"""Ridge penalty of the constants: nearly none, so the frequency of choices is free."""
+"""Ridge penalty of the constants: nearly 0, so they fit the frequencies of the choices."""
 FLOOR_SHARE = 0.05
-"""An estimate is at least this share of the frequency of its choice, unless 1 / √n is lower: the
-weight of a row is then at most 20 times that of a log which did not look at the context."""
+"""An estimate is at least this share of the frequency of its choice, unless 1 / √n is lower. So a
+weight is at most 20 times what it would be if the log had ignored the context."""
 MOST_STEPS = 200
 """Iterations of L-BFGS; a logistic regression converges in fewer."""
 
@@ -34,21 +34,21 @@ class PropensityModel:
     choices]`` by penalized maximum likelihood, and the standardized context x. Slots are treated as
     chosen independently.
 
-    A model extrapolates, so an estimate can be much too small, and one row with a huge weight then
-    decides. So estimates of choice a are raised to the floor min(1/√N, f_a / 20), where f_a is the
-    share of rows that took a: truncation at √N keeps an importance-weighted mean consistent
+    A model extrapolates, so an estimate can be much too small, and a single row with a huge weight
+    would dominate. So estimates of choice a are raised to the floor min(1/√N, f_a / 20), where f_a
+    is the share of rows that took a: truncation at √N keeps an importance-weighted mean consistent
     (Ionides, 2008).
 
-    The model is fitted to the rows of a log, to random ones (by ``seed``) if there are more than
-    ``MOST_ROWS``; it then estimates the propensities of these and of other rows.
+    The model is fitted to the rows of a log, or to ``MOST_ROWS`` random ones (by ``seed``) if there
+    are more. It then estimates the propensities of these and of other rows.
     """
 
     def __init__(self, log: Log, seed: int) -> None:
         menu, context = log.schema.menu, log.schema.context
         if menu.ranges:
             raise InputError(
-                "this log has real-valued actions without propensities, which cannot be estimated: "
-                "log the density of each action as its propensity"
+                "this log has real-valued actions without propensities, and they cannot be "
+                "estimated: log the density of each action as its propensity"
             )
         sizes = [len(slot.choices) for slot in menu.slots]
         row = random_rows(len(log), min(MOST_ROWS, MOST_NUMBERS // max(sizes)), seed)
@@ -67,19 +67,19 @@ class PropensityModel:
 
     def estimates(self, log: Log) -> tuple[Floats, Floats]:
         """Return the estimated propensity of each slot's choice, and its floor, ``[N, S]``."""
-        shape = (len(log), len(self._theta))
-        found, floors, first = np.empty(shape), np.empty(shape), 0
-        eligible = [log.eligible_choices(slot) for slot in range(shape[1])]
+        action = log.action[:, : len(self._theta)].astype(np.int64)
+        eligible = [log.eligible_choices(slot) for slot in range(len(self._theta))]
+        found, first = np.empty(action.shape), 0
         for part in log.parts:
             rows = slice(first, first + len(part.reward))
             features, each = self._features(part.context), np.arange(len(part.reward))
             for slot, theta in enumerate(self._theta):
-                chosen = log.action[rows, slot].astype(np.int64)
                 mask = eligible[slot][log.eligible_set[rows]]
-                found[rows, slot] = _eligible_softmax(features @ theta, mask)[each, chosen]
-                floors[rows, slot] = self._floors[slot][chosen]
+                probabilities = _eligible_softmax(features @ theta, mask)
+                found[rows, slot] = probabilities[each, action[rows, slot]]
             first = rows.stop
-        return found, floors
+        floors = [floors[action[:, slot]] for slot, floors in enumerate(self._floors)]
+        return found, np.stack(floors, axis=1)
 
     def _features(self, context: NDArray[np.float32]) -> Floats:
         """Return 1 and the standardized context, ``[n, 1 + D]``."""
@@ -136,7 +136,7 @@ def with_estimated_propensities(log: Log, seed: int, model: PropensityModel | No
     estimates, floors = (model or PropensityModel(log, seed)).estimates(log)
     raised = np.maximum(estimates, floors)
     factor = np.where(gaps, (raised / estimates).prod(axis=1), 1.0)
-    notes = [f"{int(gaps.sum())} propensities are not in the log: a model estimated them"]
+    notes = [f"{int(gaps.sum())} propensities are missing, and were estimated by a model"]
     low = int(np.count_nonzero(factor > 1))
     if low:
         notes.append(
@@ -160,21 +160,21 @@ def with_products_of_slots(log: Log) -> Log:
         return log
     product = log.slot_propensity.prod(axis=1)
     filled = int(np.count_nonzero(np.isnan(log.propensity) & ~np.isnan(product)))
-    note = f"{filled} propensities of joint actions are the products of their slots' propensities"
+    note = f"{filled} missing propensities are the products of their slots' propensities"
     propensity = np.where(np.isnan(log.propensity), product, log.propensity)
     return replace(log, propensity=propensity, notes=(*log.notes, note))
 
 
 UNIFORM_TOLERANCE = 1e-6
-"""Relative difference from 1 / (number of eligible actions) up to which a propensity is uniform."""
+"""Largest relative difference of a uniform propensity from 1 / (number of eligible actions)."""
 
 
 class SlotPropensities:
     """The propensity of each slot's choice: logged, uniform, or estimated by a model.
 
-    Which of them holds is decided by one log, and then applied to batches of the same log.
-    ``estimated`` says that a model estimated some of them. ``known`` is False for plain arms and
-    for actions with real-valued parts, which have none.
+    A sample of a log decides which, and the same is used for all batches of the log. ``estimated``
+    says that a model estimated some of them. ``known`` is False for plain arms and for actions with
+    real-valued parts: they have none.
     """
 
     def __init__(self, log: Log, seed: int) -> None:
