@@ -8,17 +8,20 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from multiprocessing import get_context
 from pathlib import Path
 from time import process_time
 from types import FrameType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from rich.console import Console
 from rich.table import Table
 
 from submax import __version__
+from submax.core.processes import prefer_single_thread
 
 # Claims -------------------------------------------------------------------------------------------
 
@@ -74,10 +77,9 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 
 def when_and_where() -> str:
     """Return the date, the machine and the versions, in words that a page can repeat."""
-    return (
-        f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores {platform.machine()}, "
-        f"{platform.system()}, Python {platform.python_version()}, submax {__version__}"
-    )
+    machine = f"{os.cpu_count()} cores {platform.machine()}, {platform.system()}"
+    versions = f"Python {platform.python_version()}, submax {__version__}"
+    return f"{datetime.now(UTC):%Y-%m-%d}, {machine}, {versions}"
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
@@ -96,13 +98,14 @@ def append_rows(path: Path, rows: Iterable[Sequence[object]]) -> None:
 
 # Time and memory ----------------------------------------------------------------------------------
 
-SINGLE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-}
-"""The environment of a process whose linear algebra uses a single core."""
-os.environ.update(SINGLE_THREAD)  # For all processes that are started, such as those of run.py.
+prefer_single_thread()  # For all processes that are started, such as those of run.py.
+Answer = TypeVar("Answer")
+
+
+def alone(work: Callable[..., Answer], *arguments: object) -> Answer:
+    """Call ``work`` in a new process, which has the memory and the packages of nothing else."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -119,46 +122,35 @@ def peak_memory() -> float:
 
 def family(process: int) -> set[int]:
     """The process and all its descendants, on Linux."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        fields = _stat(int(entry.name))
-        if fields:
-            children.setdefault(int(fields[1]), []).append(int(entry.name))
-    found, waiting = set(), [process]
-    while waiting:
-        member = waiting.pop()
-        found.add(member)
-        waiting += children.get(member, [])
+    running = [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
+    parents = {one: int(fields[1]) for one in running if (fields := _stat(one))}
+    found, before = {process}, set[int]()
+    while found != before:
+        before, found = found, found | {one for one, parent in parents.items() if parent in found}
     return found
 
 
-def cpu_seconds(processes: Iterable[int]) -> float:
-    """The processor time of processes so far, on Linux; of one that has ended it is 0."""
-    ticks = sum(sum(map(int, _stat(process)[11:13])) for process in processes)
-    return ticks / os.sysconf("SC_CLK_TCK")
+def cpu_seconds(process: int) -> float:
+    """The processor time of a process so far, on Linux; 0 if it has ended."""
+    return sum(map(int, _stat(process)[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def megabytes(processes: Iterable[int]) -> float:
     """The memory that processes have now, on Linux; what they share counts once."""
-    return sum(map(_kilobytes, processes)) / 1000
+    lines = (line for one in processes for line in _text_of(one, "smaps_rollup").splitlines())
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1000
 
 
 def _stat(process: int) -> list[str]:
     """The fields behind the name of the program, beginning with the state; none if it has ended."""
-    try:
-        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
-    except OSError:
-        return []
     # The name can contain spaces and brackets.
-    return text.rpartition(")")[2].split()
+    return _text_of(process, "stat").rpartition(")")[2].split()
 
 
-def _kilobytes(process: int) -> int:
-    try:
-        lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return 0  # The process has ended in the meantime.
-    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+def _text_of(process: int, file: str) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{process}/{file}").read_text(encoding="utf-8")
+    return ""  # The process has ended in the meantime.
 
 
 @contextmanager
@@ -229,8 +221,7 @@ def install(peer: str) -> Path:
 
 def peer_environment() -> dict[str, str]:
     """Our environment for a peer: our own packages must not shadow those of the peer."""
-    kept = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    return kept | SINGLE_THREAD
+    return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
 
 
 def last_line(text: str) -> str:

@@ -6,10 +6,8 @@ The exit status is 1 if a claim does not hold.
 import argparse
 import importlib
 import sys
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
-from measuring import Claim, print_claims, when_and_where
+from measuring import Claim, alone, print_claims, when_and_where
 
 BENCHMARKS = {
     "memory": "live.memory:measure",
@@ -41,9 +39,7 @@ def main() -> int:
     claims: list[Claim] = []
     chosen = parser.parse_args().only or BENCHMARKS
     for name in dict.fromkeys(one for word in chosen for one in GROUPS.get(word, [word])):
-        # Each in a process of its own, so that none has the memory or the packages of another.
-        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-            claims += pool.submit(measure, BENCHMARKS[name]).result()
+        claims += alone(measure, BENCHMARKS[name])
     print_claims(claims)
     print(when_and_where())
     return int(any(claim.holds is False for claim in claims))

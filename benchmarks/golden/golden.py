@@ -69,18 +69,15 @@ def stream(policy: Policy[Any], problem: Problem, batches: tuple[int, ...]) -> d
         context = world.normal(size=(1, rows, problem.context_width))
         chosen = policy.act(state, context, rng)
         if chosen.log_prob is None:
-            log_prob = policy.log_prob(state, context, chosen.action)
-            chosen = chosen._replace(log_prob=log_prob)
+            chosen = chosen._replace(log_prob=policy.log_prob(state, context, chosen.action))
         state = policy.record(state, chosen.action)
         if waiting is not None:
             state = policy.update(state, waiting, rng)
         waiting = feedback(problem, context, chosen, world)
         actions.append(chosen.action[0])
         log_probs.append(chosen.log_prob[0])
-    result = {
-        "actions": np.concatenate(actions),
-        "probabilities": np.exp(np.concatenate(log_probs)),
-    }
+    probabilities = np.exp(np.concatenate(log_probs))
+    result = {"actions": np.concatenate(actions), "probabilities": probabilities}
     if not problem.space.reals:
         context = world.normal(size=(1, 2, problem.context_width))
         result["all"] = policy.probabilities(state, context)[0]
@@ -91,8 +88,7 @@ def stream(policy: Policy[Any], problem: Problem, batches: tuple[int, ...]) -> d
 
 def streams(policy: Policy[Any]) -> dict[str, Any]:
     """The streams in its problems; a stream like an earlier one is named, a refusal has a code."""
-    results: dict[str, Any] = {}
-    batches = BATCHES
+    results, batches = dict[str, Any](), BATCHES
     for name, problem in (CONTEXTUAL | PLAIN if policy.traits.uses_context else PLAIN).items():
         try:
             found = plain(stream(policy, problem, batches))

@@ -20,9 +20,9 @@ from measuring import (
     print_table,
     seconds,
 )
-from peers.front_door import ACTIONS, LIBRARIES, ROWS
+from peers import front_door
+from peers.front_door import ACTIONS, LIBRARIES, ROUNDS, ROWS
 
-CHANCES = {"A": 0.1, "B": 0.6, "C": 0.3}
 POLICIES = {
     "the default policy": "rcp-adaptive",
     "Thompson": "thompson-1-1",
@@ -31,22 +31,23 @@ POLICIES = {
 WIDTH = 10
 NAMES, ARMS = [f"x{number}" for number in range(WIDTH)], [f"arm {number}" for number in range(10)]
 CONTEXT = dict.fromkeys(NAMES, float)
-ROUNDS, FIRST, ALL, DECISIONS = 5_000, 2_000, 20_000, 500
-"""Rounds without a context; rounds with one, of which the first are told apart; decisions alone."""
+FIRST, ALL, DECISIONS = 2_000, 20_000, 500
+"""Rounds with a context, of which the first are told apart; decisions alone."""
 
 
 def measure() -> list[Claim]:
     """Return the claims about a bandit in memory."""
-    warm_up()
     claims = [
         at_most(f"a round of {name}, 3 actions", spent, 120, "µs")
         for name, policy in POLICIES.items()
-        for spent in [rounds(submax.Bandit(list(CHANCES), policy=policy, seed=1))]
+        for spent, _ in [front_door.played(*front_door.submax(policy))]
     ]
-    plain_bandit = submax.Bandit(list(CHANCES), seed=1)
+    plain_bandit = submax.Bandit(list("ABC"), seed=1)
     plain_bandit.reward(plain_bandit.decide().id, 1.0)
     files = files_of_a_decision(plain_bandit, None)
     bandit, rng = submax.Bandit(ARMS, seed=1, context=CONTEXT), np.random.default_rng(0)
+    # The first rounds import what is needed later.
+    contextual_rounds(submax.Bandit(ARMS, seed=2, context=CONTEXT), 100, np.random.default_rng(2))
     first = contextual_rounds(bandit, FIRST, rng)
     rest = contextual_rounds(bandit, ALL - FIRST, rng)
     bandit.refit()
@@ -63,28 +64,6 @@ def measure() -> list[Claim]:
         at_most(f"the same with {what}, with those of the policy", more_files, 30),
         at_most("save and load it", 1e3 * saving_seconds(bandit), 1000, "ms"),
     ]
-
-
-def warm_up() -> None:
-    """Let a few rounds import what is imported when it is first needed."""
-    for policy in POLICIES.values():
-        bandit = submax.Bandit(list(CHANCES), policy=policy, seed=2)
-        for reward in (0.0, 1.0) * 10:
-            bandit.reward(bandit.decide().id, reward)
-    contextual = submax.Bandit(ARMS, seed=2, context=CONTEXT)
-    contextual_rounds(contextual, 100, np.random.default_rng(2))
-
-
-def rounds(bandit: submax.Bandit) -> float:
-    """Microseconds of a decision and its reward, the mean over the first rounds of a bandit."""
-    uniforms = np.random.default_rng(0).random(ROUNDS).tolist()
-
-    def play() -> None:
-        for uniform in uniforms:
-            decision = bandit.decide()
-            bandit.reward(decision.id, float(uniform < CHANCES[str(decision.action)]))
-
-    return 1e6 * seconds(play) / ROUNDS
 
 
 def contextual_rounds(bandit: submax.Bandit, count: int, rng: np.random.Generator) -> float:

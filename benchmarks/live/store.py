@@ -57,7 +57,8 @@ def measure() -> list[Claim]:
 
 def rounds(path: Path) -> list[Claim]:
     """The processor time of a round, which includes everything that the process does."""
-    with open_bandit(path, policy="thompson-1-1", actions=["A", "B", "C"], background=False) as one:
+    given: dict[str, Any] = {"policy": "thompson-1-1", "actions": list("ABC"), "background": False}
+    with open_bandit(path, **given) as one:
 
         def caller(seed: int) -> None:
             uniforms = np.random.default_rng(seed).random(ROUNDS).tolist()
@@ -68,10 +69,7 @@ def rounds(path: Path) -> list[Claim]:
             begin = time.process_time()
             list(pool.map(caller, range(CALLERS)))
             spent = 1e6 * (time.process_time() - begin) / (CALLERS * ROUNDS)
-    with (
-        files_entered() as files,
-        open_bandit(path, policy="thompson-1-1", actions=["A", "B", "C"], background=False) as one,
-    ):
+    with files_entered() as files, open_bandit(path, **given) as one:
         one.decide()
         files.clear()
         one.decide()
@@ -85,28 +83,20 @@ def rounds(path: Path) -> list[Claim]:
 def fill(store: Store) -> None:
     """Write decisions with numbers of context, and a reward for each."""
     rng, bandit = np.random.default_rng(0), read_bandit(store, "b").n
-    probabilities = str([1 / ARMS] * ARMS).replace(" ", "")
+    same = str([1 / ARMS] * ARMS).replace(" ", "")
     for first in range(0, ROWS, AT_ONCE):
         count = min(AT_ONCE, ROWS - first)
         contexts = rng.normal(size=(count, NUMBERS)).round(3).tolist()
         # Ids of a millisecond have no order, and decisions rarely share one.
         ids = sorted(new_identifier() for _ in range(count))
+        texts = [str(context).replace(" ", "") for context in contexts]
         decisions = [
-            DecisionRow(
-                ids[place],
-                1,
-                f"arm{place % ARMS}",
-                1 / ARMS,
-                context=str(context).replace(" ", ""),
-                probabilities=probabilities,
-            )
-            for place, context in enumerate(contexts)
+            DecisionRow(id_, 1, f"arm{place % ARMS}", 1 / ARMS, context=text, probabilities=same)
+            for place, (id_, text) in enumerate(zip(ids, texts, strict=True))
         ]
         result_of(store.write_decisions(bandit, decisions))
         values = (rng.random(count) < 0.3).astype(float).tolist()
-        rewards = [
-            RewardRow(one.id, "", value) for one, value in zip(decisions, values, strict=True)
-        ]
+        rewards = [RewardRow(id_, "", value) for id_, value in zip(ids, values, strict=True)]
         result_of(store.write_rewards(bandit, rewards, float("inf")))
 
 

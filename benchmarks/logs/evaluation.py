@@ -10,13 +10,10 @@ reading, and of evaluating divided by the number of threads.
 """
 
 import argparse
-import resource
 import shutil
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +21,8 @@ import numpy as np
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from measuring import Claim, at_most, print_claims, print_table
+from measuring import Claim, alone, at_most, peak_memory, print_claims, print_table
+from submax.core.numerics import draw
 from submax.evaluation import Log, compare
 from submax.simulation.runner import available_cores
 
@@ -34,6 +32,7 @@ DISTINCT_FILES = 10
 them, and the time and memory of an evaluation do not depend on whether rows occur twice."""
 MOST_SECONDS, MOST_GIGABYTES = 60.0, 2.0
 """For 10⁷ rows: seconds of free cores, and memory for any number of rows."""
+SPENT = {"scan": "reading, CPU s", "cpu": "CPU s", "free": "free cores, s", "wall": "wall s"}
 
 
 def measure(sizes: tuple[float, ...] = (1e6, 1e7), policy: str = "linucb@greedy") -> list[Claim]:
@@ -42,18 +41,13 @@ def measure(sizes: tuple[float, ...] = (1e6, 1e7), policy: str = "linucb@greedy"
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             write_log(Path(folder), int(size))
-            with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-                found.append(pool.submit(evaluated, folder, policy).result())
+            found.append(alone(evaluated, folder, policy))
     rows = [
-        (
-            f"{one['rows']:,}",
-            *(f"{one[name]:.1f}" for name in ("scan", "cpu", "free", "wall")),
-            f"{one['gigabytes']:.2f}",
-        )
+        (f"{one['rows']:,}", *(f"{one[name]:.1f}" for name in SPENT), f"{one['gigabytes']:.2f}")
         for one in found
     ]
-    heads = ("rows", "reading, CPU s", "CPU s", "free cores, s", "wall s", "peak GB")
-    print_table(f"Evaluation in parts, {policy}, {available_cores()} threads", heads, rows)
+    title = f"Evaluation in parts, {policy}, {available_cores()} threads"
+    print_table(title, ("rows", *SPENT.values(), "peak GB"), rows)
     last = found[-1]
     what = f"10⁷ rows, computed from {last['rows']:,}, free cores"
     memory = max(one["gigabytes"] for one in found)
@@ -70,14 +64,9 @@ def evaluated(folder: str, policy: str) -> dict[str, float]:
     scanned = time.process_time() - before
     compare(log, {"policy": policy}, share=0.01)
     cpu = time.process_time() - before
-    return {
-        "rows": len(log),
-        "scan": scanned,
-        "cpu": cpu,
-        "free": scanned + (cpu - scanned) / available_cores(),
-        "wall": time.perf_counter() - begin,
-        "gigabytes": 1.024e-6 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
-    }
+    free, wall = scanned + (cpu - scanned) / available_cores(), time.perf_counter() - begin
+    spent = dict(zip(SPENT, (scanned, cpu, free, wall), strict=True))
+    return {"rows": len(log), **spent, "gigabytes": 1024**2 / 1e9 * peak_memory()}
 
 
 def write_log(folder: Path, rows: int) -> None:
@@ -94,8 +83,7 @@ def write_log(folder: Path, rows: int) -> None:
             continue
         context = rng.normal(size=(count, NUMBERS)).astype(np.float32)
         chance = 0.8 * rng.dirichlet(np.full(ACTIONS, 3.0), size=count) + 0.2 / ACTIONS
-        drawn = (chance.cumsum(axis=1) < rng.random((count, 1))).sum(axis=1)
-        action = np.minimum(drawn, ACTIONS - 1)
+        action = draw(chance[None], count, rng)[0]
         better = (action % 3 == 0) & (context[:, 0] > 0)
         table = pa.table(
             {

@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring import print_table
 from submax.core.arrays import Floats, Integers
-from submax.core.numerics import standard_error
+from submax.core.numerics import draw, standard_error
 from submax.environments.tables import load_packaged
 from submax.evaluation.learning import learn_best
 from submax.evaluation.log import Log
@@ -70,8 +70,7 @@ def learning_log(name: str, uniform: bool, seed: int) -> LearningLog:
         weak = LogisticRegression(max_iter=300).fit(features[few], label[few])
         preferred = np.eye(classes)[weak.predict(features[logged])]
         chances = CERTAINTY * preferred + (1 - CERTAINTY) * chances
-    uniforms = rng.random((len(chances), 1))
-    action = (chances.cumsum(axis=1) < uniforms).sum(axis=1).clip(max=classes - 1)
+    action = draw(chances[None], len(chances), rng)[0]
     propensity = chances[np.arange(len(chances)), action]
     reward = (action == label[logged]) * 1.0
     return LearningLog(
@@ -122,9 +121,8 @@ BY_HAND: dict[str, Callable[[LearningLog], float]] = {
 
 def learned(log: LearningLog) -> tuple[float, str]:
     """The true value of what ``learn`` returns, and its name."""
-    given = {"propensity": log.propensity, "context": log.context, "rewards": "binary"}
-    actions = [str(one) for one in range(log.classes)]
-    read = Log.read({"action": log.action, "reward": log.reward}, actions=actions, **given)
+    table = {name: getattr(log, name) for name in ("action", "reward", "propensity", "context")}
+    read = Log.read(table, actions=[str(one) for one in range(log.classes)], rewards="binary")
     best = learn_best(read, by="random", keep_rows=0)
     return log.value(best.learned.probabilities(log.new_context.astype(np.float32))), best.winner
 

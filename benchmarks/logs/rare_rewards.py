@@ -8,6 +8,7 @@ second. It is counted how often the interval contains the true value, or a warni
 
 import argparse
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -33,11 +34,10 @@ def main() -> None:
     given = parser.parse_args()
     names = ("policy", "estimator", "coverage", "or a warning", "warned", "without a warning")
     for rate in map(float, given.rates.split(",")):
-        rng = np.random.default_rng([SEED, round(rate * 1e6)])
-        found: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
+        rng, found = np.random.default_rng([SEED, round(rate * 1e6)]), defaultdict(list)
         for number in range(given.logs):
             for key, outcome in evaluated(rate, number, rng).items():
-                found.setdefault(key, []).append(outcome)
+                found[key].append(outcome)
         rows = [(*key, *cells(np.array(outcomes))) for key, outcomes in found.items()]
         print_table(f"rate {rate:g}: {given.logs} logs of {ROWS} rows, {ARMS} arms", names, rows)
 
@@ -52,11 +52,8 @@ def evaluated(
     rates = np.minimum(rate * np.exp(rng.normal(-(SPREAD**2) / 2, SPREAD, ARMS)), 0.9)
     arm = rng.integers(ARMS, size=ROWS)
     reward = (rng.random(ROWS) < rates[arm]) * 1.0
-    propensity = np.full(ROWS, 1 / ARMS)
-    names = [str(one) for one in range(ARMS)]
-    log = Log.read(
-        {"action": arm, "reward": reward, "propensity": propensity}, actions=names, rewards="binary"
-    )
+    table = {"action": arm, "reward": reward, "propensity": np.full(ROWS, 1 / ARMS)}
+    log = Log.read(table, actions=[str(one) for one in range(ARMS)], rewards="binary")
     first, second = log.split(0.5)
     learned = {name: learn(first, name, seed=seed, keep_rows=0) for name in POLICIES}
     context = log.parts[0].context[:1]

@@ -74,11 +74,8 @@ def mabwiser() -> tuple[Step, Learn]:
 def vowpalwabbit() -> tuple[Step, Learn]:
     from vowpalwabbit import Workspace
 
-    policy, rng, chance = (
-        Workspace("--cb_explore 3 --epsilon 0.1 --quiet"),
-        np.random.default_rng(1),
-        [0.0],
-    )
+    policy = Workspace("--cb_explore 3 --epsilon 0.1 --quiet")
+    rng, chance = np.random.default_rng(1), [0.0]
 
     def decide() -> int:
         probabilities = np.array(policy.predict("| constant"))
@@ -99,8 +96,12 @@ LIBRARIES: dict[str, Callable[[], tuple[Step, Learn]]] = {
 
 def round_of(library: str) -> list[float]:
     """Return the processor time of a round in µs, and the mean reward of the rounds."""
+    return played(*LIBRARIES[library]())
+
+
+def played(decide: Step, learn: Learn) -> list[float]:
+    """Return the processor time of a round in µs, and the mean reward of the rounds."""
     uniforms, total, begin = np.random.default_rng(0).random(ROUNDS).tolist(), 0.0, 0.0
-    decide, learn = LIBRARIES[library]()
     for number, uniform in enumerate(uniforms):
         if number == WARM_UP:
             begin = process_time()

@@ -26,6 +26,7 @@ import numpy as np
 
 from submax import Contextual, Feedback, Training
 from submax.core.arrays import Floats
+from submax.core.conditioning import normalized
 from submax.estimators import CVAE
 from submax.simulation.results import write_csv
 
@@ -113,10 +114,7 @@ class Trained:
 
 def submax(table: Floats) -> Floats:
     """Return SubMax from conditioned probabilities ``[..., 2, K]``."""
-    mass = np.maximum(table[..., 1, :] - table[..., 0, :], 0.0)
-    total = mass.sum(axis=-1, keepdims=True)
-    result: Floats = np.where(total > 0, mass / np.where(total > 0, total, 1.0), 1 / mass.shape[-1])
-    return result
+    return normalized(np.maximum(table[..., 1, :] - table[..., 0, :], 0.0))
 
 
 def variation(one: Floats, other: Floats) -> Floats:
@@ -168,22 +166,18 @@ def mechanism(shift: float) -> Found:
         yield kept, "share earned beyond random", earned / (values.max(-1).mean(-1) - uniform)
 
 
-PROBES = {one.__name__: one for one in (sensitivity, latent, redraws, mechanism)}
-
-
-def rows_of(probe: str, shift: float) -> list[dict[str, Any]]:
-    """Return one row for each variant, measure and replica."""
-    return [
-        {"probe": probe, "shift": shift, "variant": variant, "measure": measure,
-         "replica": replica, "value": round(float(value), 6)}
-        for variant, measure, values in PROBES[probe](shift)
-        for replica, value in enumerate(values)
-    ]  # fmt: skip
-
+PROBES = (sensitivity, latent, redraws, mechanism)
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    every = [row for probe in PROBES for shift in SHIFTS for row in rows_of(probe, shift)]
-    write_csv(given.out, every)
+    rows = [
+        {"probe": probe.__name__, "shift": shift, "variant": variant, "measure": measure,
+         "replica": replica, "value": round(float(value), 6)}
+        for probe in PROBES
+        for shift in SHIFTS
+        for variant, measure, values in probe(shift)
+        for replica, value in enumerate(values)
+    ]  # fmt: skip
+    write_csv(given.out, rows)

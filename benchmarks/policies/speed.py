@@ -18,9 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from time import perf_counter, process_time, sleep
 from typing import Any
 
@@ -28,6 +26,7 @@ import numpy as np
 
 from measuring import (
     Claim,
+    alone,
     at_least,
     at_most,
     family,
@@ -37,9 +36,9 @@ from measuring import (
     seconds,
 )
 from submax.core.policy import Policy
-from submax.core.problem import Feedback, Problem
-from submax.core.spaces import Arms
+from submax.core.problem import Feedback
 from submax.environments.arms import Bernoulli
+from submax.environments.contextual import LogisticContextual
 from submax.policies import make_policy
 from submax.simulation.delays import BatchedRewards
 from submax.simulation.simulate import simulate
@@ -170,13 +169,13 @@ def contexts() -> list[Claim]:
     print_table("Milliseconds of an update with 100 new rows", ("rows before", "ms"), rows)
     decide = statistics.median(learner.decide(1) for _ in range(2000))
     growth = updates[EARLIER_ROWS[-1]] / updates[EARLIER_ROWS[0]]
-    ratio = memory(10, 300_000) / memory(10, 10_000)
+    ratio = alone(memory, 10, 300_000) / alone(memory, 10, 10_000)
     return [
         at_most("a decision, 10 arms and 20 numbers", 1e6 * decide, 60, "µs"),
         at_most("an update with 100 rows", max(updates.values()), 20, "ms"),
         at_most("an update after 10⁶ rows, times one after 3000", growth, 1.5),
         at_most("memory after 300,000 rows, times that after 10,000", ratio, 1.1),
-        at_most("memory of 500 arms and 20 numbers", memory(500, 10_000), 300, "MB"),
+        at_most("memory of 500 arms and 20 numbers", alone(memory, 500, 10_000), 300, "MB"),
     ]
 
 
@@ -185,8 +184,9 @@ class Learner:
 
     def __init__(self, arms: int, numbers: int) -> None:
         self._rng, self._policy = np.random.default_rng(0), make_policy("rcp-adaptive")
-        self._slopes = 0.25 * self._rng.normal(size=(arms, numbers))
-        self.state: Any = self._policy.init(Problem(Arms(arms), numbers), 1, self._rng)
+        self._environment = LogisticContextual(arms, numbers)
+        self._world = self._environment.reset(1, self._rng)
+        self.state: Any = self._policy.init(self._environment.problem, 1, self._rng)
         self.rows = 0
 
     def learn(self, rows: int, piece: int) -> list[float]:
@@ -195,17 +195,15 @@ class Learner:
 
     def decide(self, rows: int) -> float:
         """The seconds of deciding in new contexts."""
-        context = self._rng.normal(size=(1, rows, self._slopes.shape[1]))
+        context = self._environment.contexts(self._world, rows, self._rng)
         return seconds(partial(self._policy.act, self.state, context, self._rng))
 
     def _update(self, rows: int) -> float:
-        arms, width = self._slopes.shape
-        context = self._rng.normal(size=(1, rows, width))
-        arm = self._rng.integers(arms, size=(1, rows))
-        log_prob = np.full((1, rows), -np.log(arms))
-        logit = np.einsum("rnd,rnd->rn", context, self._slopes[arm])
-        reward = (self._rng.random((1, rows)) < 1 / (1 + np.exp(-logit))).astype(np.float64)
-        feedback = Feedback(context, arm[..., None], reward, log_prob, np.ones((1, rows)))
+        context = self._environment.contexts(self._world, rows, self._rng)
+        action = self._environment.problem.space.uniform((1, rows), self._rng)
+        reward = self._environment.reward(self._world, context, action, self._rng)
+        log_prob = np.full((1, rows), -np.log(self._environment.arms))
+        feedback = Feedback(context, action, reward, log_prob, np.ones((1, rows)))
         begin = process_time()
         self.state = self._policy.update(self.state, feedback, self._rng)
         self.rows += rows
@@ -213,12 +211,6 @@ class Learner:
 
 
 def memory(arms: int, rows: int) -> float:
-    """The peak memory, in megabytes, of a process that learns from ``rows`` rows."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        return pool.submit(memory_here, arms, rows).result()
-
-
-def memory_here(arms: int, rows: int) -> float:
     """The peak memory of this process after learning from ``rows`` rows."""
     Learner(arms, 20).learn(rows, piece=1000)
     return peak_memory()

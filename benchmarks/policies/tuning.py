@@ -48,16 +48,9 @@ HIDDEN = (16, 32, 64, 128)
 STEPS = (40, 75, 150, 300, 600, 1200)
 RATES = (3e-4, 1e-3, 3e-3)
 COLUMNS = ("round", "method", "parameters", "score", "regrets", "rewards")
-QUICK_COMPILING = {
-    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
-    "XLA_FLAGS": "--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false",
-}
-"""Several processes share the memory of a GPU, and do not try many forms of each matrix product.
-
-Every candidate has programs of its own, and these trials took longer than the training.
-"""
-
-
+QUICK_COMPILING = "--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false"
+"""A GPU does not try many forms of each matrix product: every candidate has programs of its own,
+and these trials took longer than the training."""
 PROBLEMS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 """What is tuned, by problem: ``environments``, ``batch`` and ``methods``."""
 TUNED = {"hidden", "steps", "learning_rate"}
@@ -66,8 +59,8 @@ TUNED |= {one["own"][0] for problem in PROBLEMS.values() for one in problem["met
 Row = dict[str, str]
 Search = dict[str, Any]
 """A problem of ``tuning.toml``."""
-Network = dict[str, Any]
-"""``hidden``, ``steps`` and ``rate``."""
+Numbers = dict[str, float]
+"""``hidden``, ``steps``, ``learning_rate`` and the own parameter of a method, by name."""
 
 
 class Candidate(NamedTuple):
@@ -94,91 +87,75 @@ def tuned(table: dict[str, Any]) -> dict[str, float]:
 RANDOM = Candidate("random", {"kind": "random"})
 
 
-def candidate(search: Search, method: str, network: Network, value: float) -> Candidate:
-    """Return a method with its network and the value of its own parameter."""
+def candidate(search: Search, method: str, known: Numbers) -> Candidate:
+    """Return a method with these parameters; one without a network has no others than its own."""
     settings = search["methods"][method]
-    own = min(value, settings.get("most", value))
+    name = settings["own"][0]
+    own, hidden = min(known[name], settings.get("most", known[name])), int(known.get("hidden", 0))
     training = {
-        "steps": network["steps"],
+        "steps": int(known.get("steps", 0)),
         "batch": search["batch"],
-        "learning_rate": network["rate"],
+        "learning_rate": known.get("learning_rate", 0.0),
     }
-    drawn = {
-        "own": own,
-        "hidden": network["hidden"],
-        "training": training,
-        "decaying": {**training, "weight_decay": own},
-    }
+    decaying = {**training, "weight_decay": own}
+    drawn = {"own": own, "hidden": hidden, "training": training, "decaying": decaying}
 
     def filled(part: Any) -> Any:
         if isinstance(part, dict):
             return {name: filled(inside) for name, inside in part.items()}
         return drawn.get(part, part) if isinstance(part, str) else part
 
-    usual = {"kind": method, settings["own"][0]: "own", "hidden": "hidden", "training": "training"}
+    usual = {"kind": method, name: "own", "hidden": "hidden", "training": "training"}
     return Candidate(method, filled(settings.get("policy", usual)))
 
 
 def candidates(search: Search) -> list[Candidate]:
     """Return random choice, and the candidates of all methods."""
     rng = np.random.default_rng(SEED)
+    choices = {"hidden": HIDDEN, "steps": STEPS, "learning_rate": RATES}
     networks = [
-        {
-            "hidden": int(rng.choice(HIDDEN)),
-            "steps": int(rng.choice(STEPS)),
-            "rate": float(rng.choice(RATES)),
-        }
+        {name: float(rng.choice(values)) for name, values in choices.items()}
         for _ in range(CANDIDATES)
     ]
     # The places in the range of the own parameter are spread evenly, in random order.
     places = {method: rng.permutation(CANDIDATES) for method in search["methods"]}
     found = [RANDOM]
     for method, settings in search["methods"].items():
-        _, low, high = settings["own"]
+        own, low, high = settings["own"]
         for network, place in zip(networks, places[method], strict=True):
             value = float(f"{low * (high / low) ** ((place + 0.5) / CANDIDATES):.2g}")
-            found.append(candidate(search, method, network, value))
+            found.append(candidate(search, method, {**network, own: value}))
     return found
 
 
 def neighbours(search: Search, rows: list[Row]) -> list[Candidate]:
     """Return candidates around the best one of every method in ``rows``."""
     rng, found = np.random.default_rng(SEED), list[Candidate]()
-    for method in search["methods"]:
-        known = numbers(best_row(rows, method))
+    factors = {"hidden": (0.5, 1, 2), "steps": (0.5, 1, 2), "learning_rate": (1 / 3, 1, 3)}
+    for method, settings in search["methods"].items():
+        best, own = numbers(best_row(rows, method)), settings["own"][0]
         # The places are spread evenly between a fifth and five times the best value.
         for place in rng.permutation(NEIGHBOURS):
-            network = {
-                "hidden": int(known.get("hidden", 0) * rng.choice((0.5, 1, 2))),
-                "steps": int(known.get("steps", 0) * rng.choice((0.5, 1, 2))),
-                "rate": float(f"{known.get('learning_rate', 0) * rng.choice((1 / 3, 1, 3)):.1g}"),
-            }
-            own = known[search["methods"][method]["own"][0]]
-            value = float(f"{own * 25 ** ((place + 0.5) / NEIGHBOURS - 0.5):.2g}")
-            found.append(candidate(search, method, network, value))
+            near = {name: best.get(name, 0) * rng.choice(by) for name, by in factors.items()}
+            near["learning_rate"] = float(f"{near['learning_rate']:.1g}")
+            near[own] = float(f"{best[own] * 25 ** ((place + 0.5) / NEIGHBOURS - 0.5):.2g}")
+            found.append(candidate(search, method, near))
     return found
 
 
 def best_row(rows: list[Row], method: str) -> Row:
-    return min(
-        (row for row in rows if row["method"] == method), key=lambda row: float(row["score"])
-    )
+    own = (row for row in rows if row["method"] == method)
+    return min(own, key=lambda row: float(row["score"]))
 
 
-def numbers(row: Row) -> dict[str, float]:
+def numbers(row: Row) -> Numbers:
     """Return the parameters of a row."""
     return {name: float(value) for name, value in map(str.split, row["parameters"].split(","))}
 
 
 def candidate_of(search: Search, row: Row) -> Candidate:
     """Return the candidate that a row of a file is about."""
-    if row["method"] == "random":
-        return RANDOM
-    known = numbers(row)
-    network = {name: int(known.get(name, 0)) for name in ("hidden", "steps")}
-    network["rate"] = known.get("learning_rate", 0.0)
-    own = known[search["methods"][row["method"]]["own"][0]]
-    return candidate(search, row["method"], network, own)
+    return RANDOM if row["method"] == "random" else candidate(search, row["method"], numbers(row))
 
 
 # Runs ---------------------------------------------------------------------------------------------
@@ -209,15 +186,12 @@ def run(number: int, made: list[Candidate], given: argparse.Namespace, executor:
         (row["round"], row["method"], row["parameters"]): row
         for row in read_rows(given.out, COLUMNS)
     }
-    failed, new = (
-        0,
-        [
-            one
-            for one in made
-            if given.only is None or one.method in ("random", *given.only)
-            if (str(number), one.method, one.parameters) not in known
-        ],
-    )
+    failed, chosen = 0, {"random", *(given.only or PROBLEMS[given.problem]["methods"])}
+    new = [
+        one
+        for one in made
+        if one.method in chosen and (str(number), one.method, one.parameters) not in known
+    ]
     # Random choice, to which all are compared, and then the longest trainings, for which no process
     # is to wait in the end.
     new.sort(key=lambda one: (one != RANDOM, -one.table.get("training", {}).get("steps", 0)))
@@ -265,8 +239,7 @@ def main() -> None:
     parser.add_argument("--candidates", type=Path, help="a CSV: score its candidates again")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    for name, value in QUICK_COMPILING.items():
-        os.environ.setdefault(name, value)
+    os.environ["XLA_FLAGS"] = f"{QUICK_COMPILING} {os.environ.get('XLA_FLAGS', '')}"
     search = PROBLEMS[given.problem]
     with local_executor(given.workers) as executor:
         failed, earlier = 0, read_rows(given.candidates, COLUMNS) if given.candidates else []

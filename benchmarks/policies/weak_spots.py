@@ -146,9 +146,8 @@ class PerCategory(WrapperPolicy):
         for category, one in enumerate(state):
             rows = np.flatnonzero(feedback.context[0, :, category])
             if len(rows):
-                some: Any = (None if part is None else part[:, rows] for part in feedback)
-                part = Feedback(*some)._replace(context=feedback.context[:, rows, :0])
-                one = self.policy.update(one, part, rng)
+                part = feedback.rows(rows)
+                one = self.policy.update(one, part._replace(context=part.context[..., :0]), rng)
             updated.append(one)
         return tuple(updated)
 

@@ -14,17 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from measuring import (
-    Claim,
-    at_least,
-    at_most,
-    print_table,
-)
+from measuring import Claim, at_least, at_most, print_table
 from serving.load import Load, http_request, load
-from serving.server import Server, fit_bandit
+from serving.server import Server, fit_bandit, serving
+from submax.bandit.store import open_store
 
-CONNECTIONS, SECONDS = 16, 6.0
-"""The number of connections, and the seconds for which they send requests."""
+CONNECTIONS, SECONDS, LEARNED = 16, 6.0, 500
+"""Connections, seconds for which they send requests, and decisions that versions learned from."""
 ARMS = [f"arm-{number}" for number in range(10)]
 COUNTRY: dict[str, Any] = {"country": ["fr", "de", "us"], "age": float, "visits": float}
 NUMBERS: dict[str, Any] = dict.fromkeys([f"x{number}" for number in range(20)], float)
@@ -52,14 +48,8 @@ def measure() -> list[Claim]:
     services = [*own, single, plain_sqlite(CONNECTIONS)]
     columns = ("service", "a second", "p50 ms", "p99 ms", "CPU µs")
     rows = [
-        (
-            one.name,
-            f"{one.load.rate:.0f}",
-            f"{one.load.p50_ms:.2f}",
-            f"{one.load.p99_ms:.2f}",
-            f"{one.cpu_us:.0f}",
-        )
-        for one in services
+        (name, f"{took.rate:.0f}", f"{took.p50_ms:.2f}", f"{took.p99_ms:.2f}", f"{cpu_us:.0f}")
+        for name, took, cpu_us in services
     ]
     print_table(f"Services with {CONNECTIONS} connections", columns, rows)
     plain = own[0]
@@ -75,22 +65,19 @@ def submax_over_http() -> list[Service]:
     """Durable decisions of fitted versions in a SQLite file, by the default policy."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bench.db"
-        for number, (context, _) in enumerate(REQUESTS.values()):
-            fit_bandit(path, f"b{number}", ARMS, context)
-        with Server(path) as server:
-            return [
-                measured(
-                    f"submax serve, SQLite, {name}", server, f"/bandits/b{number}/decide", body
-                )
-                for number, (name, (_, body)) in enumerate(REQUESTS.items())
-            ]
+        with open_store(path) as store:
+            for name, (context, _) in REQUESTS.items():
+                fit_bandit(store, name.replace(" ", "-"), ARMS, context, LEARNED)
+        with serving(path) as server:
+            return [measured(server, name, body) for name, (_, body) in REQUESTS.items()]
 
 
-def measured(name: str, server: Server, path: str, body: dict[str, Any]) -> Service:
-    """Load the server, and measure its processor time."""
-    before = server.cpu
-    found = load(server.port, http_request(path, body), CONNECTIONS, SECONDS)
-    return Service(name, found, 1e6 * (server.cpu - before) / found.all_requests)
+def measured(server: Server, name: str, body: dict[str, Any]) -> Service:
+    """Load the server with requests to a bandit, and measure its processor time."""
+    before, request = server.cpu, http_request(f"/bandits/{name.replace(' ', '-')}/decide", body)
+    found = load(server.port, request, CONNECTIONS, SECONDS)
+    spent = 1e6 * (server.cpu - before) / found.all_requests
+    return Service(f"submax serve, SQLite, {name}", found, spent)
 
 
 def plain_sqlite(rows: int) -> Service:
