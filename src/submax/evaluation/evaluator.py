@@ -37,7 +37,7 @@ from submax.evaluation.propensities import (
     with_estimated_propensities,
     with_products_of_slots,
 )
-from submax.evaluation.reward_models import FOLDS, ActionCode, by_fold, folds_of, reward_models
+from submax.evaluation.reward_models import FOLDS, action_code, by_fold, folds_of, reward_models
 from submax.schema.context import Category
 from submax.schema.model import reindexed
 from submax.schema.trained_policy import TrainedPolicy
@@ -385,7 +385,7 @@ class Evaluator:
         self.clusters = 0 if log.cluster is None else int(log.cluster.max()) + 1
         # The log may have choices that are no longer active: policies give them probability 0.
         menu = log.schema.menu.revived
-        self.space, self.code = menu.space(menu.active), ActionCode.of(menu)
+        self.space, self.code = menu.space(menu.active), action_code(menu)
         self.lists = not self.space.reals and self.space.size <= MOST_LISTED
         number = random_rows(len(log), SAMPLE_ROWS if self.is_long else len(log), seed)
         sample = log.rows(number) if self.is_long or log.folder is not None else log

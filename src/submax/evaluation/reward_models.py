@@ -1,9 +1,4 @@
-"""Models of the rewards of a log: our own regression, or a supervised model of another library.
-
-A model of one fold has ``features(context)``, which it computes once, ``[n, D] -> [n, F]``;
-``predict(features, action)``, q̂(x, a) for one action in each row; and ``expected(features, table,
-marginals)``, Σ_a π(a | x) q̂(x, a) for a policy with the probabilities ``table`` of joint actions.
-"""
+"""Models of the rewards of a log, cross-fitted: our own regression, or one of another library."""
 
 import inspect
 import math
@@ -15,72 +10,28 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.arrays import Booleans, Floats
 from submax.core.errors import InputError
 from submax.core.numerics import pieces
 from submax.evaluation.log import Log
 from submax.models.classifiers import FittedRegressor, class_by_name, fitted_regressor, made
-from submax.models.regression.bayesian import Posterior, Prior, PriorStructure, Sums, fitted
+from submax.models.regression.bayesian import Sums
 from submax.models.regression.blas import in_one_thread
 from submax.models.regression.context_belief import LENGTHS
-from submax.models.regression.features import GROUPS, FeatureMap, new_map
+from submax.models.regression.features import new_map
+from submax.models.regression.reward_model import ActionCode, RewardMap, RewardModel
 from submax.schema.actions import ActionSpec
 from submax.statistics.sums import mean
 
 FOLDS = 3
 """Folds of the cross-fitting: each model learns from two thirds of the rows."""
-POWERS = 3
-"""A real-valued part, scaled to 0 … 1, has this many powers as features: a cubic polynomial."""
 
 
-class ActionCode(NamedTuple):
-    """How models see actions: the choices of all slots, and powers of the real-valued parts.
-
-    ``sizes`` are the numbers of choices of the slots. The real-valued parts have intervals that
-    begin at ``low`` and have this ``width``.
-    """
-
-    sizes: tuple[int, ...]
-    low: Floats
-    width: Floats
-
-    @classmethod
-    def of(cls, menu: ActionSpec) -> "ActionCode":
-        low = np.array([one.low for one in menu.ranges])
-        high = np.array([one.high for one in menu.ranges])
-        return cls(tuple(len(slot.choices) for slot in menu.slots), low, high - low)
-
-    @property
-    def first(self) -> Integers:
-        """The place of the first choice of each slot among the choices of all slots, ``[S]``."""
-        return np.cumsum((0, *self.sizes))[:-1]
-
-    def places(self, action: NDArray[Any]) -> Integers:
-        """Return the place of the choice of each slot, ``[n, S]``."""
-        return self.first + action[:, : len(self.sizes)].astype(np.int64)
-
-    def marginals(self, table: Floats) -> Floats:
-        """Return probabilities of the choices of all slots, from those of joint actions."""
-        if len(self.sizes) == 1:
-            return table
-        joint, slots = table.reshape(len(table), *self.sizes), range(1, len(self.sizes) + 1)
-        others = [tuple(one for one in slots if one != slot) for slot in slots]
-        return np.concatenate([joint.sum(axis=axes) for axes in others], axis=1)
-
-    def powers(self, action: NDArray[Any]) -> Floats:
-        """Return the powers of the real-valued parts, ``[n, POWERS · intervals]``."""
-        scaled = (action[:, len(self.sizes) :].astype(np.float64) - self.low) / self.width
-        return np.concatenate([scaled**power for power in range(1, POWERS + 1)], axis=1)
-
-    def design(self, features: Floats, action: NDArray[Any], each: Floats | None = None) -> Floats:
-        """Return features, those of ``each`` choice (1 if it is None) in every slot, and powers."""
-        each = np.ones((len(features), 1)) if each is None else each
-        chosen = np.zeros((len(features), sum(self.sizes)))
-        np.put_along_axis(chosen, self.places(action), 1.0, axis=1)
-        products = chosen[:, :, None] * each[:, None]
-        return np.concatenate(
-            [features, products.reshape(len(features), -1), self.powers(action)], axis=1
-        )
+def action_code(menu: ActionSpec) -> ActionCode:
+    """Return how models of rewards see the actions that are declared."""
+    low = np.array([interval.low for interval in menu.ranges])
+    high = np.array([interval.high for interval in menu.ranges])
+    return ActionCode(tuple(len(slot.choices) for slot in menu.slots), low, high - low)
 
 
 def folds_of(log: Log) -> NDArray[np.int8]:
@@ -109,97 +60,25 @@ MOST_WITH_KERNELS = 600
 """Kernels are added while there are fewer unknowns than this: each fit inverts such a matrix."""
 SAMPLE = 2000
 """Landmarks, scales, kernel length and first prior are chosen on at most this many rows."""
-STEPS = 3
-"""Fixed-point steps by which the prior is fitted for each kernel length."""
 MOST_FITTED = 150_000
 """The models are fitted to at most about this many rows: more would hardly change them."""
 NUMBERS_PER_CHUNK = 1 << 21
 """Numbers of the design of the regression that are in memory together: 16 MB."""
-ROWS_PER_PREDICTION = 1 << 12
-"""Rows that are predicted together: their features, about 4 MB, stay in the cache."""
 
 
-class RewardMap(NamedTuple):
-    """The design of a regression of rewards on contexts and actions, and its prior.
-
-    Every plain arm has its own regression, with coefficients that are correlated between arms. The
-    effects of several slots add up in one regression, in which every feature has a coefficient
-    shared by all choices and one for each choice. Without ``interactions`` a choice has only a
-    constant. Each slot has its own prior variances, and the powers of real-valued parts share one.
-    The ``prior`` was fitted to a sample of the rows; it is None if all rewards there are equal.
-    """
-
-    feature_map: FeatureMap
-    code: ActionCode
-    interactions: bool
-    prior: Prior | None = None
-
-    @property
-    def separate(self) -> bool:
-        """Whether every choice has its own regression: plain arms without real-valued parts."""
-        return len(self.code.sizes) == 1 and not len(self.code.low)
-
-    @property
-    def _each(self) -> int:
-        """The number of coefficients of every choice, if there is one regression."""
-        return len(self.feature_map.groups) if self.interactions else 1
-
-    @property
-    def structure(self) -> PriorStructure:
-        """The prior correlations of the coefficients, and the group of each."""
-        groups, sizes = self.feature_map.groups, self.code.sizes
-        if self.separate:
-            return PriorStructure.sharing(groups, sizes[0])
-        of_slots = [
-            np.tile(groups[: self._each] + GROUPS * (1 + slot), size)
-            for slot, size in enumerate(sizes)
-        ]
-        of_powers = np.full(POWERS * len(self.code.low), GROUPS * (1 + len(sizes)))
-        return PriorStructure.independent(np.concatenate([groups, *of_slots, of_powers]), 1)
-
-    def posterior(self, sums: Sums, centre: float) -> Posterior:
-        """Return the posterior for some rows, whose prior is fitted further to them."""
-        groups = GROUPS * (1 + len(self.code.sizes)) + 1
-        prior = self.prior or Prior.vague(groups, sums.variance)
-        return fitted(sums, self.structure, prior, centre, STEPS)
-
-    def features(self, context: NDArray[np.float32]) -> Floats:
-        """Return the features of encoded contexts: ``[n, D] -> [n, F]``."""
-        return self.feature_map.rows(context.astype(np.float64))
-
-    def sums(self, log: Log) -> list[Sums]:
-        """Return the sums over the rows of each fold; rewards are measured from its mean."""
-        structure, fold = self.structure, folds_of(log)
-        shape = len(structure.directions), len(structure.groups)
-        sums = [Sums.empty(*shape, _mean_of(log, fold == number)) for number in range(FOLDS)]
-        for rows in pieces(len(log), max(NUMBERS_PER_CHUNK // shape[1], 1)):
-            action, reward = log.action[rows], log.reward[rows]
-            inputs = self.features(log.schema.context.encode_rows(log.context[rows]))
-            regression = np.zeros(len(reward), np.int64)
-            if self.separate:
-                regression = action[:, 0].astype(np.int64)
-            else:
-                inputs = self.code.design(inputs, action, inputs[:, : self._each])
-            for number in range(FOLDS):
-                mine = fold[rows] == number
-                columns = inputs, regression, reward, log.counts[rows]
-                sums[number] = sums[number].add(*(column[mine] for column in columns))
-        return sums
-
-    def model(self, sums: Sums, centre: float) -> "RewardModel":
-        """Return the model that is fitted to some rows."""
-        width, choices = len(self.feature_map.groups), sum(self.code.sizes)
-        table, powers = np.zeros((1 + choices, width)), np.zeros(POWERS * len(self.code.low))
-        if sums.variance > 0:
-            coefficients = self.posterior(sums, centre).coefficients
-            if self.separate:
-                table[1:] = coefficients
-            else:
-                ends = width, width + choices * self._each
-                table[0], each, powers = np.split(coefficients[0], ends)
-                table[1:, : self._each] = each.reshape(choices, self._each)
-        raw = self.feature_map.for_raw(table).T
-        return RewardModel(self.feature_map, self.code, centre, raw, powers)
+def sums_of_folds(reward_map: RewardMap, log: Log) -> list[Sums]:
+    """Return the sums over the rows of each fold; rewards are measured from its mean."""
+    structure, fold = reward_map.structure, folds_of(log)
+    shape = len(structure.directions), len(structure.groups)
+    sums = [Sums.empty(*shape, _mean_of(log, fold == number)) for number in range(FOLDS)]
+    for rows in pieces(len(log), max(NUMBERS_PER_CHUNK // shape[1], 1)):
+        context = log.schema.context.encode_rows(log.context[rows])
+        inputs, regression = reward_map.rows(context, log.action[rows])
+        columns = inputs, regression, log.reward[rows], log.counts[rows]
+        for number in range(FOLDS):
+            mine = fold[rows] == number
+            sums[number] = sums[number].add(*(column[mine] for column in columns))
+    return sums
 
 
 def reward_maps(log: Log) -> list[RewardMap]:
@@ -225,8 +104,8 @@ def reward_maps(log: Log) -> list[RewardMap]:
     first, fold = new_map(context, log.counts, max(size, 2), rng, kernels), folds_of(log)
     best: dict[int, tuple[float, RewardMap]] = {}
     for length in LENGTHS if len(first.landmarks) else LENGTHS[-1:]:
-        reward_map = RewardMap(first.of_length(length), ActionCode.of(menu), interactions)
-        of_folds = reward_map.sums(log)
+        reward_map = RewardMap(first.of_length(length), action_code(menu), interactions)
+        of_folds = sums_of_folds(reward_map, log)
         for number in range(FOLDS):
             sums, evidence, prior = _of_others(of_folds, number), 0.0, None
             if sums.variance > 0:
@@ -246,45 +125,6 @@ def _mean_of(log: Log, which: Booleans) -> float:
     return mean(log.reward[which], log.counts[which]) if which.any() else 0.0
 
 
-class RewardModel(NamedTuple):
-    """q̂(x, a) = ``mean`` + θ_0 · f(x) + Σ_s θ_{a_s} · f(x) + ``powers`` · g(a).
-
-    f are the raw features of the ``feature_map``: whitening millions of rows would take half of the
-    time of an evaluation, so the ``coefficients [F, 1 + choices]`` contain the whitening. The first
-    column is θ_0, and the others are those of the choices of all slots. g are the powers of the
-    real-valued parts of the action. The scores of slots add up, so the expected reward of a policy
-    depends only on its probabilities within each slot.
-    """
-
-    feature_map: FeatureMap
-    code: ActionCode
-    mean: float
-    coefficients: Floats
-    powers: Floats
-
-    def features(self, context: NDArray[np.float32]) -> Floats:
-        """Return the scores of encoded contexts, ``[n, D] -> [n, 1 + choices of all slots]``.
-
-        The first is the part of the reward that does not depend on the action; the others are what
-        every choice of each slot adds to it.
-        """
-        scores = np.empty((len(context), self.coefficients.shape[1]))
-        for rows in pieces(len(context), ROWS_PER_PREDICTION):
-            raw = self.feature_map.raw(context[rows].astype(np.float64))
-            np.matmul(raw, self.coefficients, out=scores[rows])
-        scores[:, 0] += self.mean
-        return scores
-
-    def predict(self, features: Floats, action: NDArray[Any]) -> Floats:
-        scores = np.take_along_axis(features, 1 + self.code.places(action), axis=1)
-        found: Floats = features[:, 0] + scores.sum(axis=1)
-        return found + self.code.powers(action) @ self.powers
-
-    def expected(self, features: Floats, table: Floats, marginals: Floats) -> Floats:
-        found: Floats = features[:, 0] + np.einsum("nc,nc->n", marginals, features[:, 1:])
-        return found
-
-
 @in_one_thread
 def fitted_models(log: Log) -> list[RewardModel]:
     """Return a Bayesian regression for each fold of ``folds_of``, fitted to the other folds.
@@ -298,7 +138,7 @@ def fitted_models(log: Log) -> list[RewardModel]:
     maps, used = reward_maps(log), every_so_many(log, MOST_FITTED)
     # One map of each kernel length is enough.
     by_length = {fitted_map.feature_map.length: fitted_map for fitted_map in maps}
-    sums = {length: fitted_map.sums(used) for length, fitted_map in by_length.items()}
+    sums = {length: sums_of_folds(fitted_map, used) for length, fitted_map in by_length.items()}
     return [
         fitted_map.model(
             _of_others(sums[fitted_map.feature_map.length], number),
@@ -353,7 +193,7 @@ class SupervisedRewardModel(NamedTuple):
 
 def supervised_models(log: Log, template: Any, seed: int) -> list[SupervisedRewardModel]:
     """Return a copy of a model for each fold, fitted to the other folds."""
-    fold, code = folds_of(log), ActionCode.of(log.schema.menu)
+    fold, code = folds_of(log), action_code(log.schema.menu)
     log = every_so_many(replace(log, fold=fold), MOST_FITTED_BY_TEMPLATE)
     context = log.schema.context.encode_rows(log.context).astype(np.float64)
     inputs, models = code.design(context, log.action), []

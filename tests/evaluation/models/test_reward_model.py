@@ -15,14 +15,13 @@ from submax.evaluation.evaluator import Evaluator
 from submax.evaluation.log import Log, expanded
 from submax.evaluation.reward_models import (
     FOLDS,
-    POWERS,
-    STEPS,
-    ActionCode,
+    action_code,
     fitted_models,
     folds_of,
     reward_maps,
 )
 from submax.models.regression.bayesian import PriorStructure, Sums, fitted
+from submax.models.regression.reward_model import POWERS, STEPS
 
 ROWS = 150
 MENUS = {
@@ -52,7 +51,10 @@ def log_of(actions, seed):
 def dense(log, mapped):
     """The regression of several slots row by row, and the group of each column."""
     menu, (part,) = log.schema.menu, log.parts
-    features, groups = mapped.features(part.context), mapped.feature_map.groups
+    features, groups = (
+        mapped.feature_map.rows(part.context.astype(np.float64)),
+        mapped.feature_map.groups,
+    )
     interacting = mapped.interactions
     sizes = [len(slot.choices) for slot in menu.slots]
     matrix = []
@@ -79,7 +81,7 @@ def predictions(log):
     fold, found, row = folds_of(log), np.empty(ROWS), np.arange(ROWS)
     for number, mapped in enumerate(reward_maps(log)):
         if mapped.separate:
-            matrix, regression = mapped.features(log.parts[0].context), log.action[:, 0].astype(int)
+            matrix, regression = mapped.rows(log.parts[0].context, log.action)
             structure = PriorStructure.sharing(mapped.feature_map.groups, 3)
         else:
             (matrix, group), regression = dense(log, mapped), np.zeros(ROWS, dtype=int)
@@ -171,7 +173,7 @@ def test_every_row_is_predicted_by_a_model_fitted_without_its_fold(model, seed):
     log = arms_of(seed)
     fold = folds_of(log)
     found = Evaluator(log, reward_model=model).sample.about(None).predicted
-    inputs = ActionCode.of(log.schema.menu).design(log.context.astype(float), log.action)
+    inputs = action_code(log.schema.menu).design(log.context.astype(float), log.action)
     expected = np.empty(600)
     for number in range(FOLDS):
         others, mine = fold != number, fold == number

@@ -15,6 +15,7 @@ from submax.evaluation.propensities import (
     with_estimated_propensities,
 )
 from submax.evaluation.reward_models import fitted_models, folds_of
+from submax.models.regression import reward_model
 
 SIZES = {"title": ["A", "B", "C"], "layout": ["x", "y"]}
 ERRORS = 5.0
@@ -149,7 +150,7 @@ def test_evidence_in_pieces_is_evidence_at_once(monkeypatch, seed):
     monkeypatch.setattr(evaluator, "PART_ROWS", 40)
     monkeypatch.setattr(evaluator, "NUMBERS_PER_PART", 30)
     monkeypatch.setattr(reward_models, "NUMBERS_PER_CHUNK", 50)
-    monkeypatch.setattr(reward_models, "ROWS_PER_PREDICTION", 6)
+    monkeypatch.setattr(reward_model, "ROWS_PER_PREDICTION", 6)
     pieces = Evaluator(log).sample.about(learned)
     for one, other in zip(whole[:5], pieces[:5], strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
