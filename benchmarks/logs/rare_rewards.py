@@ -63,7 +63,7 @@ def evaluated(
             one.interval.low <= truth[one.policy] <= one.interval.high,
             bool(one.cautions),
         )
-        for one in compare(second, learned, apart=True).estimates[1:]
+        for one in compare(second, learned, trained_elsewhere=True).estimates[1:]
     }
 
 

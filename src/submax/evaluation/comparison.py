@@ -129,7 +129,7 @@ class Split:
         share: float,
         by: By,
         seed: int,
-        apart: bool = False,
+        trained_elsewhere: bool = False,
     ) -> None:
         self.whole, self.log, self.numbers = log, log, None
         self.share, self.by, self.seed = share, by, seed
@@ -140,7 +140,7 @@ class Split:
         self.evaluated, self.learned_from_all, self.notes = ~self.first, list[str](), list[str]()
         known = list[str]()
         for name, candidate in candidates.items():
-            if apart or not isinstance(candidate.target, TrainedPolicy):
+            if trained_elsewhere or not isinstance(candidate.target, TrainedPolicy):
                 continue
             unseen = unseen_rows(self.log, candidate.target)
             if unseen is None:
@@ -408,7 +408,7 @@ def compare(
     share: float = 0.5,
     by: By = "time",
     seed: int = 0,
-    apart: bool = False,
+    trained_elsewhere: bool = False,
     reward_model: Any = None,
     baseline: str = LOGGING_POLICY,
     slices: Sequence[str] = (),
@@ -425,8 +425,8 @@ def compare(
     A, and ``always=*`` stands for one such policy for each action.
 
     All policies are evaluated on the same rows, from which none of them learned, now or before. If
-    a policy learned from all rows, its estimates have a caution. ``apart=True`` asserts that no
-    policy learned from these rows.
+    a policy learned from all rows, its estimates have a caution; ``trained_elsewhere=True`` asserts
+    that no policy learned from these rows.
 
     Without ``estimators`` all that apply to the log are used. ``interval`` is `gamma` (which also
     holds for rare rewards), `normal`, or `sequential` (which holds at all looks at a growing log
@@ -469,7 +469,7 @@ def compare(
     candidates = candidates_of(policies, log)
     one_of("baseline", baseline, [LOGGING_POLICY, BEST, *candidates])
     chosen = chosen_estimators(estimators, log)
-    split = Split(log, candidates, share, by, seed, apart)
+    split = Split(log, candidates, share, by, seed, trained_elsewhere)
     rows = Evaluator(
         split.rest,
         seed,
@@ -554,6 +554,8 @@ def compare_rewards(
         )
     rest, comparisons = split.rest, dict[str, Comparison]()
     for name, reward in rewards.items():
-        about = compare(rest.with_reward(reward), targets, seed=seed, apart=True, **options)
+        about = compare(
+            rest.with_reward(reward), targets, seed=seed, trained_elsewhere=True, **options
+        )
         comparisons[name] = about._replace(notes=[*about.notes, *notes])
     return comparisons

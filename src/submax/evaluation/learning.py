@@ -221,7 +221,7 @@ def learn_best(
         choosing, reporting = thinned.split(CHOOSING_SHARE, by, seed)
         quarters = divided(choosing, [1 / QUARTERS] * QUARTERS, by, seed)
         race, learned = raced(quarters, given, seed, progress)
-        report = compare(reporting, learned, level=level, seed=seed, apart=True)
+        report = compare(reporting, learned, level=level, seed=seed, trained_elsewhere=True)
         winner = race.best()
         notes.append(
             f"{winner} was chosen among {len(given)} policies by {CHOOSING_ESTIMATOR} on "

@@ -48,7 +48,7 @@ def test_the_winner_has_the_highest_dr_on_rows_from_which_no_candidate_learned(
         (choosing, "random", "choosing_value"),
         (reporting, "linucb", "value"),
     ):
-        expected = compare(part, learned, estimators=["dr"], apart=True, seed=seed)
+        expected = compare(part, learned, estimators=["dr"], trained_elsewhere=True, seed=seed)
         assert rows[name][key] == pytest.approx(expected.find(name, "dr").value)
     assert mentioned(best.notes[:1], best.winner, 3, "dr")
     assert best.to_pandas()["policy"].tolist() == GIVEN

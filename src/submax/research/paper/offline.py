@@ -54,7 +54,7 @@ def _replica(cell: Cell, environment: Environment[Any], replica: int) -> Iterato
         policy = {key: value for key, value in policy.items() if key != "name"}
     learned = learn_one(first, policy, seed=cell.seed + replica, keep_rows=0)
     truth = true_value(environment, world, learned, rng)
-    found = compare(second, {cell.policy_name: learned}, level=LEVEL, apart=True)
+    found = compare(second, {cell.policy_name: learned}, level=LEVEL, trained_elsewhere=True)
     for one in found.estimates[1:]:
         yield {
             **cell.labels,
