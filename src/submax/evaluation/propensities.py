@@ -3,36 +3,28 @@
 from dataclasses import replace
 
 import numpy as np
-import scipy.optimize
-import scipy.special
 from numpy.typing import NDArray
 
-from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
 from submax.evaluation.log import Log
+from submax.models.regression.softmax import SoftmaxRegression
 from submax.schema.rows import ContextMoments
 
 MOST_ROWS = 200_000
 """The model is fitted to at most this many rows: more would take longer and hardly change it."""
 MOST_NUMBERS = 1 << 25
 """Most probabilities, rows × choices, that are in memory while fitting: 256 MB."""
-PENALTY = 1.0
-"""Ridge penalty of the coefficients of standardized contexts: a standard normal prior."""
-CONSTANT_PENALTY = 1e-6
-"""Ridge penalty of the constants: nearly 0, so they fit the frequencies of the choices."""
 FLOOR_SHARE = 0.05
 """An estimate is at least this share of the frequency of its choice, unless 1 / √n is lower. So a
 weight is at most 20 times what it would be if the log had ignored the context."""
-MOST_STEPS = 200
-"""Iterations of L-BFGS; a logistic regression converges in fewer."""
 
 
 class PropensityModel:
     """Estimates the propensity of each slot's choice from the context.
 
-    p(a | x) = softmax(θ · (1, x))[a] over the eligible choices of a slot, with θ ``[1 + D,
-    choices]`` by penalized maximum likelihood, and the standardized context x. Slots are treated as
-    chosen independently.
+    Each slot has a ``SoftmaxRegression`` of its eligible choices on the standardized context. Slots
+    are treated as chosen independently.
 
     A model extrapolates, so an estimate can be much too small, and a single row with a huge weight
     would dominate. So estimates of choice a are raised to the floor min(1/√N, f_a / 20), where f_a
@@ -57,25 +49,26 @@ class PropensityModel:
         self._standardization = moments.standardization(context.numeric)
         features = self._features(context.encode_rows(log.context[row]))
         weight, decisions = log.counts[row], float(log.counts.sum())
-        self._theta, self._floors = list[Floats](), list[Floats]()
+        self._regressions, self._floors = list[SoftmaxRegression](), list[Floats]()
         for slot, size in enumerate(sizes):
             chosen = log.action[:, slot].astype(np.int64)
             eligible = log.eligible_choices(slot)[log.eligible_set[row]]
-            self._theta.append(_fitted(features, chosen[row], eligible, weight))
+            regression = SoftmaxRegression.fitted(features, chosen[row], eligible, weight)
+            self._regressions.append(regression)
             frequency = np.bincount(chosen, log.counts, minlength=size) / decisions
             self._floors.append(np.minimum(1 / np.sqrt(decisions), FLOOR_SHARE * frequency))
 
     def estimates(self, log: Log) -> tuple[Floats, Floats]:
         """Return the estimated propensity of each slot's choice, and its floor, ``[N, S]``."""
-        action = log.action[:, : len(self._theta)].astype(np.int64)
-        eligible = [log.eligible_choices(slot) for slot in range(len(self._theta))]
+        action = log.action[:, : len(self._regressions)].astype(np.int64)
+        eligible = [log.eligible_choices(slot) for slot in range(len(self._regressions))]
         found, first = np.empty(action.shape), 0
         for part in log.parts:
             rows = slice(first, first + len(part.reward))
             features, each = self._features(part.context), np.arange(len(part.reward))
-            for slot, theta in enumerate(self._theta):
+            for slot, regression in enumerate(self._regressions):
                 mask = eligible[slot][log.eligible_set[rows]]
-                probabilities = _eligible_softmax(features @ theta, mask)
+                probabilities = regression.probabilities(features, mask)
                 found[rows, slot] = probabilities[each, action[rows, slot]]
             first = rows.stop
         floors = [floors[action[:, slot]] for slot, floors in enumerate(self._floors)]
@@ -85,39 +78,6 @@ class PropensityModel:
         """Return 1 and the standardized context, ``[n, 1 + D]``."""
         standardized = self._standardization.apply(context.astype(np.float64))
         return np.concatenate([np.ones((len(standardized), 1)), standardized], axis=1)
-
-
-def _fitted(features: Floats, chosen: Integers, eligible: Booleans, weight: Floats) -> Floats:
-    """Return θ of the choices of one slot, ``[1 + D, choices]``."""
-    shape, rows = (features.shape[1], eligible.shape[1]), np.arange(len(chosen))
-    decisions = float(weight.sum())
-    taken = np.zeros(eligible.shape)
-    taken[rows, chosen] = 1.0
-    penalty = np.full(shape, PENALTY)
-    penalty[0] = CONSTANT_PENALTY
-
-    def loss(flat: Floats) -> tuple[float, Floats]:
-        theta = flat.reshape(shape)
-        probabilities = _eligible_softmax(features @ theta, eligible)
-        value = -weight @ np.log(probabilities[rows, chosen]) + 0.5 * (penalty * theta**2).sum()
-        excess = weight[:, None] * (probabilities - taken)
-        gradient = features.T @ excess + penalty * theta
-        return float(value) / decisions, gradient.ravel() / decisions
-
-    best = scipy.optimize.minimize(
-        loss,
-        np.zeros(shape[0] * shape[1]),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": MOST_STEPS},
-    )
-    theta: Floats = best.x.reshape(shape)
-    return theta
-
-
-def _eligible_softmax(score: Floats, eligible: Booleans) -> Floats:
-    found: Floats = scipy.special.softmax(np.where(eligible, score, -np.inf), axis=1)
-    return found
 
 
 def random_rows(rows: int, most: int, seed: int) -> Integers:
