@@ -56,11 +56,11 @@ LIMITS = {
     **dict.fromkeys(("weight", "propensity", "slot_propensity"), POSITIVE),
 }
 """Why a number of a role is not allowed, and the SQL condition."""
-IDS = ("cluster", "session", "id")
+ID_ROLES = ("cluster", "session", "id")
 """Roles whose values are hashed: equal values have equal numbers."""
-TABLES = ("outcomes", "covariate", "probability", "slot_propensity")
+TABLE_ROLES = ("outcomes", "covariate", "probability", "slot_propensity")
 """Roles that have several numbers in each row of a log."""
-NUMBERS = ("count", "successes", "reward", "propensity", "weight")
+NUMBER_ROLES = ("count", "successes", "reward", "propensity", "weight")
 """Roles that have one number in each row of a log."""
 FIELDS = {"covariate": "covariates", "weight": "sampling_weight"}
 """The field of a log that holds the columns of a role, if it has another name."""
@@ -443,10 +443,10 @@ def _add_columns(
     Propensities are probabilities, or densities if actions are real-valued.
     """
     sql.wanted["propensity"] = sql.value("cast(null as double)")
-    for role in (*NUMBERS, *TABLES, *IDS, "time"):
+    for role in (*NUMBER_ROLES, *TABLE_ROLES, *ID_ROLES, "time"):
         values, is_propensity = list[str](), "propensity" in role
         for column in roles[role].values():
-            if role in IDS:
+            if role in ID_ROLES:
                 value = sql.identifier(column)
             elif role == "time":
                 value = sql.time(column)
@@ -462,7 +462,7 @@ def _add_columns(
                 value = sql.value(f"case when {value} > 1 then 1 else {value} end")
             values.append(value)
         if values:
-            sql.wanted[FIELDS.get(role, role)] = values if role in TABLES else values[0]
+            sql.wanted[FIELDS.get(role, role)] = values if role in TABLE_ROLES else values[0]
     if roles["count"]:
         sql.kept = f"{sql.wanted['count']} > 0"
     if roles["successes"]:
@@ -490,7 +490,7 @@ def _collected(
 ) -> Table:
     """Return the columns of the good rows, and their numbers in the file as ``row``."""
     types = {
-        **dict.fromkeys(IDS, np.int64),
+        **dict.fromkeys(ID_ROLES, np.int64),
         "context": np.float32,
         "action": np.float64 if actions.ranges else np.int32,
         "eligible_set": np.int32,
