@@ -32,6 +32,9 @@ PAGE = {
 def test_a_bandit_is_created_and_shown_with_what_was_declared(http):
     shown = created(http, {**PAGE, "reward_wait": 60, "default_reward": None, "seed": 5})
     assert shown == done(http.get("/bandits/page"))
+    again = created(http, {**PAGE, "name": "again", "context": shown["context"]})
+    assert again["context"] == shown["context"]
+    done(http.delete("/bandits/again"))
     assert shown["actions"]["layout"][0] == {"choice": "wide", "status": "active"}
     assert shown["context"]["age"] == {"type": "number", "default": 40.0}
     assert (shown["reward_wait"], shown["default_reward"], shown["version"]) == (60.0, None, 0)

@@ -8,6 +8,7 @@ import random
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, Self, TypeVar
@@ -117,6 +118,29 @@ def _plain(value: Any) -> object:
         raise TypeError(f"{value!r:.60} is not a string, number, list or dictionary")
     _check_finite(value.item())
     return value.item()
+
+
+def declared(options: Mapping[str, Any]) -> Table:
+    """Options of ``submax.open`` in the words of JSON; the schema's fields are encoded as such."""
+    sent = dict(options)
+    context, rewards, policy = map(sent.get, ("context", "rewards", "policy"))
+    if isinstance(context, Mapping):
+        sent["context"] = {
+            name: "number" if isinstance(one, type) and one in (float, int, bool) else one
+            for name, one in context.items()
+        }
+    if is_dataclass(rewards.get("each") if isinstance(rewards, Mapping) else rewards):
+        # A client that only decides needs no NumPy.
+        from submax.schema.rewards import declared_rewards
+
+        sent["rewards"] = declared_rewards(rewards)
+    if policy is not None and not isinstance(policy, (str, Mapping)):
+        raise InputError(
+            f"the policy {policy!r:.60} is an object, which cannot be sent to a server: give its "
+            "name, or a table with a 'kind'",
+            parameter="policy",
+        )
+    return sent
 
 
 def understood(status: int, content: bytes, call: Call[Answer]) -> Answer:
@@ -281,7 +305,7 @@ class Operations(ABC):
 
     def create(self, /, actions: Any, **options: Any) -> Table:
         """Declare the bandit on the server, with the options of ``submax.open``."""
-        body = encoded({"name": self._bandit, "actions": actions, **options})
+        body = encoded({"name": self._bandit, "actions": actions, **declared(options)})
         return self.send(Call("POST", "/bandits", Table, body, timeout=SLOW_SECONDS))
 
     def show(self) -> Table:
@@ -294,7 +318,8 @@ class Operations(ABC):
 
     def set(self, /, **changes: Any) -> Table:
         """Change settings, all or none, and return the bandit as ``show`` does."""
-        return self.send(Call("PATCH", self._path, Table, encoded(changes), timeout=SLOW_SECONDS))
+        body = encoded(declared(changes))
+        return self.send(Call("PATCH", self._path, Table, body, timeout=SLOW_SECONDS))
 
     def add(self, /, choice: str, **options: Any) -> Table:
         """Add an arm, or a choice to a ``slot``, with its ``features`` and ``ramp``."""

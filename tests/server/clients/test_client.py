@@ -14,6 +14,8 @@ from waiting import wait_until
 
 from submax.client import AsyncClient, Client
 from submax.core.errors import ConflictError, ForbiddenError, InputError, NotFoundError, StoreError
+from submax.core.rewards import Counts
+from submax.schema.context import Category, Number
 
 from .conftest import DECISION
 
@@ -30,6 +32,19 @@ def test_a_request_that_fails_is_sent_again_with_the_same_id(stub, client, failu
     assert len(bodies) == 3
     assert all(body == bodies[0] for body in bodies)
     assert len(bodies[0]["id"]) == 36
+
+
+def test_a_declaration_with_objects_is_sent_in_words(stub, client):
+    stub.answers = [(200, {})]
+    context = {"a": Number(default=3), "b": float, "c": Category(("x",)), "d": ["y"]}
+    client.create(["A"], context=context, rewards=Counts())
+    _, body, _ = stub.seen[0]
+    assert body["context"].pop("a") == {"type": "number", "default": 3}
+    assert body["context"].pop("c") == {"type": "category", "values": ["x"], "default": None}
+    assert body["context"] == {"b": "number", "d": ["y"]}
+    assert body["rewards"]["kind"] == "counts"
+    with raises_code("invalid-input", "policy"):
+        client.set(policy=object())
 
 
 @pytest.mark.parametrize("failure", [(503, BUSY), ("hang up", b"")])

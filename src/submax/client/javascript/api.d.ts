@@ -164,9 +164,11 @@ export interface Condition {
 /**
  * A field of a context: a category if it has ``values``, else a number.
  *
- * ``default`` is used if the field is missing, or if its category is unknown.
+ * ``default`` is used if the field is missing, or if its category is unknown. ``type`` may say
+ * which of both it is, as answers do.
  */
 export interface ContextField {
+  type?: "category" | "number" | null;
   values?: string[] | null;
   default?: string | number | null;
 }
