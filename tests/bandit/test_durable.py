@@ -245,8 +245,13 @@ def test_a_unit_is_erased_and_the_store_is_whole(opened, clock, place, anonymous
     assert bandit.newest_decisions("somebody") == []
     assert len(bandit.newest_decisions()) == (12 if anonymous else 6)
     clock.now += WAIT
-    assert bandit.counts()["learned"] == (12 if anonymous else 6)
-    assert [one.action for one in bandit.audit(2)] == ["erase a unit"] * (1 + (not anonymous)) + [
+    counts = bandit.counts()
+    assert (counts["learned"], counts["matured"]) == (12 if anonymous else 6, 12)
+    before, arms = bandit.counts() | {"deleted": 0}, bandit.arms()
+    bandit.erase("other")
+    assert bandit.counts() | {"deleted": 0} == before
+    assert [one.rows for one in bandit.arms()] == [one.rows for one in arms]
+    assert [one.action for one in bandit.audit(3)] == ["erase a unit"] * (2 + (not anonymous)) + [
         "make a unit anonymous"
     ] * anonymous
     assert "damage" not in {finding.kind for finding in examined(bandit.store)}
@@ -279,6 +284,21 @@ def test_old_decisions_are_exported_and_deleted(opened, clock, tmp_path):
     assert bandit.audit(1)[0].action == "export and delete"
     assert len(Log.read(tmp_path / "old.parquet").reward) == 30
     assert "damage" not in {finding.kind for finding in examined(bandit.store)}
+
+
+def test_all_decisions_that_were_learned_from_may_be_deleted_and_no_later_ones(
+    opened, clock, tmp_path
+):
+    bandit = fed(opened(), clock)
+    clock.now += WAIT
+    assert bandit.refit().learned
+    learned = clock.now
+    bandit.decide()
+    clock.now += 1
+    with raises_code("invalid-input", "before"):
+        bandit.export(tmp_path / "old.parquet", delete=True, before=clock.now + 1)
+    assert bandit.export(tmp_path / "old.parquet", delete=True, before=learned) == 30
+    assert len(bandit.newest_decisions(limit=100)) == 1
 
 
 def test_damage_is_named_and_never_exported(tmp_path, clock):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from submax.bandit.declaring import PYTHON, DeclaredBandit, Who, audit_statement, read_bandit
-from submax.bandit.reading import advance
+from submax.bandit.reading import DELETED, SUMS, advance, summary_statements
 from submax.bandit.row_texts import choice_names, read_choices, read_contexts
 from submax.bandit.store import Store
 from submax.bandit.tables import (
@@ -30,9 +30,10 @@ from submax.bandit.training_rows import (
     REWARDS,
     STATUSES,
     TrainingRows,
+    matured_sql,
     wait_of,
 )
-from submax.core.errors import InputError, StoreError
+from submax.core.errors import ConflictError, InputError, StoreError
 from submax.core.optional import require_extra
 from submax.core.serialization import atomic_write
 from submax.core.summary import counted
@@ -240,7 +241,7 @@ def export(
     sums for pages and lift stay. Only the owner can read the file. Return the number of decisions.
     """
     declared, path = read_bandit(store, name), Path(path)
-    tables, ending = DecisionTables(store, declared, before), path.suffix.lower()
+    ending = path.suffix.lower()
     if ending in OTHER_ENDINGS:
         raise InputError(
             f"{str(path)!r} cannot be written as {ending}: give a name that ends in .parquet "
@@ -249,24 +250,24 @@ def export(
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {str(path.parent)!r} to write to: create it first")
     if delete:
-        _check_may_delete(store, declared, before, path)
+        before = _deletable(store, declared, before, path)
+    tables = DecisionTables(store, declared, before)
     with atomic_write(path, private=True) as file:
         count = (_write_csv if ending == ".csv" else _write_parquet)(file, tables)
     if delete and before is not None:
         _verify(path, tables)
-        # What was not counted yet would be missing on pages.
-        advance(store, declared)
-        deleted = store.delete_decisions(declared.n, "at < :before", before=before)
+        deleted = _delete(store, declared, "at < :before", before=before)
         what = f"{counted(deleted, 'decision')} before {datetime.fromtimestamp(before, UTC):%F}"
         detail = f"{what} to {path.name}"
         store.execute([audit_statement(store, name, who, "export and delete", detail)])
     return count
 
 
-def _check_may_delete(
-    store: Store, declared: DeclaredBandit, before: float | None, path: Path
-) -> None:
-    """Refuse to delete decisions that can still be learned from, or without a file to compare."""
+def _deletable(store: Store, declared: DeclaredBandit, before: float | None, path: Path) -> float:
+    """The time up to which decisions are deleted: ``before``, or now if that is earlier.
+
+    Refuse to delete decisions that can still be learned from, or without a file to compare.
+    """
     if path.suffix.lower() == ".csv":
         raise InputError(
             "delete needs a Parquet file, which keeps all digits and types: give a "
@@ -278,18 +279,46 @@ def _check_may_delete(
             "delete needs before, the time up to which decisions are deleted",
             parameter="before",
         )
-    wait = wait_of(declared.settings)
+    # No decision gets an earlier time after this.
+    before, settings = min(before, store.tick(declared.n)), declared.settings
+    wait = wait_of(settings)
+    learned = "d.at <= :cursor" if wait == math.inf else matured_sql(settings, ":cursor")
     ((cursor,),) = store.select(
         "select coalesce(max(cursor), 0) from version where bandit = :bandit", bandit=declared.n
     )
-    newest = cursor - (0.0 if wait == math.inf else wait)
-    if before > newest and declared.settings.status != "archived":
-        text = f"{datetime.fromtimestamp(max(newest, 0.0), UTC):%Y-%m-%d %H:%M:%S} UTC"
+    ((first,),) = store.select(
+        "select min(d.at) from decision d where d.bandit = :bandit and d.at < :before "
+        f"and d.at > :after and not ({learned})",
+        bandit=declared.n, before=before, cursor=cursor,
+        after=cursor - (0.0 if wait == math.inf else wait),
+    )  # fmt: skip
+    if first is not None and settings.status != "archived":
+        text = f"{datetime.fromtimestamp(first, UTC):%Y-%m-%dT%H:%M:%SZ}"
         raise InputError(
-            f"decisions up to {text} have been learned from, but not later ones: give "
-            "an earlier time, refit first, or archive the bandit",
+            f"no version has learned yet from the decision of {text}, so nothing was deleted: give "
+            "this time or an earlier one as before, wait for the next version (in Python, refit() "
+            "fits it), or archive the bandit",
             parameter="before",
         )
+    return before
+
+
+def _delete(store: Store, declared: DeclaredBandit, where: str, **values: Any) -> int:
+    """Delete decisions; what they add to counts, rates and lift stays."""
+    # If another process is faster, its sums are there.
+    with suppress(ConflictError):
+        advance(store, declared)
+    clock = "(select matured from progress p where p.bandit = d.bandit)"
+    ((pending,),) = store.select(
+        f"select count(*) from decision d where d.bandit = :bandit and {where} "
+        f"and not ({matured_sql(declared.settings, clock)})",
+        bandit=declared.n, **values,
+    )  # fmt: skip
+    deleted = store.delete_decisions(declared.n, where, **values)
+    if pending:
+        sums = np.array([pending] + [0] * (len(SUMS) - 1))
+        store.execute(summary_statements(declared.n, {DELETED: sums}))
+    return deleted
 
 
 def _verify(path: Path, tables: DecisionTables) -> None:
@@ -358,7 +387,7 @@ def erase(store: Store, name: str, unit: str, *, anonymous: bool = False, who: W
     verb = "make a unit anonymous" if anonymous else "erase a unit"
     audit = audit_statement(store, name, who, verb, counted(len(rows), "decision"))
     if not anonymous:
-        store.delete_decisions(declared.n, "unit = :unit", unit=unit)
+        _delete(store, declared, "unit = :unit", unit=unit)
     statements = map(_without_unit, rows) if anonymous else ()
     store.execute([*statements, unpinned, changed, audit])
     return len(rows)

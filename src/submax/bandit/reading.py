@@ -8,7 +8,7 @@ table, and takes as long as what is new.
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import NormalDist
 from threading import Lock
 from typing import Any, NamedTuple
@@ -74,6 +74,8 @@ RARE = 0.001
 MARGIN_SECONDS = 60.0
 """A row may become visible so long after the time that it has."""
 Key = tuple[str, int, str, str, str]
+DELETED: Key = ("status", 0, "", "deleted", "")
+"""The row of ``summary`` that counts decisions that were deleted before they matured."""
 
 
 # Sums of what has happened
@@ -277,9 +279,14 @@ def advance(store: Store, declared: DeclaredBandit) -> None:
         {"bandit": declared.n, "before": before, **fold.progress._asdict()},
         required=True,
     )
+    store.execute([first, *summary_statements(declared.n, fold.sums)])
+
+
+def summary_statements(bandit: int, sums: Mapping[Key, Floats]) -> list[Statement]:
+    """The statements that add sums to ``summary``."""
     names = ("bandit", *KEY, *SUMS)
-    rows = ((declared.n, *key, *sums.tolist()) for key, sums in fold.sums.items())
-    store.execute([first, *(Statement(UPSERT, dict(zip(names, row, strict=True))) for row in rows)])
+    rows = ((bandit, *key, *each.tolist()) for key, each in sums.items())
+    return [Statement(UPSERT, dict(zip(names, row, strict=True))) for row in rows]
 
 
 # Answers
