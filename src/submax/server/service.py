@@ -87,7 +87,8 @@ class Service:
             if not self._stopping.is_set():
                 self._open(name)
         except Exception as error:
-            LOG.error("the bandit %s cannot be opened: %s", name, error)
+            if not self._stopping.is_set():
+                LOG.error("the bandit %s cannot be opened: %s", name, error)
         del self._opening[name]
 
     def _follow_keys(self) -> None:
@@ -116,7 +117,7 @@ class Service:
         stopping = Thread(target=self._stop_all, daemon=True)
         stopping.start()
         stopping.join(STOP_SECONDS)
-        if stopping.is_alive():
+        if stopping.is_alive() and not self._opening:
             LOG.warning("a fit did not end in time and was stopped: the next process fits again")
         # The store must not be closed while a thread reads from it.
         if self._following.is_alive():
@@ -129,6 +130,9 @@ class Service:
         self.store.close()
 
     def _stop_all(self) -> None:
+        # A bandit that is still being opened would then go on with a closed store.
+        while self._opening:
+            time.sleep(0.01)
         for one in list(self._bandits.values()):
             one.bandit.stop()
 
