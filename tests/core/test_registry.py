@@ -207,3 +207,6 @@ def test_an_installed_package_adds_policies_and_replaces_none(tmp_path):
     assert found["preset"].startswith("Added(alpha=3.0")
     assert found["built in"] == ["submax.policies.thompson", "UCB1"]
     assert found["codes"] == ["broken-plugin"] * 2
+    words = [sys.executable, "-m", "submax", "policies"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    assert "  added-by-a-package\n" in done.stdout

@@ -196,9 +196,14 @@ class Registry(Generic[Kind]):
         module = self._module(name, place)
         found = getattr(module, class_name, None)
         if found is None:
-            known = [one for one, kind in vars(module).items() if inspect.isclass(kind)]
+            known = [one for one, kind in vars(module).items() if self._fits(kind)]
             one_of(f"{self.word} in {place}:", class_name, known)
         return self._checked(found, class_name, InputError)
+
+    def _fits(self, found: object) -> bool:
+        """Whether this is a class that implements the contract with all its methods."""
+        fits = inspect.isclass(found) and issubclass(found, self.contract)
+        return fits and not inspect.isabstract(found)
 
     def _checked(self, found: Any, who: str, error: type[InputError]) -> type[Kind]:
         if not (inspect.isclass(found) and issubclass(found, self.contract)):

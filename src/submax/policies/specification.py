@@ -99,7 +99,7 @@ def _table_of_name(name: str) -> Mapping[str, Any]:
         hint = did_you_mean(name, named, count=3)
         raise InputError(
             f"{name!r} is a kind of policy, not a name: {hint}{'Otherwise ' if hint else ''}give a "
-            f"table, {{'kind': {name!r}, …}}"
+            f'table with its parameters, {{"kind": "{name}"}}'
         )
     one_of("policy", name, named, listed_by="see `submax policies`")
     return named[name]
