@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import submax
+from submax.bandit.durable import DurableBandit
 from submax.environments import ENVIRONMENTS
 from submax.estimators import ESTIMATORS
 from submax.policies import POLICIES
@@ -55,6 +57,17 @@ def test_the_pages_on_python_have_every_public_name():
     documented = {id(one) for one in shown}
     missing = [one for one in public if hasattr(one, "__qualname__") and id(one) not in documented]
     assert missing == []
+
+
+def test_the_page_on_bandits_has_what_a_store_adds():
+    page = (ROOT / "docs" / "reference" / "python" / "bandit.md").read_text(encoding="utf-8")
+    added = {name for name in vars(DurableBandit) if name[0] != "_"} - {*dir(submax.Bandit)}
+    documented = {*re.findall(r"^ +- (\w+)$", page, re.M)}
+    # A server needs the others.
+    inside = (
+        r"prepare_|waits_|set_by|note_|step|stop|summarize|follow|revision|published|held|deleted"
+    )
+    assert {name for name in added if not re.match(inside, name)} == documented
 
 
 def _object(name):
