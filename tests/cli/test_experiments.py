@@ -115,6 +115,7 @@ def test_parts_add_up_in_one_directory_and_are_the_same_as_together(whole, parts
 def test_figures_are_drawn_without_running(parts):
     for path in (parts / "cells").iterdir():
         os.utime(path, (1, 1))
+    assert "allowed: rcp-submax, ucb1" in refused("plot", parts, "--policy", "ucb2")
     done("plot", parts)
     figures = {path.name for path in (parts / "figures").iterdir()}
     assert {"all-configurations.png", "varying-arms.pdf", "paper-varying-arms.png"} <= figures
@@ -138,7 +139,9 @@ def test_killed_run_ends_its_workers_and_goes_on_without_repeating_or_losing_a_c
     kept = {path: path.stat().st_mtime_ns for path in (directory / "cells").glob("*.msgpack")}
     assert 5 <= len(kept) < CELLS
     refused("plot", directory)
-    assert f"{len(kept)} of {CELLS} cells" in done(*SMALL, "--out", tmp_path)
+    said = done(*SMALL, "--out", tmp_path)
+    assert f"{len(kept)} of {CELLS} cells are already finished" in said
+    assert said.count("cells are finished") == min(9, CELLS - len(kept) - 1)
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
     assert len(whole) == CELLS
     assert summary(directory) == whole

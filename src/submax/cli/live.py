@@ -39,10 +39,10 @@ def repeated(names: str, metavar: str, text: str, **options: Any) -> Callable[..
 JSON = option("--json as_json", "Print the answer as JSON.", is_flag=True)
 STORE = option(
     "--store place",
-    "A file, or the URL of a PostgreSQL database or of a server, such as http://127.0.0.1:8000. "
-    "Default: SUBMAX_STORE.",
+    "A file, or the URL of a PostgreSQL database or of a server, such as http://127.0.0.1:8000.",
     cls=VariableOption,
     envvar=STORE_VARIABLE,
+    show_envvar=True,
     required=True,
     metavar="STORE|ADDRESS",
 )
@@ -158,8 +158,14 @@ def context_of(texts: Sequence[str]) -> dict[str, Any]:
     >>> context_of(["country=de,fr", "age=number"])
     {'country': ['de', 'fr'], 'age': 'number'}
     """
-    fields = _pairs(texts, "--context", "country=de,fr or age=number")
-    return {name: kind if kind == "number" else kind.split(",") for name, kind in fields}
+    fields = dict(_pairs(texts, "--context", "country=de,fr or age=number"))
+    for name, kind in fields.items():
+        if kind != "number" and "," not in kind:
+            raise InputError(
+                f"--context was '{name}={kind:.60}', a field with a single category: write "
+                f"{name}=number for a number, or list all categories, as in country=de,fr"
+            )
+    return {name: kind if kind == "number" else kind.split(",") for name, kind in fields.items()}
 
 
 # Bandits

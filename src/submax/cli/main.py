@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import click
 
 from submax._version import __version__
+from submax.core.checks import did_you_mean
 from submax.core.errors import InputError, MissingExtraError, StoreError
 from submax.core.processes import prefer_single_thread, variable_text
 
@@ -50,6 +51,16 @@ class Commands(click.Group):
             if found is None and isinstance(group, click.Group):
                 found = group.get_command(ctx, name)
         return found
+
+    def resolve_command(
+        self, context: click.Context, words: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if self.get_command(context, words[0]) is None and not context.resilient_parsing:
+            groups = (one for one in self.commands.values() if isinstance(one, click.Group))
+            known = [*self.commands, *(name for group in groups for name in group.commands)]
+            hint = did_you_mean(words[0], known)
+            context.fail(f"No such command {words[0]!r}: {hint}see submax --help")
+        return super().resolve_command(context, words)
 
     def invoke(self, context: click.Context) -> Any:
         try:

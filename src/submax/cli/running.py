@@ -20,7 +20,7 @@ from rich.progress import Progress, TimeElapsedColumn, track
 from rich.table import Table
 
 from submax.cli.main import INTERRUPTED
-from submax.core.checks import whole_number
+from submax.core.checks import one_of, whole_number
 from submax.core.errors import InputError
 from submax.core.numerics import standard_error
 from submax.core.optional import missing_extra, require_extra
@@ -108,6 +108,9 @@ def redraw(directory: Path, policies: Sequence[str] = ()) -> None:
     If ``policies`` are given, only these are drawn.
     """
     console, specification = Console(), read_specification(directory)
+    known = {row["policy"] for row in read_csv(directory / SUMMARY)}
+    for name in policies:
+        one_of("policy", name, known, listed_by=f"see {directory / SUMMARY}")
     with local_executor(available_cores()) as executor:
         _draw_figures(directory, specification, executor, console, policies)
     _print(directory, specification, console, drawn=True)
@@ -163,13 +166,18 @@ def _run(
         todo = unfinished(directory, chosen)
         if len(todo) < count:
             say(console, f"{name}: {count - len(todo)} of {count} cells are already finished.")
-    decisions = {cell.key: cell.decisions for cell in todo}
+    decisions, keys = {cell.key: cell.decisions for cell in todo}, list[str]()
     columns = [*Progress.get_default_columns(), TimeElapsedColumn()]
     with Progress(*columns, console=console, disable=not todo) as bar:
         task = bar.add_task(f"{name}: {len(todo)} cells", total=sum(decisions.values()))
 
         def finished(key: str, result: Any) -> None:
             bar.update(task, advance=decisions[key])
+            keys.append(key)
+            tenths = [10 * number // len(todo) for number in (len(keys) - 1, len(keys))]
+            # A file shows no bar.
+            if tenths[0] < tenths[1] < 10 and not console.is_terminal:
+                say(console, f"{name}: {len(keys)} of {len(todo)} cells are finished.")
 
         RUNS[specification.experiment](specification, chosen, directory, executor, finished)
 

@@ -37,10 +37,21 @@ def _require_server() -> None:
     require_extra("server", "the server", *modules)
 
 
+class Port(click.IntRange):
+    """A port, whose errors are worded like those of other settings."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"must be a whole number from 0 to 65535, not {value!r}", param, ctx)
+
+
+PORT = Port(0, 65_535)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 OPTIONS = (
     option("host", str, "Address to listen on.", default="127.0.0.1"),
-    option("port", click.IntRange(0, 65_535), "Port to listen on; 0 for any free port.",
+    option("port", PORT, "Port to listen on; 0 for any free port.",
            default=8000),
     option("rate", click.FloatRange(min=0, min_open=True),
            "Maximum requests per second for each key and bandit.", default=20_000.0),
@@ -78,7 +89,7 @@ def serve(**given: Any) -> None:
 
 
 @main.command()
-@click.option("--port", type=int, default=0, help="Port to listen on; 0 for any free port.")
+@click.option("--port", type=PORT, default=0, help="Port to listen on; 0 for any free port.")
 def demo(port: int) -> None:
     """Start a demo server with simulated visitors, until Ctrl-C.
 

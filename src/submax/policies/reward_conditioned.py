@@ -314,7 +314,10 @@ class RewardConditioned(ConditionedPolicy):
 
     def check_space(self, space: Space) -> None:
         if self.strategy.traits.needs_listing:
-            instead = "use submax, advantage, clipped or target with the CVAE, as rcp-cvae-submax"
+            instead = (
+                "use grid-linear-thompson, or submax, advantage, clipped or target with the CVAE, "
+                "as rcp-cvae-submax"
+            )
             space.check_listable(f"the {type(self.strategy).__name__} strategy", instead)
 
     def act(

@@ -36,8 +36,8 @@ def check_choices(who: str, space: Space) -> None:
     """Raise an ``InputError`` if an action has real-valued parts."""
     if space.reals:
         raise InputError(
-            f"{who} needs discrete choices, but {space} has real-valued parts: use rcp-cvae-submax "
-            "or fourier-thompson"
+            f"{who} needs discrete choices, but {space} has real-valued parts: use "
+            "grid-linear-thompson, fourier-thompson or rcp-cvae-submax"
         )
 
 
