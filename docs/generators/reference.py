@@ -23,7 +23,7 @@ from docs.generators.markdown_tables import table
 from prometheus_client.parser import text_string_to_metric_families
 
 import submax
-from submax.bandit.active_version import LATE, SIMPLER, UNIFORM
+from submax.bandit.active_version import LATE, SIMPLER, UNIFORM, UNKNOWN_CATEGORIES
 from submax.bandit.assignment import Group
 from submax.bandit.conditions import Condition
 from submax.bandit.declaring import read_bandit
@@ -258,8 +258,9 @@ def metrics() -> str:
     bandit.read = bandit
     made = Metrics(lambda: [bandit])
     made.count("decide", 200, 0.001)
-    failures = (SIMPLER, UNIFORM, LATE, DAMAGED, STEPS)
-    kinds_of = {"events": ALWAYS_COUNTED, "failures": failures, "conditions": CONDITIONS}
+    events = (*ALWAYS_COUNTED, *STATUSES[1:], "by default")
+    failures = (SIMPLER, UNIFORM, LATE, DAMAGED, STEPS, f"{UNKNOWN_CATEGORIES} of 'FIELD'")
+    kinds_of = {"events": events, "failures": failures, "conditions": CONDITIONS}
     rows = []
     for one in text_string_to_metric_families(made.text().decode()):
         # Prometheus adds to each counter the time at which it began.
@@ -382,7 +383,7 @@ def _key(field: "dataclasses.Field[Any]") -> str:
 MADE: dict[str, Callable[[], str]] = {
     "commands": command_help,
     "server options": server_options,
-    "http statuses": lambda: table(("status", "meaning"), REFUSALS.items()),
+    "http statuses": lambda: table(("status", "meaning"), sorted(REFUSALS.items())),
     "http operations": http_operations,
     "bandit settings": bandit_settings,
     "metrics": metrics,
