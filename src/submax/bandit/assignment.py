@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
+from submax.core.numerics import mixed
 from submax.schema.actions import ChoiceIndices
 
 Group = Literal["bandit", "holdout", "control"]
@@ -32,9 +33,6 @@ WORD = 2**64
 """The number of values of a hash of 8 bytes."""
 FRACTION_BITS = 53
 """Bits of a random number that a float can hold."""
-STEP, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-"""The constants of SplitMix64 (Steele, Lea and Flood, 2014), which mixes the bits of a number."""
-
 Codes = NDArray[np.uint64]
 
 
@@ -69,15 +67,6 @@ class UnitNumbers:
         # Neither part holds a space, so different arguments give different texts.
         text = f"{self._begin}{purpose} {unit}"
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
-
-
-def mixed(numbers: Codes) -> Codes:
-    """Numbers whose bits are mixed, so those of successive numbers look independent."""
-    # Sums and products of arrays of integers are taken modulo 2⁶⁴, as they are meant here.
-    bits = numbers + np.uint64(STEP)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(FIRST)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(SECOND)
-    return bits ^ (bits >> np.uint64(31))
 
 
 CACHED_SETS = 256

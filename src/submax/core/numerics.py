@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
@@ -232,3 +233,16 @@ def pieces(rows: int, step: int = PIECE_ROWS) -> Iterator[slice]:
     """
     for first in range(0, rows, step):
         yield slice(first, min(first + step, rows))
+
+
+STEP, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+"""The constants of SplitMix64 (Steele, Lea and Flood, 2014), which mixes the bits of a number."""
+
+
+def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return numbers whose bits are mixed, so those of successive numbers look independent."""
+    # Sums and products of arrays of integers are taken modulo 2⁶⁴, as they are meant here.
+    bits = numbers + np.uint64(STEP)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(FIRST)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(SECOND)
+    return bits ^ (bits >> np.uint64(31))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import finite, one_of, whole_number
 from submax.core.errors import InputError
-from submax.core.numerics import pieces
+from submax.core.numerics import STEP, mixed, pieces
 from submax.core.optional import require_module
 from submax.core.problem import Problem
 from submax.core.summary import Summary, counted, listed, number
@@ -55,9 +55,6 @@ MOST_EXPANDED = 20_000_000
 """Most decisions to which a log is expanded to learn from it: their columns take a few GB."""
 FOLD_SEED = 2
 """Added to the seed of folds, so they are independent of samples and splits."""
-STEP = np.uint64(0x9E3779B97F4A7C15)
-MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-"""Constants of the generator SplitMix64 (Steele, Lea and Flood, 2014)."""
 MOST_ROWS, MOST_NUMBERS = 1 << 18, 1 << 24
 """Most rows of an encoded part, and most numbers: 64 MB as float32. Every value of a category takes
 a number in the encoding."""
@@ -167,12 +164,8 @@ def uniform_of(number: Integers, seed: int) -> Floats:
     >>> bool(uniform_of(np.arange(10), 0)[3] == uniform_of(np.array([3]), 0)[0])
     True
     """
-    with np.errstate(over="ignore"):
-        mixed: NDArray[np.uint64] = number.astype(np.uint64) + np.uint64(seed + 1) * STEP
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * MIXERS[0]
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * MIXERS[1]
-        mixed ^= mixed >> np.uint64(31)
-    return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    bits = mixed(number.astype(np.uint64) + np.uint64(seed * STEP % 2**64))
+    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def divided_by_fold(log: "Log", folds: int, numbers: Integers) -> DividedLog:
