@@ -51,8 +51,7 @@ PORT = Port(0, 65_535)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 OPTIONS = (
     option("host", str, "Address to listen on.", default="127.0.0.1"),
-    option("port", PORT, "Port to listen on; 0 for any free port.",
-           default=8000),
+    option("port", PORT, "Port to listen on; 0 for any free port.", default=8000),
     option("rate", click.FloatRange(min=0, min_open=True),
            "Maximum requests per second for each key and bandit.", default=20_000.0),
     option("learned", FILE, "A file from submax learn; a bandit starts from this policy."),

@@ -263,6 +263,8 @@ def draw_panel(
             label=line.name,
         )
     axes.set_title(title)
+    if not lines:
+        return
     thousands = FuncFormatter(lambda n, _: f"{n / 1000:g}k" if n >= 1000 else f"{n:g}")
     if log:
         axes.set_xscale("log")

@@ -75,7 +75,9 @@ def figures_of(directory: Path) -> list[SweepFigure]:
     shown = [one for one in figures if one.measure == measure]
     chosen = [one for one in shown if len(one.panels) > 1] or shown
     every = configurations_in(directory)
-    if len(every) <= MOST_COLUMNS:
+    finals = ResultTable.read(directory, FINAL_TABLE)
+    run = (set(finals.where(one).by_policy()) for one in every)
+    if len(every) <= MOST_COLUMNS and set.intersection(*run):
         figures.append(SweepFigure("paired", every, PANEL_COLUMNS, measure, "paired"))
     if specification["name"] == "rates":
         figures.append(chosen[-1]._replace(name="growth", kind="growth"))
