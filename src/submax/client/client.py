@@ -121,25 +121,16 @@ def _plain(value: Any) -> object:
 
 
 def declared(options: Mapping[str, Any]) -> Table:
-    """Options of ``submax.open`` in the words of JSON; the schema's fields are encoded as such."""
-    sent = dict(options)
-    context, rewards, policy = map(sent.get, ("context", "rewards", "policy"))
-    if isinstance(context, Mapping):
-        sent["context"] = {
-            name: "number" if isinstance(one, type) and one in (float, int, bool) else one
-            for name, one in context.items()
-        }
+    """Options of ``submax.open`` in the words of JSON, in which fields are encoded as they are."""
+    sent, rewards = dict(options), options.get("rewards")
+    if isinstance(context := sent.get("context"), Mapping):
+        types = {id(kind): "number" for kind in (float, int, bool)}
+        sent["context"] = {name: types.get(id(one), one) for name, one in context.items()}
     if is_dataclass(rewards.get("each") if isinstance(rewards, Mapping) else rewards):
         # A client that only decides needs no NumPy.
         from submax.schema.rewards import declared_rewards
 
         sent["rewards"] = declared_rewards(rewards)
-    if policy is not None and not isinstance(policy, (str, Mapping)):
-        raise InputError(
-            f"the policy {policy!r:.60} is an object, which cannot be sent to a server: give its "
-            "name, or a table with a 'kind'",
-            parameter="policy",
-        )
     return sent
 
 
@@ -164,7 +155,8 @@ def _failure(content: bytes) -> tuple[str, str | None]:
         report = msgspec.json.decode(content, type=dict[str, str])
         return report["error"], report.get("code")
     except (msgspec.DecodeError, KeyError):
-        return content[:200].decode(errors="replace"), None
+        text = content[:100].decode(errors="replace")
+        return f"the address does not answer as a submax server ({text!r}): check the URL", None
 
 
 class Attempt(NamedTuple):
