@@ -43,22 +43,22 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for name in ("minimum", "control_share", "holdout"):
             below_one(name, getattr(self, name))
         whole_number("burn_in", self.burn_in, at_least=0)
-        if (self.control is None) != (self.control_share == 0):
-            raise InputError(
-                "give both control and control_share, or neither",
-                parameter="control_share",
-            )
-        if (self.baseline is None) != (self.holdout == 0):
-            raise InputError("give both holdout and baseline, or neither", parameter="holdout")
+        for share, action in (("control_share", "control"), ("holdout", "baseline")):
+            has_action = getattr(self, action) is not None
+            if has_action != (getattr(self, share) != 0):
+                given, missing = (action, share) if has_action else (share, action)
+                raise InputError(
+                    f"{given} was given without {missing}: give both, or neither", parameter=share
+                )
         if self.aa_test and not self.holdout:
             raise InputError(
                 "aa_test compares the holdout with the other decisions: give holdout and "
                 "baseline too",
                 parameter="aa_test",
             )
-        for action in (self.control, self.baseline):
-            if action is not None:
-                menu.encoded(action)
+        for chosen in (self.control, self.baseline):
+            if chosen is not None:
+                menu.encoded(chosen)
         if self.control is not None and self.control_share < self.minimum:
             raise InputError(
                 f"control_share {self.control_share} is below minimum {self.minimum}, which also "

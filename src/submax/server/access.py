@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from submax.bandit.declaring import Who
+from submax.core.summary import listed
 from submax.server.keys import BROWSER_SCOPES, Key
 from submax.server.limits import RateLimit, RefusedError
 
@@ -126,8 +127,11 @@ class Access:
         self._check_origin(headers, key)
         self._service.keys.note_use(key.id)
         if not key.allows(needs, bandit) and not (partial and {needs, "admin"} & {*key.scopes}):
-            where = "" if bandit is None else " for this bandit"
-            raise RefusedError(403, f"this key lacks the scope {needs!r}{where}: use another key")
+            problem = f"lacks the scope {needs!r}"
+            if key.bandits is not None and {needs, "admin"} & {*key.scopes}:
+                where = "the whole server" if bandit is None else f"{bandit!r:.80}"
+                problem = f"is for {listed(key.bandits)}, not for {where}"
+            raise RefusedError(403, f"this key {problem}: use another key")
         return Caller(key, session, encrypted)
 
     async def _session(self, headers: Mapping[str, str]) -> tuple[Key | None, str]:

@@ -137,8 +137,9 @@ class App:
                 return methods[method]
             allowed += methods if found is not None else ()
         if allowed:
-            sentence = "this path does not support the method: see /openapi.json"
-            raise RefusedError(405, sentence, {"Allow": ", ".join(dict.fromkeys(allowed))})
+            usable = ", ".join(dict.fromkeys(allowed))
+            sentence = f"{scope['method']} is not allowed at this path: use {usable}"
+            raise RefusedError(405, sentence, {"Allow": usable})
         raise RefusedError(404, "there is nothing at this path: see /openapi.json")
 
     async def _send(

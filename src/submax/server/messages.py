@@ -22,8 +22,13 @@ from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.server.keys import MAX_NAME_LENGTH, Key, Scope
 
-Identifier = Annotated[str, Meta(pattern="^[!-~]{1,128}$", min_length=1, max_length=128)]
-BanditName = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9_-]{0,63}$", max_length=64)]
+IDENTIFIER, BANDIT_NAME = "^[!-~]{1,128}$", "^[a-z0-9][a-z0-9_-]{0,63}$"
+MEANINGS = (
+    (IDENTIFIER, "of 1 to 128 printable ASCII characters without spaces"),
+    (BANDIT_NAME, "of up to 64 lower-case letters, digits, '-' and '_'"),
+)
+Identifier = Annotated[str, Meta(pattern=IDENTIFIER, min_length=1, max_length=128)]
+BanditName = Annotated[str, Meta(pattern=BANDIT_NAME, max_length=64)]
 KeyIdentifier = Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
 RewardNumber = Annotated[float, Meta(ge=-1e30, le=1e30)]
 Many = Meta(min_length=1, max_length=MAX_REQUESTS_PER_CALL)
@@ -279,6 +284,7 @@ class Decoder:
         try:
             message = self._decoder.decode(body)
         except msgspec.ValidationError as error:
+            fields: dict[str, msgspec.Raw] = {}
             with contextlib.suppress(msgspec.DecodeError):
                 fields = msgspec.json.decode(body, type=known_type(dict[str, msgspec.Raw]))
                 for word in fields:
@@ -287,7 +293,12 @@ class Decoder:
             what = repr(place) if place else "the body"
             if "enum" in problem and (words := _words(self._fields.get(place.partition("[")[0]))):
                 problem = f"must be one of: {', '.join(words)}"
-            raise InputError(f"{what} {problem}; see /openapi.json") from error
+            for pattern, meaning in MEANINGS:
+                problem = problem.replace(f"that matches {pattern!r}", meaning)
+            if place in fields:
+                value = bytes(fields[place]).decode(errors="replace")
+                what, problem = f"{what} was {value:.60}:", f"it {problem.partition(', not ')[0]}"
+            raise InputError(f"{what} {problem}") from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InputError(f"the body is not JSON ({error}): send a JSON object") from error
         return message

@@ -144,7 +144,7 @@ def announce(service: Service, host: str, port: int, log_format: str) -> None:
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     # ``where`` has no password.
     store, names = service.store.where, service.names()
-    sentence = f"submax serves {store} ({', '.join(names) or 'no bandit yet'}) at {address}"
+    sentence = f"{store} ({', '.join(names) or 'no bandit yet'}) is served at {address}"
     if log_format == "json":
         fields = {"store": store, "address": address, "bandits": names}
         LOG.info("%s", sentence, extra={"event": "serving", "fields": fields})

@@ -157,7 +157,7 @@ class Service:
             raise StoreError(f"the bandit {name!r} is still being opened: try again later")
         self._drop(name)
         if declaring.find_bandit(self.store, name) is None:
-            raise NotFoundError(f"there is no bandit {name!r}: GET /bandits lists all names")
+            raise NotFoundError(f"there is no bandit {name!r}: check the name, or create it first")
         return self._open(name)
 
     def deciding(self, bandit: DurableBandit) -> Deciding:
