@@ -264,7 +264,7 @@ def test_what_is_no_store_is_refused_and_not_touched(tmp_path, command):
     assert found.exit_code == (1 if command == "doctor STORE" else 2)
     assert str(text) in found.output
     assert "thesis" in refused(*words(others))
-    assert "(store-unavailable)" in refused(*words(folder), status=1)
+    assert "is a folder" in refused(*words(folder))
     assert [text.read_bytes(), others.read_bytes()] == before
     assert files(tmp_path) == ["folder.db", "others.db", "text.db"]
 

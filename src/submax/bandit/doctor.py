@@ -100,12 +100,12 @@ def _models(store: Store, declared: DeclaredBandit) -> Iterator[Finding]:
 
 def _counts(reader: BanditReader) -> Iterator[Finding]:
     """The counts of a bandit, and whether its rewards arrive in time."""
-    counts = reader.counts()
+    counts, known = reader.counts(), "learned" if reader.declared.published else "to learn from"
     yield Finding(
         "ok",
         f"{counted(counts['decisions'], 'decision')}, {counted(counts['rewards'], 'reward')}, "
         f"{counts['late rewards']} late, {counts['matured']} matured, "
-        f"{counts.get('learned', 0)} learned, {len(reader.early_rewards(2**31))} in quarantine, "
+        f"{counts.get('learned', 0)} {known}, {len(reader.early_rewards(2**31))} in quarantine, "
         f"{counts['dropped from quarantine']} dropped from quarantine, {counts['orphans']} orphans",
     )
     by_default = counts.get("by default", 0)

@@ -249,7 +249,6 @@ class DurableBandit(BanditFace):
         return self._loaded[1:]
 
     def _check_answers(self) -> None:
-        self._check_open()
         self._declared.check_exists()
         super()._check_answers()
 

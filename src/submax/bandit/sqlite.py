@@ -69,6 +69,8 @@ class SQLiteDatabase:
             # SQLite too resolves symbolic links before it names its log.
             self.path = Path(path).resolve()
             self.address = str(self.path)
+            if self.path.is_dir():
+                raise InputError(f"{self.where} is a folder: give the name of a store's file")
             opened.enter_context(file_in_use(self.path, writing=not read_only))
             if not read_only:
                 self._writer = opened.enter_context(closing(connected(self.path, "rw")))

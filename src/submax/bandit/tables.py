@@ -5,7 +5,7 @@ Times are Unix seconds. Contexts, eligible actions, probabilities and parts of r
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 from zlib import crc32
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.errors import InputError
+from submax.core.summary import counted
 
 SCHEMA_VERSION = 1
 """The version of the newest schema, which ``migrations`` leads to."""
@@ -445,6 +446,8 @@ def _term(numbers: Any, factor: int) -> NDArray[np.uint64]:
 
 def damage(rows: Query) -> Iterator[str]:
     """Sentences for rows without their checksums, and for counts that do not agree."""
+    names: dict[Any, str] = defaultdict(lambda: "an unknown bandit")
+    names |= {n: name for batch in rows("select n, name from bandit", {}) for n, name in batch}
     found: Counter[tuple[str, Any]] = Counter()
     for table, columns, damaged in (
         ("decision", DECISION_COLUMNS, damaged_decisions),
@@ -453,7 +456,9 @@ def damage(rows: Query) -> Iterator[str]:
         for batch in rows(f"select {columns} from {table} order by n", {}):
             found.update((table, row[1]) for row in batch)
             for place in damaged(as_table(columns, batch)):
-                yield f"{table} {batch[place][0]} does not have the checksum of its writing"
+                n, bandit, name = batch[place][:3]
+                which = f"{name!r}" if table == "decision" else n
+                yield f"{table} {which} of {names[bandit]} was changed after it was written"
     lost = "select n from reward where decision not in (select n from decision)"
     yield from (f"reward {n} has no decision" for batch in rows(lost, {}) for (n,) in batch)
     sql = "select bandit, decisions - deleted_decisions, rewards - deleted_rewards from counts"
@@ -466,4 +471,4 @@ def damage(rows: Query) -> Iterator[str]:
     for table, bandit in sorted({*expected, *found}, key=str):
         present, written = found[table, bandit], expected.get((table, bandit), 0)
         if present != written:
-            yield f"bandit {bandit} has {present} rows of {table}, but {written} were written"
+            yield f"{names[bandit]}: {counted(written, table)} written, {present:,} stored"
