@@ -250,12 +250,13 @@ def bandit_summary(
     ):
         if counts.get(kind):
             sentences.append(f"{counted(counts[kind], 'reward')} {became}")
-    failed = [f"{count:,} {kind}" for kind, count in failures.items() if count]
+    failed = [f"{kind} ({count:,})" for kind, count in failures.items() if count]
     if failed:
-        sentences.append(f"failures, after which the bandit continued: {', '.join(failed)}")
+        sentences.append(f"Continued after failures: {', '.join(failed)}")
     if settings.status != "active":
         sentences.append(f"the bandit is {settings.status}")
-    sentences += [*missing_rails(settings.guard_rails, menu), *more]
+    sentences += [one.partition(", so")[0] for one in missing_rails(settings.guard_rails, menu)]
+    sentences += more
     probabilities = version.average_probabilities(np.zeros((0, 0))) if menu.plain else None
     arms, binary = arm_statuses(settings, menu, tallies, probabilities), settings.scale == Binary()
     room = max(1, (LINES - len(sentences) - 2) // max(1, len(menu.slots)))

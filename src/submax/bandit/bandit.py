@@ -19,14 +19,7 @@ from submax.bandit.arms import (
     unknown_notices,
 )
 from submax.bandit.decision import Decision, LiftReport, Receipt
-from submax.bandit.drawing import (
-    CheckedRequest,
-    DrawnDecision,
-    Draws,
-    Pin,
-    Pins,
-    checked_request,
-)
+from submax.bandit.drawing import CheckedRequest, DrawnDecision, Draws, Pin, Pins, checked_request
 from submax.bandit.face import BanditFace
 from submax.bandit.guard_rails import Ramp
 from submax.bandit.learning import Learner, RefitResult, why_nothing_matured

@@ -151,13 +151,14 @@ def _silent_arms(reader: BanditReader) -> Iterator[Condition]:
         chance = max(_chance_of_none(totals[one], silent) for one in rates)
         if chance >= RARE / len(choices):
             continue
+        often = f"at least {number(min(100 * lowest, 99), 2)} % of the time"
         lacks = "never been rewarded"
         if last is not None:
             lacks = f"not been rewarded for {counted(rows[-1][0] - last, 'hour')},"
         yield Condition(
             "silent-arm",
             f"{name!r} has {lacks} in {counted(round(silent), 'decision')}, while arms that earn "
-            f"anything are rewarded at least {number(100 * lowest, 2)} % of the time: check that "
+            f"anything are rewarded {often if lowest < 1 else 'every time'}: check that "
             "it works",
             {"decisions": silent, "expected": lowest},
             name,

@@ -21,13 +21,7 @@ from submax.bandit.assignment import ExperimentAssignment
 from submax.bandit.decision import LiftReport
 from submax.bandit.declaring import DeclaredBandit, count_decisions, newest_version, read_bandit
 from submax.bandit.lift import GroupComparison, compare, lift_reports, new_comparisons
-from submax.bandit.row_texts import (
-    choice_names,
-    read_action,
-    read_choices,
-    read_contexts,
-    read_key,
-)
+from submax.bandit.row_texts import choice_names, read_action, read_choices, read_contexts, read_key
 from submax.bandit.settings import Settings
 from submax.bandit.store import Store
 from submax.bandit.tables import DECISION_COLUMNS, DecisionRow, Statement, decision_row
@@ -781,20 +775,21 @@ class BanditReader:
             return None
         decisions = counted(count_decisions(self.store, n), "decision")
         if settings.reward_wait == 0:
-            fewest = counted(min(settings.refit_rows, MIN_FIRST_ROWS), "reward")
-            seconds = f"{settings.refit_seconds:g} seconds (refit_seconds)"
-            return f"{decisions} so far; learning starts at most {seconds} after {fewest}"
-        wait = f"{settings.reward_wait:g} seconds after the first decision (reward_wait)"
+            fewest = min(settings.refit_rows, MIN_FIRST_ROWS)
+            rows = TrainingRows(self.store, n, settings, self.menu)
+            within = f"{_seconds(settings.refit_seconds)} (refit_seconds)"
+            if rows.count(0.0, self.now(), fewest) == fewest:
+                return f"the first version is fitted within {within}"
+            return f"learning starts at most {within} after {counted(fewest, 'reward')}"
         oldest = self.select("select at from decision where bandit = :bandit order by at limit 1")
         if not oldest:
-            return f"no decisions yet; learning starts {wait}"
+            wait = _seconds(settings.reward_wait)
+            return f"no decisions yet; learning starts {wait} after the first one (reward_wait)"
         seconds = oldest[0][0] + settings.reward_wait - self.now()
         if seconds <= 0:
             return f"{decisions}; the first can be learned from now"
-        return (
-            f"{decisions} waiting for rewards; learning starts in {seconds:.0f} seconds, {wait}: "
-            "set a shorter reward_wait to learn sooner"
-        )
+        left = _seconds(math.ceil(seconds))
+        return f"{decisions} waiting; learning starts in {left} (reward_wait)"
 
     def notices(self) -> list[str]:
         """Sentences about what an operator should look at; empty if there is nothing."""
@@ -805,6 +800,10 @@ class BanditReader:
         if rails.holdout or rails.control_share:
             found += [f"{one.against}: {one.cautions[-1]}" for one in self.lift() if one.alarm]
         return found
+
+
+def _seconds(count: float) -> str:
+    return f"{count:.10g} second{'' if count == 1 else 's'}"
 
 
 def median_delay(bins: Floats) -> float | None:

@@ -16,12 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from submax.bandit.declaring import (
-    DeclaredBandit,
-    StoredVersion,
-    newest_version,
-    version_statement,
-)
+from submax.bandit.declaring import DeclaredBandit, StoredVersion, newest_version, version_statement
 from submax.bandit.jobs import JobError, JobRunner, NoProcessError
 from submax.bandit.learning import RefitResult, why_nothing_matured
 from submax.bandit.reading import MIN_FIRST_ROWS, BanditReader

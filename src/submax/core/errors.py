@@ -77,7 +77,9 @@ def one_line(error: BaseException) -> str:
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith("<frozen importlib")
     ]
-    return f"{kind} ({frames[-1].filename}, line {frames[-1].lineno})" if frames else kind
+    if not frames or frames[-1].filename.endswith("importlib/__init__.py"):
+        return kind
+    return f"{kind} ({frames[-1].filename}, line {frames[-1].lineno})"
 
 
 class ContextIgnoredWarning(UserWarning):
