@@ -460,10 +460,7 @@ def roll_back(store: Store, name: str, *, who: Who = PYTHON) -> int:
     """Publish the last version before the current one that was published, and hold it."""
     history = publications(store, read_bandit(store, name).n)
     if not history:
-        raise ConflictError(
-            "there is no version to go back to: wait until the first one is fitted (in Python, "
-            "refit() fits it)"
-        )
+        raise ConflictError("there is no version to go back to: wait until the first is fitted")
     before = max((version for version in history if version < history[-1]), default=0)
     return publish(store, name, before, who=who, action="roll-back")
 

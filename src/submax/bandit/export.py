@@ -31,7 +31,6 @@ from submax.bandit.training_rows import (
     STATUSES,
     TrainingRows,
     matured_sql,
-    wait_of,
 )
 from submax.core.errors import ConflictError, InputError, StoreError
 from submax.core.optional import require_extra
@@ -55,6 +54,7 @@ EXPORTED = (
     f"select {', '.join(ALL_COLUMNS)} from decision d {REWARDS} and r.at <= :clock where "
     "d.bandit = :bandit and d.at < :before and d.at <= :clock order by d.at, d.n"
 )
+DECISIONS = "select count(*), min(d.at) from decision d where d.bandit = :bandit"
 UNDECLARED = "(other)"
 """The category, in the schema of an exported file, of values that were not declared."""
 OTHER_ENDINGS = (".xlsx", ".xls", ".ods", ".json", ".jsonl", ".gz", ".zip")
@@ -276,22 +276,15 @@ def _deletable(store: Store, declared: DeclaredBandit, before: float | None, pat
         )
     if before is None:
         raise InputError(
-            "delete needs before, the time up to which decisions are deleted",
-            parameter="before",
+            "delete needs before, the time up to which decisions are deleted", parameter="before"
         )
     # No decision gets an earlier time after this.
     before, settings = min(before, store.tick(declared.n)), declared.settings
-    wait = wait_of(settings)
-    learned = "d.at <= :cursor" if wait == math.inf else matured_sql(settings, ":cursor")
-    ((cursor,),) = store.select(
-        "select coalesce(max(cursor), 0) from version where bandit = :bandit", bandit=declared.n
-    )
-    ((first,),) = store.select(
-        "select min(d.at) from decision d where d.bandit = :bandit and d.at < :before "
-        f"and d.at > :after and not ({learned})",
-        bandit=declared.n, before=before, cursor=cursor,
-        after=cursor - (0.0 if wait == math.inf else wait),
-    )  # fmt: skip
+    cursor = "(select coalesce(max(cursor), 0) from version where bandit = :bandit)"
+    limited = settings.longest_wait < math.inf
+    learned = matured_sql(settings, cursor) if limited else f"d.at <= {cursor}"
+    sql = f"{DECISIONS} and d.at < :before and not ({learned})"
+    ((_, first),) = store.select(sql, bandit=declared.n, before=before)
     if first is not None and settings.status != "archived":
         text = f"{datetime.fromtimestamp(first, UTC):%Y-%m-%dT%H:%M:%SZ}"
         raise InputError(
@@ -308,12 +301,9 @@ def _delete(store: Store, declared: DeclaredBandit, where: str, **values: Any) -
     # If another process is faster, its sums are there.
     with suppress(ConflictError):
         advance(store, declared)
-    clock = "(select matured from progress p where p.bandit = d.bandit)"
-    ((pending,),) = store.select(
-        f"select count(*) from decision d where d.bandit = :bandit and {where} "
-        f"and not ({matured_sql(declared.settings, clock)})",
-        bandit=declared.n, **values,
-    )  # fmt: skip
+    summed = "(select matured from progress where bandit = :bandit)"
+    sql = f"{DECISIONS} and {where} and not ({matured_sql(declared.settings, summed)})"
+    ((pending, _),) = store.select(sql, bandit=declared.n, **values)
     deleted = store.delete_decisions(declared.n, where, **values)
     if pending:
         sums = np.array([pending] + [0] * (len(SUMS) - 1))
@@ -378,8 +368,7 @@ def erase(store: Store, name: str, unit: str, *, anonymous: bool = False, who: W
     declared = read_bandit(store, name)
     values = {"bandit": declared.n, "unit": unit}
     rows = store.select(
-        f"select {DECISION_COLUMNS} from decision where bandit = :bandit and unit = :unit",
-        **values,
+        f"select {DECISION_COLUMNS} from decision where bandit = :bandit and unit = :unit", **values
     )
     unpinned = Statement("delete from unit where bandit = :bandit and unit = :unit", values)
     # Other processes forget what they remember of units when the revision changes.

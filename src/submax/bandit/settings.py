@@ -256,8 +256,7 @@ def refused_setting(error: msgspec.ValidationError, given: Mapping[str, Any]) ->
 class ContextField(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A field of a context: a category if it has ``values``, else a number.
 
-    ``default`` is used if the field is missing, or if its category is unknown. ``type`` may say
-    which of both it is, as answers do.
+    ``default`` is used if the field is missing, or if its category is unknown.
     """
 
     type: Literal["number", "category"] | None = None

@@ -164,8 +164,7 @@ export interface Condition {
 /**
  * A field of a context: a category if it has ``values``, else a number.
  *
- * ``default`` is used if the field is missing, or if its category is unknown. ``type`` may say
- * which of both it is, as answers do.
+ * ``default`` is used if the field is missing, or if its category is unknown.
  */
 export interface ContextField {
   type?: "category" | "number" | null;
