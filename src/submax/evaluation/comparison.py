@@ -236,14 +236,19 @@ class Evaluation:
         for name, target in self.targets.items():
             if isinstance(target, TrainedPolicy) and target.ignores_context:
                 yield f"{name} ignores the context"
+        some = {}
         for name, candidate in self.candidates.items():
             if candidate.only is not None:
                 eligible = round(float(log.eligible_decisions(sample, 0)[candidate.only]))
                 if eligible < log.decisions:
-                    yield (
-                        f"{name} is eligible in {eligible} of {log.decisions} rows; in the others "
-                        "its decision is uniform"
-                    )
+                    some[name] = eligible
+        if some:
+            counts = ", ".join(f"{name} in {rows}" for name, rows in [*some.items()][:MOST_NAMED])
+            more = f" and {len(some) - MOST_NAMED} others" * (len(some) > MOST_NAMED)
+            yield (
+                f"actions are not always eligible: {counts} of {log.decisions} rows{more}; in the "
+                "other rows such a policy chooses uniformly"
+            )
 
     def compared(self, baseline: str, together: int = 1) -> Comparison:
         """Return the comparison with a baseline; so many differences hold ``together``."""
@@ -252,7 +257,8 @@ class Evaluation:
         centre = mean(sample.reward, sample.counts)
         setup = Setup(self._computed, baseline, slices, centre, rewards)
         evaluated = rows.evaluated({LOGGING_POLICY: None, **self.targets}, setup)
-        log, actions = evaluated.log, evaluated.log.facts(sample)
+        log, logged = evaluated.log, evaluated.policies[LOGGING_POLICY][None]
+        actions = log.facts(sample, logged.estimates[MEAN].crowding)
         ranges = bool(sample.schema.menu.ranges)
         common = [*log.cautions(actions, ranges, len(rewards)), *model_cautions(rows)]
         largest = None if ranges else 1 / log.propensities[0]

@@ -9,7 +9,17 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.evaluation.estimators import Evidence
 from submax.evaluation.log import Log
-from submax.statistics.sums import Additive, Moments, Range, TermSums, mean, total
+from submax.statistics.sums import (
+    Additive,
+    Moments,
+    Range,
+    Terms,
+    TermSums,
+    Units,
+    mean,
+    sampled,
+    total,
+)
 
 Caution = tuple[str, str]
 """Which estimates are doubtful, those that rely on `weights`, … or `all`; and a sentence why."""
@@ -149,13 +159,16 @@ class WeightSums(Additive, frozen=True):
 class PolicySums(Additive, frozen=True):
     """Sums about a policy over its evaluated rows, and for each estimator those of its terms.
 
-    ``moments`` are those of the importance weights w minus 1 and of w (r − q̂), with the reward r
-    and the predicted reward q̂. ``lost`` is Σ w (c − 1), where c is the factor by which an
-    estimated propensity was raised to its floor. ``weights`` are w times the sampling weight, whose
-    sum is ``kept``; ``parts`` are the weights of slots and of sessions, by name.
+    ``mean_weight`` and ``mean_error`` are the sums whose estimates are the means of the importance
+    weights w, and of w (r − q̂) with the reward r and the predicted reward q̂. ``lost`` is
+    Σ w (c − 1), where c is the factor by which an estimated propensity was raised to its floor.
+    ``weights`` are w times the sampling weight, whose sum is ``kept``; ``parts`` are the weights of
+    slots and of sessions, by name.
     """
 
-    moments: Moments
+    decisions: float
+    mean_weight: TermSums
+    mean_error: TermSums
     lost: float
     weights: WeightSums
     kept: float
@@ -165,10 +178,16 @@ class PolicySums(Additive, frozen=True):
 
     @classmethod
     def of(
-        cls, about: Evidence, rewards: Floats, estimates: dict[str, TermSums], log: Log | None
+        cls,
+        about: Evidence,
+        rewards: Floats,
+        estimates: dict[str, TermSums],
+        units: Units,
+        log: Log | None,
     ) -> "PolicySums":
         """Return the sums over the rows of a batch; ``rewards`` are those to distinguish."""
         weight, count, sampling = about.weight, about.counts, about.sampling_weight
+        units = units if units.clusters else Units()
         decisions, lost = total(weight, count), 0.0
         if log is not None and log.raised is not None:
             lost = float((count * weight * (log.raised - 1)).sum())
@@ -180,9 +199,14 @@ class PolicySums(Additive, frozen=True):
             # Rows of one session have nearly the same weight: sessions count, not rows.
             through = np.bincount(log.session, about.sessions[:, 1])
             parts["sessions"] = WeightSums.of(through.astype(np.float64))
-        errors = weight * (about.reward - about.predicted)
+        mean_weight, mean_error = (
+            TermSums.of(sampled(Terms(values, counts=count), sampling), None, centre, units)
+            for values, centre in ((weight, 1.0), (weight * (about.reward - about.predicted), 0.0))
+        )
         return cls(
-            Moments.of([weight - 1, errors], len(weight), count),
+            decisions,
+            mean_weight,
+            mean_error,
             lost,
             WeightSums.of(weight * sampling, count, about.reward, rewards),
             decisions * mean(sampling, count),
@@ -193,7 +217,7 @@ class PolicySums(Additive, frozen=True):
 
     @property
     def diagnostics(self) -> Diagnostics:
-        count = self.moments.decisions
+        count = self.decisions
         return self.weights.diagnostics(self.unsupported / count, count / self.kept)
 
     def cautions(self, log: "LogSums", largest: float | None, never: str) -> Iterator[Caution]:
@@ -201,16 +225,15 @@ class PolicySums(Additive, frozen=True):
 
         ``largest`` is the largest possible weight, and ``never`` names choices that no row took.
         """
-        diagnostics, count = self.diagnostics, self.moments.decisions
+        diagnostics, weight = self.diagnostics, self.mean_weight.estimate()
         if diagnostics.unsupported > MOST_UNSUPPORTED:
             yield (
                 "all",
                 f"the policy gives {diagnostics.unsupported:.0%} of its decisions to actions that "
                 f"no evaluated row took ({never}): the log says nothing about them",
             )
-        off, variance, _ = self.moments.central([1.0, 0.0])
-        largest = largest or diagnostics.largest
-        z = errors_from_one(1 + off, (variance / count) ** 0.5, count, largest)
+        largest = max(largest or 0.0, diagnostics.largest)
+        z = errors_from_one(weight.value, weight.error, weight.decisions, largest)
         if abs(z) > SIGNIFICANT_ERRORS:
             why = "the log could not take some of its actions, or " if z < 0 else ""
             sentence = (
@@ -220,16 +243,16 @@ class PolicySums(Additive, frozen=True):
             yield from ((about, sentence) for about in ("weights", "sessions"))
         yield from spread_cautions(diagnostics)
         yield from rare_reward_cautions(diagnostics)
-        average, variance, _ = self.moments.central([0.0, 1.0])
+        error = self.mean_error.estimate()
         about_model = "the interval of dm does not include the error of its model of rewards"
-        if abs(average) > SIGNIFICANT_ERRORS * (variance / count) ** 0.5:
-            about_model = f"the model of rewards is off by {average:+.2g}"
+        if abs(error.value) > SIGNIFICANT_ERRORS * error.error:
+            about_model = f"the model of rewards is off by {error.value:+.2g}"
         yield ("model", about_model)
         if self.lost > 0:
             yield (
                 "propensities",
                 f"{log.raised} estimated propensities were raised to a floor, so "
-                f"{self.lost / count:.2%} of the decisions of the policy are ignored",
+                f"{self.lost / self.decisions:.2%} of the decisions of the policy are ignored",
             )
         if "sessions" in self.parts:
             yield (
@@ -310,16 +333,17 @@ class ChoiceFacts(NamedTuple):
 class LogSums(Additive, frozen=True):
     """Sums over the evaluated rows of a log.
 
-    ``choices`` has for each slot, for each of its choices, ``[choices, 4]``: the decisions that
-    took it, their rewards, and Σ s and Σ s² of s = 1 / (p · the joint actions that contain it).
-    ``decisions_of_set [sets]`` and ``propensities`` are of each set of eligible choices.
+    ``choices`` has for each slot, for each of its choices, ``[choices, 6]``: the decisions that
+    took it, Σ v, Σ v r, Σ v s, Σ v² s² and Σ v² s, where v is the sampling weight (else 1), r the
+    reward and s = 1 / (p · the joint actions that contain it). ``of_set [sets, 3]`` are the
+    decisions, Σ v and Σ v² of each set of eligible choices; ``propensities_of_set`` is their range.
     ``rewards`` are the moments of the rewards minus ``centre``, and ``ends`` their range.
     """
 
     shared = ("centre",)
 
     choices: list[Floats]
-    decisions_of_set: Floats
+    of_set: Floats
     propensities_of_set: Range
     rewards: Moments
     centre: float
@@ -335,18 +359,19 @@ class LogSums(Additive, frozen=True):
         low, high = np.full(len(log.eligible_sets), np.inf), np.zeros(len(log.eligible_sets))
         np.minimum.at(low, sets, log.propensity)
         np.maximum.at(high, sets, log.propensity)
-        choices = []
+        choices, kept = [], 1.0 if log.sampling_weight is None else log.sampling_weight
         for slot, one in enumerate(log.schema.menu.slots):
             containing = joint_actions_containing(log, slot)
             chosen = log.action[:, slot].astype(np.int64)
             score = 1.0 / (log.propensity * containing[sets])
-            eligible = log.eligible_choices(slot)[sets, chosen] * counts
-            columns = [counts, counts * log.reward, eligible * score, eligible * score**2]
+            score *= kept * log.eligible_choices(slot)[sets, chosen]
+            means = [kept, kept * log.reward]
+            columns = [counts, *(counts * one for one in (*means, score, score**2, kept * score))]
             sums = [np.bincount(chosen, each, minlength=len(one.choices)) for each in columns]
             choices.append(np.stack(sums, axis=1).astype(np.float64))
         return cls(
             choices,
-            np.bincount(sets, counts, minlength=len(low)).astype(np.float64),
+            np.stack([np.bincount(sets, counts * kept**n, len(low)) for n in range(3)], axis=1),
             Range(low, high),
             Moments.of([log.reward - centre], len(log), counts),
             centre,
@@ -372,24 +397,30 @@ class LogSums(Additive, frozen=True):
 
     def eligible_decisions(self, log: Log, slot: int) -> Floats:
         """Return in how many decisions each choice of a slot was eligible, ``[choices]``."""
-        return self.decisions_of_set @ log.eligible_choices(slot)
+        decisions: Floats = self.of_set[:, 0] @ log.eligible_choices(slot)
+        return decisions
 
-    def facts(self, log: Log) -> list[ChoiceFacts]:
-        """Return the facts about every choice, the most frequent choice of each slot first."""
+    def facts(self, log: Log, crowding: float = 1.0) -> list[ChoiceFacts]:
+        """Return the facts about every choice, the most frequent choice of each slot first.
+
+        Rows of one cluster may share one draw: ``crowding`` multiplies the variance.
+        """
         found = []
         for place, slot in enumerate(log.schema.menu.slots):
             table, eligible = self.choices[place], log.eligible_choices(place)
             with np.errstate(divide="ignore"):
                 of_set = 1 / (self.propensities_of_set.low * joint_actions_containing(log, place))
             largest = np.where(eligible, of_set[:, None], 0.0).max(axis=0)
-            # The terms are s in the rows that took a choice, 0 in others where it was eligible.
-            count = np.maximum(self.eligible_decisions(log, place), 1.0)
-            ratio = table[:, 2] / count
-            error = np.sqrt(np.maximum(table[:, 3] - count * ratio**2, 0.0)) / count
-            checks = np.stack([ratio, errors_from_one(ratio, error, count, largest), error], axis=1)
+            # The terms are v s in the rows that took a choice, 0 in others where it was eligible.
+            count, kept, squares = np.maximum(self.of_set.T @ eligible, 1.0)
+            ratio = table[:, 3] / kept
+            squares = table[:, 4] - 2 * ratio * table[:, 5] + ratio**2 * squares
+            error = np.sqrt(crowding * np.maximum(squares, 0.0)) / kept
+            z = errors_from_one(ratio, error, count / crowding, largest)
+            checks = np.stack([ratio, z, error], axis=1)
             for index in np.argsort(-table[:, 0], kind="stable"):
-                rows, earned = map(float, table[index, :2])
-                average = earned / rows if rows else np.nan
+                rows, weight, earned = map(float, table[index, :3])
+                average = earned / weight if rows else np.nan
                 # Choices that were rarely or never taken are reported as a lack of support.
                 check = checks[index].tolist() if rows >= FEWEST_TAKEN else []
                 name = slot.choices[index].name

@@ -238,7 +238,9 @@ class Batch:
                 )
                 for label, one in terms.items()
             }
-            sums[name] = {None: PolicySums.of(about, setup.rewards, estimates, self.log)}
+            sums[name] = {
+                None: PolicySums.of(about, setup.rewards, estimates, self.units, self.log)
+            }
             for cut in setup.slices:
                 mask = cut.mask(self.log)
                 if mask.any():
@@ -247,7 +249,7 @@ class Batch:
                         label: TermSums.of(terms_of(some), None, setup.centre, units)
                         for label, terms_of in plan[cut].items()
                     }
-                    sums[name][cut] = PolicySums.of(some, setup.rewards, estimates, None)
+                    sums[name][cut] = PolicySums.of(some, setup.rewards, estimates, units, None)
         return BatchSums(LogSums.of(self.log, setup.centre), sums)
 
     def _parts(self) -> Iterator[slice]:

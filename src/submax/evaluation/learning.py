@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,19 +24,10 @@ DEFAULT = "rcp-adaptive"
 """The policy that is learned if a log has too few rows for a choice."""
 NETWORK = ("rcp-softmax-converged", "rcp-softmax-converged@greedy")
 TREES = ("boosted-greedy", "forest-greedy", "trees-greedy")
-MEANS: dict[str, Any] = {"name": "mean-per-arm", "kind": "greedy-regression", "regressor": []}
+MEANS = "mean-per-arm"
 """The action with the highest mean reward, whatever the context: every other must beat it."""
 MOST_ACTIONS_OF_TREES = 200
 """Up to this many joint actions, each has trees of its own: more would take long to fit."""
-LINEAR: dict[str, Any] = {"kind": "greedy-regression", "memory": {"reservoir": 200_000}}
-RIDGE = LINEAR | {"name": "ridge-greedy", "regressor": "sklearn.linear_model.Ridge"}
-LOGISTIC = LINEAR | {
-    "name": "logistic-greedy",
-    "regressor": "sklearn.linear_model.LogisticRegression",
-    # It converges in fewer steps.
-    "parameters": {"max_iter": 1000},
-}
-"""The action for which its regression predicts the highest reward: of rewards 0 or 1, or others."""
 
 
 def standard_candidates(log: Log) -> tuple[Specification, ...]:
@@ -53,7 +45,7 @@ def standard_candidates(log: Log) -> tuple[Specification, ...]:
         few = log.problem.space.size <= MOST_ACTIONS_OF_TREES
         models = few and find_spec("sklearn") is not None
         network = all(find_spec(one) for one in ("jax", "equinox", "optax"))
-        linear = LOGISTIC if log.problem.scale == Binary() else RIDGE
+        linear = "logistic-greedy" if log.problem.scale == Binary() else "ridge-greedy"
         found += [*NETWORK * network, *TREES * models, MEANS, *[linear] * models]
     return tuple(one for one in found if _suits(one, log))
 
@@ -181,6 +173,22 @@ class BestPolicy(NamedTuple):
         return data_frame(self.rows())
 
 
+SLOW_SECONDS = 0.03
+"""A policy is slow if a decision takes longer: a user who waits notices it."""
+
+
+def decision_seconds(learned: TrainedPolicy, log: Log) -> float:
+    """Return the seconds of a decision, the least of three in the first context of the log."""
+    model, times = learned.model, list[float]()
+    context = log.schema.context.encode_rows(log.context[:1]).astype(np.float64)
+    for _ in range(3):
+        begin = perf_counter()
+        row = model.standardization.apply(context)[None]
+        learned.policy.act(model.state, row, np.random.default_rng(0))
+        times.append(perf_counter() - begin)
+    return min(times)
+
+
 def learn_best(
     log: Log,
     candidates: Sequence[Specification] | None = None,
@@ -235,6 +243,12 @@ def learn_best(
         if step > 1:
             notes.append(f"the choice used every {step}th row of the log")
     best = learn_one(log, given[winner], share=share, by=by, seed=seed, keep_rows=keep_rows)
+    spent = decision_seconds(best, log)
+    if spent > SLOW_SECONDS:
+        notes.append(
+            f"{winner} is slow: a decision takes about {spent:.2g} s; name faster policies, such "
+            f"as {DEFAULT}, if users wait for it"
+        )
     return BestPolicy(winner, best, race, report, notes)
 
 

@@ -271,14 +271,23 @@ class Comparison(NamedTuple):
         elif len(possible) == 1:
             first = f"{best.policy} is the best of {len(known)} policies: it would have earned"
         else:
-            first = f"This log cannot tell which of the {len(known)} policies is best"
+            worse = len(known) - len(possible)
+            first = f"This log cannot tell which of {len(possible)} policies is best"
+            first += f" ({worse} more are clearly worse)" * (worse > 0)
             if len(possible) <= min(MOST_NAMED, len(known) - 1):
                 first = f"The best policy is one of {', '.join(possible)}"
             first += f"; {best.policy} has the highest estimate,"
         first += f" {best.within(intervals[best.policy])}"
         if len(known) > 1:
             first += f" (intervals of all policies hold together at {100 * self.level:g} %)"
-        if intervals[best.policy].low > logged.interval.high:
+        paired = [
+            one.interval.low > 0
+            for one in self.differences
+            if one.recommended
+            and (one.policy, one.baseline) == (best.policy, LOGGING_POLICY)
+            and _hold_together([one] * len(known), self.level)
+        ]
+        if any(paired) or intervals[best.policy].low > logged.interval.high:
             log_earned = f"That is more than the log earned, {logged}"
         if others:
             left_out = "1 more policy" if others == 1 else f"{others:,} more policies"
@@ -294,9 +303,7 @@ class Comparison(NamedTuple):
             and {one.policy, one.baseline} <= intervals.keys()
             and best in (one.policy, one.baseline)
         ]
-        if len(paired) == len(intervals) - 1 and all(
-            (1 - one.level) * len(paired) <= (1 - self.level) * (1 + 1e-9) for one in paired
-        ):
+        if len(paired) == len(intervals) - 1 and _hold_together(paired, self.level):
             # Paired differences from the best policy, which hold together, say more.
             worse = {one.policy for one in paired if one.interval.high < 0}
             worse |= {one.baseline for one in paired if one.interval.low > 0}
@@ -323,6 +330,11 @@ class Comparison(NamedTuple):
 
     def __repr__(self) -> str:
         return text_of(self)
+
+
+def _hold_together(differences: Sequence[Difference], level: float) -> bool:
+    """Return whether the intervals of differences hold together at a level (Bonferroni)."""
+    return sum(1 - one.level for one in differences) <= (1 - level) * (1 + 1e-9)
 
 
 def _of_policy(results: Sequence[Result], policy: str, estimator: str | None) -> Result:

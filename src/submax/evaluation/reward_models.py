@@ -68,13 +68,13 @@ NUMBERS_PER_CHUNK = 1 << 21
 
 def sums_of_folds(reward_map: RewardMap, log: Log) -> list[Sums]:
     """Return the sums over the rows of each fold; rewards are measured from its mean."""
-    structure, fold = reward_map.structure, folds_of(log)
+    structure, fold, weight = reward_map.structure, folds_of(log), weights_of(log)
     shape = len(structure.directions), len(structure.groups)
     sums = [Sums.empty(*shape, _mean_of(log, fold == number)) for number in range(FOLDS)]
     for rows in pieces(len(log), max(NUMBERS_PER_CHUNK // shape[1], 1)):
         context = log.schema.context.encode_rows(log.context[rows])
         inputs, regression = reward_map.rows(context, log.action[rows])
-        columns = inputs, regression, log.reward[rows], log.counts[rows]
+        columns = inputs, regression, log.reward[rows], weight[rows]
         for number in range(FOLDS):
             mine = fold[rows] == number
             sums[number] = sums[number].add(*(column[mine] for column in columns))
@@ -101,7 +101,7 @@ def reward_maps(log: Log) -> list[RewardMap]:
     if len(log) > SAMPLE:
         log = log.rows(np.sort(rng.choice(len(log), SAMPLE, replace=False)))
     context = log.schema.context.encode_rows(log.context).astype(np.float64)
-    first, fold = new_map(context, log.counts, max(size, 2), rng, kernels), folds_of(log)
+    first, fold = new_map(context, weights_of(log), max(size, 2), rng, kernels), folds_of(log)
     best: dict[int, tuple[float, RewardMap]] = {}
     for length in LENGTHS if len(first.landmarks) else LENGTHS[-1:]:
         reward_map = RewardMap(first.of_length(length), action_code(menu), interactions)
@@ -122,7 +122,14 @@ def _of_others(sums: Sequence[Sums], number: int) -> Sums:
 
 
 def _mean_of(log: Log, which: Booleans) -> float:
-    return mean(log.reward[which], log.counts[which]) if which.any() else 0.0
+    return mean(log.reward[which], weights_of(log)[which]) if which.any() else 0.0
+
+
+def weights_of(log: Log) -> Floats:
+    """Return how much each row counts: its decisions, and in a sample its sampling weight."""
+    if log.sampling_weight is None:
+        return log.counts
+    return log.counts * log.sampling_weight / mean(log.sampling_weight, log.counts)
 
 
 @in_one_thread
@@ -209,7 +216,7 @@ def supervised_models(log: Log, template: Any, seed: int) -> list[SupervisedRewa
                 parameter="reward_model",
             )
         if distinct > 1:
-            columns = inputs[others], reward, log.counts[others]
+            columns = inputs[others], reward, weights_of(log)[others]
             model = fitted_regressor(template, *columns, seed, "reward model")
         constant = float(reward[0]) if distinct else 0.0
         models.append(SupervisedRewardModel(model, constant, code))

@@ -28,6 +28,7 @@ TRACKING: Table = {"kind": "tracking", "confidence_scale": 0.3}
 TREES: Table = {"kind": "greedy-regression", "memory": {"reservoir": 200_000}}
 BOOSTED = "sklearn.ensemble.HistGradientBoostingRegressor"
 FOREST = "sklearn.ensemble.ExtraTreesRegressor"
+LOGISTIC = "sklearn.linear_model.LogisticRegression"
 
 PRESETS: dict[str, Table] = {
     "rcp-adaptive": {"kind": "adaptive"},
@@ -55,6 +56,10 @@ PRESETS: dict[str, Table] = {
     "boosted-greedy": TREES,
     "forest-greedy": {**TREES, "regressor": FOREST, "parameters": {"min_samples_leaf": 2}},
     "trees-greedy": {**TREES, "regressor": [BOOSTED, FOREST]},
+    "mean-per-arm": {"kind": "greedy-regression", "regressor": []},
+    "ridge-greedy": {**TREES, "regressor": "sklearn.linear_model.Ridge"},
+    # It converges in fewer steps.
+    "logistic-greedy": {**TREES, "regressor": LOGISTIC, "parameters": {"max_iter": 1000}},
     "grid-epsilon-greedy-0.1": {"kind": "gridded"},
     "grid-thompson-1-1": {"kind": "gridded", "policy": {"kind": "thompson"}},
     "grid-linear-thompson": {"kind": "gridded", "policy": {"kind": "linear-thompson"}},

@@ -269,6 +269,13 @@ class TermSums(Additive, frozen=True):
         moments = Moments.of(columns, rows, counts)
         return cls(moments, centre, sides, table, units.clusters, terms.threshold)
 
+    @property
+    def crowding(self) -> float:
+        """Σ n_g² / n over clusters, the design effect if rows of a cluster are equal; else 1."""
+        if self.table is None or not self.clusters:
+            return 1.0
+        return float((self.table[:, -1] ** 2).sum() / self.table[:, -1].sum())
+
     def estimate(self) -> Summed:
         """Return the estimate and what its intervals depend on."""
         return self._summed(*self._side(0))

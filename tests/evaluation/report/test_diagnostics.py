@@ -347,3 +347,23 @@ def test_the_fewest_warnings_decide_and_then_the_order():
     assert best(("dm", 1, 0.5)) == "dm"
     assert best(("dr", 0, float("nan")), ("ips", 4, 0.5)) == "ips"
     assert best(("ClippedInversePropensity(threshold=2.0)", 0, 0.5), ("replay", 0, 0.5)) == "replay"
+
+
+@pytest.mark.parametrize("role", ["cluster", "weight"])
+def test_right_propensities_are_not_doubted_in_clusters_and_samples(role, seed):
+    """Users that keep one draw, or a log of all rewarded rows and a tenth of the others."""
+    rng = np.random.default_rng(seed)
+    user = np.repeat(np.arange(150), rng.integers(1, 40, size=150))
+    draw = rng.integers(2, size=150)[user] if role == "cluster" else rng.integers(2, size=len(user))
+    reward = (rng.random(len(user)) < 0.1 + 0.1 * draw).astype(float)
+    weight = np.where((reward == 1) | (role == "cluster"), 1.0, 10.0)
+    kept = rng.random(len(user)) < 1 / weight
+    table = {"action": draw, "reward": reward, "user": user, "weight": weight}
+    table = {name: column[kept] for name, column in table.items()} | {
+        "propensity": [0.5] * sum(kept)
+    }
+    log = Log.read(table, columns={role: {"cluster": "user"}.get(role, role)})
+    found = compare(log, ["always=1"], estimators=["snips", "dm"])
+    assert not [one for one in found.find("always=1", "snips").cautions if "propensities" in one]
+    # The model of rewards is that of the whole log: the mean of a Bernoulli(0.2) sample.
+    assert abs(found.find("always=1", "dm").value - 0.2) < 6 * np.sqrt(0.16 / (sum(kept) / 4))
