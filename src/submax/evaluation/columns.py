@@ -18,7 +18,7 @@ from submax.core.errors import InputError
 from submax.core.summary import counted, listed
 from submax.evaluation.sources import Source, quoted
 from submax.schema.actions import ARMS
-from submax.schema.names import LONGEST_NAME, short_repr
+from submax.schema.names import LONGEST_NAME, is_name, rank, short_repr
 
 # Roles --------------------------------------------------------------------------------------------
 
@@ -146,6 +146,7 @@ REPEATED = "repeats the id of "
 ADVICE = {
     NO_DEFAULT: "You can declare a default for missing values: --declare FILE.toml with "
     '[context] and country = {{values = ["fr", "de"], default = "fr"}}, age = {{default = 40}}.',
+    "is not a time": "Write times as 2025-01-31 14:00 (ISO 8601), or in seconds since 1970.",
     REPEATED: "If {0!r} is the id of a user and not of a row, say that the log has no id: "
     "--column id= (columns={{'id': None}}).",
 }
@@ -153,14 +154,17 @@ ADVICE = {
 HINTS = {
     r"[-+]?\d+,\d+": "Are there decimal commas in {0!r}? Give --decimal ',' (decimal=',').",
     r"[-+]?[\d.,]+\s*%": "Is {0!r} in percent? Divide it by 100, and remove the percent sign.",
-    r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*": "Is {0!r} a date? A date is not a number to learn "
-    "from: name it as the time, --column time={0}, or leave it out.",
+    r"[$€£¥]\s*[-\d.,]+|[-\d.,]+\s*[$€£¥]": "Remove the currency sign from {0!r}.",
+    r"(\d{4}[-./]\d\d?|\d\d?[-./]\d\d?)[-./]\d{1,4}\b.*": "Is {0!r} a date? A date is not a "
+    "number to learn from: name it as the time, --column time={0}, or leave it out.",
 }
 """What a value that is not a number looks like, and what to do then."""
+EMPTY = "is missing, as is every other: the row is empty, or its line is not a JSON object"
 MOST_PROBLEMS = 12
 """Problems that a message lists, so it fits on a screen."""
 TRUTH = {"true": 1, "false": 0, "yes": 1, "no": 0}
 """Words that are read as numbers, in upper or lower case."""
+NO_NUMBER = "is neither a finite number nor yes, no, true or false"
 NO_NAME = f"is not a name of 1 to {LONGEST_NAME} printable characters"
 """Why a value is not the name of an action or a category."""
 UNKNOWN = -1
@@ -246,7 +250,11 @@ class CheckedColumns:
     ) -> str:
         """Return the finite numbers of a column, also if they are text; null if missing."""
         cell, found = self.source.cell(column), self.value(self._number_of(column))
-        self.check(column, "is not a finite number", f"{found} is null and {cell} is not null")
+        self.check(column, NO_NUMBER, f"{found} is null and {cell} is not null")
+        if self._kind(column)[1] == "VARCHAR":
+            is_word = f"good and {found} in (0, 1) and lower(trim({cell})) in {(*TRUTH,)}"
+            note = f"column {column!r}: yes and true were read as 1, and no and false as 0"
+            self.aggregates[note] = f"bool_or({is_word})"
         if required:
             self.check(column, "is missing", f"{cell} is null")
         if math.isfinite(low):
@@ -381,9 +389,11 @@ class CheckedColumns:
         for mark in problems[:MOST_PROBLEMS]:
             column, reason = marks[mark]
             cell = self.source.cell(column)
-            ((first, value),) = self.source.rows(
-                f"select row, {cell} from {rows} where {mark} limit 1"
+            nothing = " and ".join(f"c{place} is null" for place in range(len(self.source.types)))
+            ((first, value, is_empty),) = self.source.rows(
+                f"select row, {cell}, {nothing} from {rows} where {mark} limit 1"
             )
+            reason = EMPTY if is_empty else reason
             self._problems.append(Problem(column, reason, found[mark], first, value))
         self.facts = found
 
@@ -464,30 +474,21 @@ class CheckedColumns:
         skip = ", or leave them out with --skip-bad-rows (skip_bad_rows=True)"
         advice = [f"Correct these rows{skip if self.bad < total and parameter is None else ''}."]
         for problem in self._problems:
-            value = "" if problem.value is None else str(problem.value).strip()
-            texts = [hint for pattern, hint in HINTS.items() if re.fullmatch(pattern, value)]
-            if parameter is None:
-                texts += [text for reason, text in ADVICE.items() if reason in problem.reason]
-            advice += [text.format(problem.column) for text in texts]
+            column, values = problem.column, [str(problem.value)]
+            advice += hints(column, values) if problem.reason == NO_NUMBER else []
+            known = ADVICE.items() if parameter is None else ()
+            advice += [one.format(column) for reason, one in known if reason in problem.reason]
         heading = f"{self.bad} of {total} rows of {self.source.name} cannot be used:"
         lines = ["\n  ".join([heading, *self.sentences()]), *dict.fromkeys(advice)]
         raise InputError("\n".join(lines), parameter=parameter)
 
 
+def hints(column: str, values: Sequence[str]) -> list[str]:
+    """Return what to do about a column in which most values are no numbers, but look like them."""
+    looks = {one: [re.fullmatch(one, value.strip()) for value in values] for one in HINTS}
+    return [HINTS[one].format(column) for one in HINTS if 2 * looks[one].count(None) < len(values)]
+
+
 def distinct(value: str) -> str:
     """Return the SQL aggregate that lists the different values in good rows."""
     return f"list(distinct {value}) filter (good and {value} is not null)"
-
-
-def is_name(text: str) -> bool:
-    """Return whether a text is allowed as the name of an action or a category."""
-    return 0 < len(text) <= LONGEST_NAME and text.isprintable()
-
-
-def rank(name: str) -> tuple[int, float, str]:
-    """Return a key that sorts numbers first, by value, and other names after them."""
-    try:
-        number = float(name)
-    except ValueError:
-        number = math.nan
-    return (1, 0.0, name) if math.isnan(number) else (0, number, name)

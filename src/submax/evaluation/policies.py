@@ -129,8 +129,7 @@ def candidate_of(given: Any, log: Log, name: str) -> Candidate:
     """Return a policy of any kind as a candidate; refuse one that does not suit the log."""
     if isinstance(given, Candidate):
         return given
-    learned = already_learned(given)
-    if learned is not None:
+    if (learned := already_learned(given)) is not None:
         check_same_schema(learned, log)
         return Candidate(learned)
     if isinstance(given, str) and given.startswith(ALWAYS):
@@ -249,9 +248,10 @@ def _column_places(given: str, log: Log) -> list[int]:
     pattern, known = given.removeprefix(COLUMNS), log.probability_names
     columns = [pattern.replace(EVERY, name) for name in action_names(log.schema, given)]
     if pattern.count(EVERY) != 1 or not set(columns) <= set(known):
+        stands = f"stands for {listed(columns)}, and the log was read with"
+        stands = f"{stands} {listed(known) or 'none of them'}" if EVERY in pattern else "has no *"
         raise refused(
-            f"{given} stands for the columns {listed(columns)}, and the log was read with "
-            f"{listed(known) or 'none of them'}: write one {EVERY} for the name of the action, as "
+            f"{given} {stands}: write one {EVERY} for the name of the action, as "
             f"in {COLUMNS}prob_{EVERY}, and read columns={{'probability': 'prob_{EVERY}'}}"
         )
     return [known.index(column) for column in columns]

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from submax.core.arrays import Integers
+from submax.core.checks import did_you_mean
 from submax.core.errors import InputError
 from submax.core.problem import PROBABILITY_TOLERANCE
 from submax.core.summary import counted, listed
@@ -23,13 +24,13 @@ from submax.evaluation.columns import (
     Columns,
     distinct,
     find_columns,
-    is_name,
-    rank,
+    hints,
 )
 from submax.evaluation.disk import TemporaryFolder, in_pieces, new_column, release, taken
 from submax.evaluation.sources import TextFormat, open_source, quoted
 from submax.schema.actions import ARMS, MOST_CHOICES, ActionSpec, ChoiceIndices, described
 from submax.schema.context import LARGEST, Category, ContextSchema, Number
+from submax.schema.names import is_name, rank
 from submax.schema.rewards import rewards_of, scale_of
 from submax.schema.schema import Schema
 
@@ -77,8 +78,8 @@ def _check_same(what: str, declared: Sequence[str], columns: Iterable[str]) -> N
             for several in (declared, [*columns])
         )
         raise InputError(
-            f"the {what}s {names} are declared, but the log has columns for {of_columns}: name "
-            "the columns, or change the declaration"
+            f"the {what}s {names} are needed, and there are columns for {of_columns}: add or name "
+            "the other columns, or declare others"
         )
 
 
@@ -160,9 +161,6 @@ class ActionColumns:
         if eligible is not None:
             self._add_eligible(eligible)
 
-    def _text(self, slot: str) -> str:
-        return self._sql.text(self._columns[slot])
-
     def _add_eligible(self, column: str) -> None:
         sql = self._sql
         cell = sql.text(column, nested=True)
@@ -175,10 +173,10 @@ class ActionColumns:
             of_slot = [one and one[place] for one in self._sets]
             table[f"e{place}"] = pa.array(of_slot, pa.list_(pa.string()))
             names = f"(select list(e{place} order by code) from eligible)[{code} + 1]"
-            reason = "is not a list of known actions"
-            sql.check(column, reason, f"{code} <> {UNKNOWN} and {names} is null")
-            reason = "does not contain the action that was taken"
-            sql.check(column, reason, f"not list_contains({names}, {self._text(slot)})")
+            why = "is not a list of known actions"
+            sql.check(column, why, f"{code} <> {UNKNOWN} and {names} is null")
+            why = "does not contain the action that was taken"
+            sql.check(column, why, f"not list_contains({names}, {sql.text(self._columns[slot])})")
         sql.source.connection.register("eligible", pa.table(table))
 
     def _parsed(self, cell: str) -> list[list[str]] | None:
@@ -208,7 +206,7 @@ class ActionColumns:
                     parameter=column,
                 )
             self.slots[slot] = sorted(names, key=rank)
-            self._codes.append(sql.code(self._text(slot), self.slots[slot]))
+            self._codes.append(sql.code(sql.text(column), self.slots[slot]))
         sql.wanted["action"] = [*self._codes, *self._numbers]
         if not self._declared:
             self.menu = ActionSpec.of(self.slots.get(ARMS, self.slots))
@@ -243,17 +241,16 @@ class ActionColumns:
                     f"{len(names)} names: if they are real-valued actions, declare an "
                     f"interval, actions={{{name or column!r}: (low, high)}}"
                 )
-            yield from _spaced(column, names, "actions")
+            yield from _similar(column, names, "actions")
 
 
-def _spaced(column: str, names: Sequence[str], what: str) -> Iterator[str]:
-    """Yield a sentence if names begin or end with spaces."""
-    spaced = [name for name in names if name != name.strip()]
-    if spaced:
-        yield (
-            f"column {column!r} has {what} that begin or end with a space, such as {spaced[0]!r}: "
-            f"with and without the space they are different {what}"
-        )
+def _similar(column: str, names: Sequence[str], what: str) -> Iterator[str]:
+    """Yield a sentence if names differ only in capital letters, or in spaces around them."""
+    first = dict[str, str]()
+    for name in names:
+        if (other := first.setdefault(name.strip().casefold(), name)) != name:
+            yield f"column {column!r} has {other!r} and {name!r}, which are different {what}"
+            return
 
 
 # The context --------------------------------------------------------------------------------------
@@ -309,7 +306,7 @@ class ContextColumns:
                 raise InputError(
                     f"column {column!r} has more than {MOST_UNDECLARED} different values, too many "
                     "for a category that is not declared: leave it out of the context, or declare "
-                    "its categories",
+                    f"its categories{''.join(f'. {hint}' for hint in hints(column, values))}",
                     parameter=column,
                 )
             self.fields[name] = Category(tuple(values))
@@ -320,9 +317,11 @@ class ContextColumns:
         """Yield sentences about defaults that replaced values, and about similar categories."""
         for name, field in self.fields.items():
             if name in self._texts:
-                yield from _spaced(self._columns[name], field.values, "categories")
-            count = self._sql.facts.get(f"filled {name}")
-            if count:
+                column = self._columns[name]
+                yield from _similar(column, field.values, "categories")
+                if advice := hints(column, field.values):
+                    yield f"column {column!r} was read as categories. {' '.join(advice)}"
+            if count := self._sql.facts.get(f"filled {name}"):
                 what = "missing" if isinstance(field, Number) else "missing or not declared"
                 yield (
                     f"column {self._columns[name]!r}: {count} values are {what}, and were replaced "
@@ -398,10 +397,15 @@ def read_log(
         sql.refuse()
     table = _with_rewards(table, folder)
     notes = [*sql.skipped(), *left_out]
-    missing = sum(np.count_nonzero(np.isnan(part)) for part in in_pieces(table["propensity"]))
+    # The propensity of a row can be the product of those of its slots.
+    slots = table.get("slot_propensity", table["propensity"][:, None])
+    parts = zip(in_pieces(table["propensity"]), in_pieces(slots), strict=True)
+    missing = sum(np.count_nonzero(np.isnan(p) & np.isnan(of).any(axis=1)) for p, of in parts)
     if missing:
-        have = "has" if missing == 1 else "have"
-        notes.append(f"{missing} of {len(table['reward'])} rows {have} no propensity")
+        hint = "" if roles["propensity"] else did_you_mean("propensity", opened.columns)
+        hint = hint and f"; {hint}Then give --column propensity=NAME"
+        notes.append(f"rows without a propensity: {missing} of {len(table['reward'])}{hint}")
+    notes += [what for what, is_so in sql.facts.items() if what.startswith("column ") and is_so]
     notes += context.notes()
     used = {column for columns in roles.values() for column in columns.values()}
     unused = [name or repr(name) for name in opened.columns if name not in used]

@@ -17,7 +17,6 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from submax.core.checks import one_of
 from submax.core.decoding import known_type
 from submax.core.errors import InputError, one_line
 from submax.schema.schema import METADATA, Schema
@@ -69,8 +68,8 @@ class TextFormat(NamedTuple):
                 f"the separator is {sign!r}: give a single character, such as ';' or a tab",
                 parameter="separator",
             )
-        if self.decimal is not None:
-            one_of("decimal", self.decimal, [".", ","])
+        if self.decimal not in (None, ".", ","):
+            raise InputError(f"decimal is {self.decimal!r}: give '.' or ','", parameter="decimal")
 
 
 class Part(NamedTuple):
@@ -388,6 +387,8 @@ def arrow_table(source: Any) -> tuple[Any, list[str]]:
     """Return a table of pyarrow, and the columns of several types, which became text."""
     untyped: list[str] = []
     try:
+        if isinstance(source, list):
+            source = pa.Table.from_struct_array(pa.array(source))
         if hasattr(source, "collect_schema") and hasattr(source, "collect"):
             # A lazy frame of polars.
             source = source.collect()

@@ -1,5 +1,6 @@
 """Names of actions, choices, slots, fields and categories."""
 
+import math
 from collections import Counter
 
 from submax.core.errors import InputError
@@ -13,9 +14,23 @@ Action = str | dict[str, str | float]
 """The name of an arm, or the chosen value of every slot and range by its name."""
 
 
+def is_name(text: str) -> bool:
+    """Return whether a text is allowed as the name of an action or a category."""
+    return 0 < len(text) <= LONGEST_NAME and text.isprintable()
+
+
+def rank(name: str) -> tuple[int, float, str]:
+    """Return a key that sorts numbers first, by value, and other names after them."""
+    try:
+        number = float(name)
+    except ValueError:
+        number = math.nan
+    return (1, 0.0, name) if math.isnan(number) else (0, number, name)
+
+
 def check_name(what: str, value: object, parameter: str | None = None) -> None:
     """Raise an ``InputError`` unless the value is a printable string of 1 to 200 characters."""
-    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
+    if not isinstance(value, str) or not is_name(value):
         raise InputError(
             f"{what} must be a string of 1 to {LONGEST_NAME} printable characters, "
             f"not {short_repr(value)}",

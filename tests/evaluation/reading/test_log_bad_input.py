@@ -251,7 +251,13 @@ def test_what_is_not_a_number_is_recognized(value, hint, written, refused):
     refused(path, ("line 3",), (hint,))
 
 
-def test_spaces_and_unused_columns_are_remarked(written, mentioned):
+def test_similar_names_and_unused_columns_are_remarked(written, mentioned):
     notes = Log.read(written("A,yes,0.5", "A ,no,0.5", header="action,reward,Propensity")).notes
     assert mentioned(notes, "Propensity")
+    assert mentioned(notes, "yes")
     assert any("'A '" in note for note in notes)
+    path = written('RED,1,"1,5",€ 3', 'red,0,"2,5",€ 4', header="action,reward,context_x,context_y")
+    notes = Log.read(path).notes
+    assert mentioned(notes, "'RED'", "'red'")
+    assert mentioned(notes, "'context_x'", "decimal=','")
+    assert mentioned(notes, "'context_y'", "currency")

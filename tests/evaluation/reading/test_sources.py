@@ -142,7 +142,7 @@ def test_rows_of_json_lines_are_named_by_their_line(several, tmp_path, refused):
     if several:
         (tmp_path / "part-1.jsonl.gz").write_bytes(gzip.compress(json_text(ROW_DICTS).encode()))
     files = [f"of {bad}"] * several
-    facts = ("reward", "'x'", "line 10", *files), ("action", "line 12", *files)
+    facts = ("reward", "'x'", "line 10", *files), ("action", "line 12", *files, "JSON")
     refused(tmp_path if several else bad, *facts)
 
 
@@ -158,6 +158,7 @@ def test_a_line_that_is_not_an_object_is_a_bad_row(tmp_path, refused):
     path.write_text(json_text(ROW_DICTS) + "[1, 2]\n{broken\n")
     refused(path)
     assert_same(Log.read(path, skip_bad_rows=True))
+    assert_same(Log.read(ROW_DICTS))
 
 
 def test_files_that_cannot_be_one_log_are_refused(tmp_path, refused):
