@@ -50,6 +50,7 @@ def test_commands_take_a_store_and_print_no_password(
     def run(*given):
         done = CliRunner().invoke(main, given, catch_exceptions=False)
         assert PASSWORD not in done.output
+        assert done.exit_code == 0 or "'shop'" in done.output or "allowed: shop" in done.output
         return done.exit_code
 
     assert run("evaluate", store, "--policy", "always=A", "--estimator", "ips") == 0
@@ -57,3 +58,5 @@ def test_commands_take_a_store_and_print_no_password(
     assert run("learn", store, "--policy", "rcp-submax") == 0
     assert (tmp_path / "policy.safetensors").exists()
     assert run("evaluate", store, "--bandit", "other", "--policy", "always=A") != 0
+    open_bandit("empty.db", name="shop", actions=["A", "B"], background=False).close()
+    assert run("evaluate", "empty.db", "--policy", "always=A") != 0

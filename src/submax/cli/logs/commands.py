@@ -40,6 +40,7 @@ TEXT_OPTIONS = (
     ),
     option(
         "--separator", metavar="SIGN",
+        callback=lambda _context, _option, sign: sign and sign.replace("\\t", "\t"),
         help="Separator of a CSV file ('\\t' for a tab), if it is not detected correctly.",
     ),
     option(
@@ -84,7 +85,7 @@ EVALUATE_OPTIONS = (
         "--policy", "policies", multiple=True, metavar="POLICY",
         help=f"{POLICY} Or a file from submax learn; always=A, which always takes action A; "
         "always=*, one such policy for each action of the log; or columns=prob_*, which reads the "
-        "probability of each action A from the column prob_A (to name it: NAME=columns=…). Can be "
+        "probability of each action A from the column prob_A. NAME=POLICY gives it a name. Can be "
         "repeated.",
     ),
     option(

@@ -1,6 +1,7 @@
 """Carries out the commands on logs: reads what they are given, and prints and writes results."""
 
 import json
+import re
 import shlex
 import sys
 import time
@@ -17,7 +18,7 @@ from submax.cli.main import is_address, without_password
 from submax.core.checks import one_of, positive
 from submax.core.errors import InputError
 from submax.core.serialization import atomic_write
-from submax.core.summary import Summary
+from submax.core.summary import Summary, counted
 from submax.evaluation.comparison import compare, compare_rewards
 from submax.evaluation.learning import BestPolicy, learn_best
 from submax.evaluation.log import By, Log
@@ -35,10 +36,10 @@ WIDEST = 160
 """Characters of the lines of tables, so that names are not cut; a terminal wraps them."""
 SILENT_SECONDS = 2.0
 """Work that takes longer says what it does."""
-LISTS = ("context", "probability")
-"""Roles whose column is always a list, so a pattern can be given."""
 READING = ("columns", "declare", "skip_bad_rows", "separator", "decimal")
 """Options that say how a log is read."""
+NAMED = re.compile(r"(?!always=|columns=)([^=,@:{/]+)=(.+)", re.DOTALL)
+"""A policy with a name: ``mine=linucb``. The = of ``linucb,alpha=2`` belongs to the policy."""
 DECLARED_KEYS = ("actions", "action_features", "context", "rewards")
 """Keys that a declaration may have: the arguments of ``Log.read`` with these names."""
 SQLITE = b"SQLite format 3\0"
@@ -63,6 +64,8 @@ def text_or_table(text: str) -> str | dict[str, Any]:
 
 def specification(text: str) -> str | dict[str, Any]:
     """Return a policy that has to learn, after refusing an unknown one."""
+    if text.startswith((ALWAYS, COLUMNS)):
+        raise InputError(f"{text} learns nothing: evaluate it with submax evaluate --policy {text}")
     found = text_or_table(text)
     try:
         make_policy(found)
@@ -77,22 +80,19 @@ def specification(text: str) -> str | dict[str, Any]:
 
 
 def named_policies(texts: Sequence[str], trust: bool) -> dict[str, Any]:
-    """Return policies by name as ``compare`` takes them: learned ones, tables, or the text itself.
-
-    A table can have a name, and so can columns of probabilities: ``mine=columns=prob_*``.
-    """
+    """Return policies by name as ``compare`` takes them: learned ones, tables, or the text."""
     found: dict[str, Any] = {}
     for text in texts:
-        name, sign, rest = text.partition(f"={COLUMNS}")
-        text = COLUMNS + rest if sign and not text.startswith((ALWAYS, "{", COLUMNS)) else text
-        policy: Any = text
-        if not text.startswith((ALWAYS, COLUMNS)):
-            policy = already_learned(text, trust) or specification(text)
-        name = policy.get("name", text) if isinstance(policy, dict) else name if sign else text
+        match = NAMED.fullmatch(text)
+        name, policy = match.groups() if match else (text, text)
+        if not policy.startswith((ALWAYS, COLUMNS)):
+            policy = already_learned(policy, trust) or specification(policy)
+        if isinstance(policy, dict) and not match:
+            name = policy.get("name", text)
         if name in found:
             raise InputError(
-                f"two policies are called {name!r}: give one of them as a table with another name, "
-                """--policy '{"name": "other", "kind": ...}'"""
+                f"two policies are called {name!r}: give one of them another name, such as "
+                "--policy other=linucb"
             )
         found[name] = policy
     return found
@@ -139,7 +139,8 @@ def columns_of(given: Sequence[str]) -> dict[str, Any]:
         role, sign, name = text.partition("=")
         if not sign:
             raise InputError(f"--column is {text!r}: write ROLE=NAME, such as reward=clicked")
-        several = "," in name or role in LISTS
+        # A list can have patterns.
+        several = "," in name or role in ("context", "probability")
         found[role] = None if not name else name.split(",") if several else name
     return found
 
@@ -154,21 +155,15 @@ def check_folder(folder: Path) -> None:
 # Reading ------------------------------------------------------------------------------------------
 
 
-def sign_of(separator: str | None) -> str | None:
-    """Return a separator, which may be given as ``\\t`` for a tab."""
-    return separator and separator.replace("\\t", "\t")
-
-
 def read_log(
     path: Path | str,
     columns: Sequence[str],
     declare: Path | None,
-    separator: str | None,
     bandit: str | None,
     **options: Any,
 ) -> Log:
     """Return the log, opened with the roles of its columns and what a file declares."""
-    options |= {"columns": columns_of(columns), "separator": sign_of(separator)}
+    options["columns"] = columns_of(columns)
     if declare is not None:
         try:
             table = tomllib.loads(declare.read_text(encoding="utf-8"))
@@ -203,9 +198,15 @@ def log_of_store(path: str | Path, bandit: str | None, options: Mapping[str, Any
         TemporaryDirectory(prefix="submax-") as folder,
     ):
         name = bandit or chosen(bandit_names(store))
+        one_of("bandit", name, bandit_names(store))
         file = Path(folder) / f"{name}.parquet"
         export(store, name, file)
-        return Log.read(file, **options)
+        try:
+            return Log.read(file, **options)
+        except InputError as error:
+            source = f"the bandit {name!r} of {without_password(path)}"
+            error.args = (str(error).replace(str(file), source),)
+            raise
 
 
 # Evaluating ---------------------------------------------------------------------------------------
@@ -238,6 +239,8 @@ def run_evaluate(
     size = None if effect is None else effect_of(effect)
     check_folder(out)
     if report is not None:
+        if report.suffix.lower() not in (".html", ".htm"):
+            raise InputError(f"--report is {report.name!r}: a report is a page, so give FILE.html")
         check_report(report)
     weights, candidates = combinations_of(combinations), named_policies(policies, trust)
     reading = {name: options.pop(name) for name in READING}
@@ -335,7 +338,9 @@ def run_learn(
     check_folder(out.parent)
     given: list[Any] = [specification(one) for one in policies]
     if searches:
-        pairs = (one.partition("=") for one in searches)
+        pairs = [one.partition("=") for one in searches]
+        if not all(values for _, _, values in pairs):
+            raise InputError(f"--search is {', '.join(searches)}: write KEY=VALUES, as width=0.5,1")
         given = variants(given[0], {key: values for key, _, values in pairs}, trials, seed)
     log = read_log(path, **reading)
     options: dict[str, Any] = {"share": share, "by": by, "seed": seed, "keep_rows": keep_rows}
@@ -408,8 +413,8 @@ def run_score(
 
     check_folder(out.parent)
     learned = TrainedPolicy.read(str(policy), trust=trust)
-    text, rows = TextFormat(sign_of(separator), decimal), 0
-    batches = scores(learned, path, columns_of(columns), text)
+    text, rows = TextFormat(separator, decimal), 0
+    batches = scores(learned, path, columns_of(columns), text, SlowProgress("scoring"))
     first = next(batches, None)
     if first is None:
         raise InputError("the file has no rows to score: give a file with at least one row")
@@ -418,7 +423,7 @@ def run_score(
         for batch in chain([first], batches):
             writer.write(batch)
             rows += batch.num_rows
-    click.echo(f"{rows} rows scored by {policy}: {out}")
+    click.echo(f"{counted(rows, 'row')} scored by {policy}: {out}")
 
 
 # Progress and notes -------------------------------------------------------------------------------
@@ -434,11 +439,15 @@ class SlowProgress:
     """Prints to the standard error what is done, once work has taken more than two seconds."""
 
     def __init__(self, verb: str) -> None:
-        self._verb, self._last = verb, time.monotonic()
+        self._verb, self._last, self._round = verb, time.monotonic(), 0
 
     def __call__(self, name: str, done: int, total: int) -> None:
         """Print a line if the last one, or the beginning, is some seconds ago."""
+        self._round += done == 0
         now = time.monotonic()
         if now - self._last > SILENT_SECONDS:
             self._last = now
-            click.echo(f"{self._verb} {name} ({done + 1} of {total})", err=True)
+            count = f"{done + 1:,} of {total:,}"
+            later = f", comparison {self._round}" if self._round > 1 else ""
+            text = count if name in ("part", "row") else f"({count}{later})"
+            click.echo(f"{self._verb} {name} {text}", err=True)
