@@ -425,19 +425,14 @@ class ClimbingPolicy(ValueNetworkPolicy):
     climbs: Count = 4
     sweeps: Count = 4
 
-    def drawn_masks(self, replicas: int, rng: np.random.Generator) -> tuple[Weights, ...]:
-        """Draw the dropout masks of decisions until the next update; none by default."""
-        return ()
-
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ValueBelief:
         check_choices(f"the {type(self).__name__} policy", problem.space)
         belief = ValueBelief.empty(problem, replicas, self.hidden, listed=False)
         return belief._replace(extra=self.first_extra(belief, rng))
 
     def first_extra(self, belief: ValueBelief, rng: np.random.Generator) -> Climbs:
-        replicas = len(belief.buffer.filled)
-        masks = self.drawn_masks(replicas, rng)
-        return Climbs(belief.problem.space.uniform((replicas, self.climbs), rng), masks)
+        shape = (len(belief.buffer.filled), self.climbs)
+        return Climbs(belief.problem.space.uniform(shape, rng))
 
     def restricted_extra(self, state: ValueBelief, choices: Choices) -> Climbs:
         """Let climbs begin at choices among these."""
@@ -495,8 +490,10 @@ class ClimbingDropoutThompson(ClimbingPolicy):
     dropout: BelowOne = 0.1
     masks: Count = 20
 
-    def drawn_masks(self, replicas: int, rng: np.random.Generator) -> tuple[Weights, ...]:
-        return dropout_masks((replicas, self.masks, self.hidden), self.dropout, rng)
+    def first_extra(self, belief: ValueBelief, rng: np.random.Generator) -> Climbs:
+        shape = (len(belief.buffer.filled), self.masks, self.hidden)
+        masks = dropout_masks(shape, self.dropout, rng)
+        return super().first_extra(belief, rng)._replace(masks=masks)
 
     def act(self, state: ValueBelief, context: Floats, rng: np.random.Generator) -> ChosenActions:
         picked = rng.integers(self.masks, size=context.shape[:2])

@@ -9,13 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.models.nn.designs import (
-    LEAST_STEPS,
-    Design,
-    Example,
-    log_prob,
-    one_hot,
-)
+from submax.models.nn.designs import LEAST_STEPS, Design, Example, log_prob, one_hot
 from submax.models.nn.reward_injection import Dense, Network, contiguous
 from submax.research.rivals.value_networks import ValueNetwork
 

@@ -21,7 +21,6 @@ from submax.core.spaces import Choices
 from submax.models.networks.choices import first_choices
 from submax.policies.arm_statistics import by_rows
 from submax.research.rivals.value_networks import (
-    Hidden,
     Numbers,
     ValueBelief,
     ValueNetwork,
@@ -197,14 +196,14 @@ class GradientFeaturePolicy(ScoringPolicy):
 
     ridge: Positive = 1.0
 
-    def first_extra(self, belief: ValueBelief, rng: np.random.Generator) -> ValueNetwork:
-        return self._flat(belief.network)
+    def first_extra(self, belief: ValueBelief, rng: object) -> ValueNetwork:
+        return ValueNetwork(*(np.full_like(array, self.ridge) for array in belief.network))
 
     def next_extra(
         self, before: ValueBelief, trained: ValueBelief, feedback: Feedback, rng: object
     ) -> ValueNetwork:
         """Return the diagonal of U, ρ + Σ_i w_i g_i², over all rows of the buffer."""
-        buffer, total = trained.buffer, self._flat(trained.network)
+        buffer, total = trained.buffer, self.first_extra(trained, rng)
         rows = max(1, GRADIENTS_AT_ONCE // (len(buffer.filled) * self.hidden))
         for begin in range(0, buffer.reward.shape[1], rows):
             part = _squares(trained, slice(begin, begin + rows))
@@ -216,38 +215,28 @@ class GradientFeaturePolicy(ScoringPolicy):
         return precision.restricted(state.problem.space.kept_choices(choices))
 
     def scores(self, state: ValueBelief, context: Floats) -> tuple[Floats, Floats]:
+        """Return f and √(gᵀ U⁻¹ g), layer by layer: Σ (squared input · U⁻¹) · squared slope."""
         state.problem.check_context(context)
         network, choices = state.network, state.choices()
+        inverse = ValueNetwork(*(np.reciprocal(array) for array in state.extra))
+        chosen = inverse.choice_weight[:, choices].sum(axis=2)
 
         def of(inputs: Numbers) -> Floats:
             hidden = network.hidden(inputs, choices)
-            variance = _variance(network, state.extra, inputs, choices, hidden)
+            first, second = (slope**2 for slope in network.slopes(hidden))
+            spread = inputs.astype(np.float32) ** 2 @ inverse.context_weight
+            spread += inverse.first_bias[:, None]
+            below = np.einsum("rnmh,rnh->rnm", first, spread)
+            below += np.einsum("rnmh,rmh->rnm", first, chosen)
+            flat = (hidden.first**2).reshape(len(first), -1, first.shape[-1])
+            middle = (flat @ inverse.second_weight).reshape(first.shape)
+            middle = (middle + inverse.second_bias[:, None, None]) * second
+            above = np.einsum("rnmh,rh->rnm", hidden.second**2, inverse.head_weight)
+            variance = below + middle.sum(axis=-1) + above + inverse.head_bias[:, None, None]
             return np.stack([network.logits(hidden), np.sqrt(variance)], axis=-1)
 
         both = by_rows(of, state.rows_at_once, state.inputs(context))
         return both[..., 0], both[..., 1]
-
-    def _flat(self, network: ValueNetwork) -> ValueNetwork:
-        return ValueNetwork(*(np.full_like(array, self.ridge) for array in network))
-
-
-def _variance(
-    network: ValueNetwork,
-    precision: ValueNetwork,
-    context: Numbers,
-    choices: Integers,
-    hidden: Hidden,
-) -> Weights:
-    """gᵀ U⁻¹ g, layer by layer: Σ (squared input · U⁻¹) · squared slope."""
-    inverse = ValueNetwork(*(np.reciprocal(array) for array in precision))
-    first, second = (slope**2 for slope in network.slopes(hidden))
-    spread = context.astype(np.float32) ** 2 @ inverse.context_weight + inverse.first_bias[:, None]
-    chosen = inverse.choice_weight[:, choices].sum(axis=2)
-    below = np.einsum("rnmh,rnh->rnm", first, spread) + np.einsum("rnmh,rmh->rnm", first, chosen)
-    flat = (hidden.first**2).reshape(len(first), -1, first.shape[-1]) @ inverse.second_weight
-    middle = (flat.reshape(first.shape) + inverse.second_bias[:, None, None]) * second
-    above = np.einsum("rnmh,rh->rnm", hidden.second**2, inverse.head_weight)
-    return below + middle.sum(axis=-1) + above + inverse.head_bias[:, None, None]
 
 
 def _squares(belief: ValueBelief, rows: slice) -> ValueNetwork:
@@ -426,7 +415,7 @@ class VarianceNetworkUCB(UpperBound):
             None,
             buffer.weight * learned[:, None],
         )
-        fresh = ValueBelief.empty(old.problem, len(learned), self.hidden)
+        fresh = self.first_extra(trained, rng)
         new = fresh.trained(squares, self.training, self.dropout, rng)
         return old._replace(
             parameters=where_chosen(learned, new.parameters, old.parameters),
@@ -444,21 +433,19 @@ class VarianceNetworkUCB(UpperBound):
 
 def dropout_masks(
     shape: tuple[int, int, int], dropout: float, rng: np.random.Generator
-) -> tuple[Weights, Weights]:
+) -> tuple[Weights, ...]:
     """Draw a mask for each layer: 0 for a unit that is left out, 1 / (1 − dropout) otherwise.
 
     ``shape`` is ``(replicas, masks, units)``.
     """
     kept = 1 - dropout
     drawn = rng.random((2, *shape)) < kept
-    first, second = (drawn / kept).astype(np.float32)
-    return first, second
+    return tuple((drawn / kept).astype(np.float32))
 
 
-def picked_masks(masks: tuple[Weights, Weights], picked: Integers) -> tuple[Weights, Weights]:
+def picked_masks(masks: tuple[Weights, ...], picked: Integers) -> tuple[Weights, ...]:
     """Return the masks ``[R, n, H]`` with these indices, ``[R, n]``."""
-    first, second = (np.take_along_axis(one, picked[..., None], axis=1) for one in masks)
-    return first, second
+    return tuple(np.take_along_axis(one, picked[..., None], axis=1) for one in masks)
 
 
 @dataclass(frozen=True)
@@ -477,7 +464,7 @@ class DropoutThompson(ValueNetworkPolicy, TabularPolicy[ValueBelief]):
     dropout: BelowOne = 0.1
     masks: Count = 100
 
-    def first_extra(self, belief: ValueBelief, rng: np.random.Generator) -> tuple[Weights, Weights]:
+    def first_extra(self, belief: ValueBelief, rng: np.random.Generator) -> tuple[Weights, ...]:
         shape = (len(belief.buffer.filled), self.masks, self.hidden)
         return dropout_masks(shape, self.dropout, rng)
 
