@@ -137,12 +137,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
     Reference: Holm (1979), A simple sequentially rejective multiple test procedure.
     """
     order = np.argsort(p_values)
-    count, highest = len(p_values), 0.0
-    result = [1.0] * count
-    for rank, place in enumerate(order):
-        highest = max(highest, min(1.0, (count - rank) * p_values[place]))
-        result[place] = highest
-    return result
+    corrected = np.sort(p_values) * np.arange(len(p_values), 0, -1)
+    result = np.empty(len(p_values))
+    result[order] = np.maximum.accumulate(np.minimum(corrected, 1.0))
+    return result.tolist()
 
 
 def replicas_needed(difference: float, deviation: float, confidence: float = 0.95) -> int | None:

@@ -90,10 +90,9 @@ class Recording:
     ) -> None:
         self._environment, self._policy, self._progress = environment, policy, progress
         self._space, self._scale = environment.problem.space, environment.problem.scale
-        self._slots, self._dtype = self._space.slots, self._space.dtype
         self._replicas = replicas
         shape = (replicas, len(steps))
-        actions = np.empty((*shape, self._slots), dtype=self._dtype)
+        actions = np.empty((*shape, self._space.slots), dtype=self._space.dtype)
         self._trace = Trace(steps, actions, np.empty(shape), np.empty(shape), np.empty(shape))
         self._recorded = self._decisions = 0
         self._sums: tuple[Floats, Floats] = (np.zeros((replicas, 1)), np.zeros((replicas, 1)))
@@ -101,11 +100,11 @@ class Recording:
 
     def check(self, action: Actions, decisions: int) -> None:
         """Refuse actions outside the space, which would read the arms of another replica."""
-        shape = (self._replicas, decisions, self._slots)
-        right_type = action.shape == shape and action.dtype == self._dtype
+        shape, kind = (self._replicas, decisions, self._space.slots), self._space.dtype
+        right_type = action.shape == shape and action.dtype == kind
         if not (right_type and self._space.contains(action)):
             raise InputError(
-                f"the actions of {self._policy} must be {self._dtype.__name__} numbers of shape "
+                f"the actions of {self._policy} must be {kind.__name__} numbers of shape "
                 f"{shape} in {self._space}, not {action.dtype} numbers of shape {action.shape} "
                 f"from {action.min(initial=0)} to {action.max(initial=0)}: correct its act method",
                 parameter="policy",
@@ -305,8 +304,7 @@ def simulate(
         )
     replicas = as_whole_number("replicas", replicas, at_least=1)
     points = None if points is None else as_whole_number("points", points, at_least=1)
-    for number in seed if isinstance(seed, Sequence) else [seed]:
-        whole_number("seed", number, at_least=0)
+    *streams, rng, delay_rng = random_streams(seed, 5)
     if ignores_context(environment, policy):
         warnings.warn(
             f"the policy {policy} ignores the context of {environment}: the default, "
@@ -314,10 +312,6 @@ def simulate(
             ContextIgnoredWarning,
             stacklevel=2,
         )
-    *streams, rng, delay_rng = (
-        np.random.Generator(np.random.SFC64(stream))
-        for stream in np.random.SeedSequence(seed).spawn(5)
-    )
     world = SimulatedWorld(environment, replicas, streams)
     pending: Pending | RandomlyPending = (
         RandomlyPending(delay, delay_rng) if isinstance(delay, RandomDelay) else Pending()
@@ -340,6 +334,14 @@ def simulate(
         if back is not None:
             state = policy.update(state, back, rng)
     return recording.trace()
+
+
+def random_streams(seed: int | Sequence[int], count: int) -> list[np.random.Generator]:
+    """Independent generators of random numbers, for a seed that is checked first."""
+    for number in seed if isinstance(seed, Sequence) else [seed]:
+        whole_number("seed", number, at_least=0)
+    streams = np.random.SeedSequence(seed).spawn(count)
+    return [np.random.Generator(np.random.SFC64(stream)) for stream in streams]
 
 
 def _decided(

@@ -201,8 +201,21 @@ class RelativeUCB(TabularPolicy[RelativeUCBState]):
         return self._believed(state._replace(wins=wins, duels=state.duels + there.sum(axis=1)))
 
     def probabilities(self, state: RelativeUCBState, context: Floats) -> Floats:
-        upper = state.upper(self.exploration)
-        pairs = _first_arm(upper, state.best)[:, :, None] * _second_arm(upper)
+        upper, best = state.upper(self.exploration), state.best
+        candidates = np.all(upper >= 0.5, axis=2)
+        allowed = np.where(candidates.any(axis=1, keepdims=True), candidates, True)
+        others = allowed & ~best
+        number = others.sum(axis=1, keepdims=True)
+        known = best.any(axis=1, keepdims=True)
+        share = np.where(known, 0.5, 1.0) / np.maximum(number, 1)
+        # The best arm is alone if there is no other candidate.
+        first = np.where(best, np.where(number > 0, 0.5, 1.0), np.where(others, share, 0.0))
+        # Row i has the bounds of all arms against arm i.
+        against = upper.transpose(0, 2, 1)
+        highest = against == against.max(axis=2, keepdims=True)
+        rivals = highest & ~np.eye(upper.shape[1], dtype=bool)
+        second = np.where(rivals.any(axis=2, keepdims=True), rivals, highest)
+        pairs = first[:, :, None] * (second / second.sum(axis=2, keepdims=True))
         return pairs.reshape(len(pairs), 1, -1)
 
     def _believed(self, state: RelativeUCBState) -> RelativeUCBState:
@@ -210,26 +223,3 @@ class RelativeUCB(TabularPolicy[RelativeUCBState]):
         candidates = np.all(state.upper(self.exploration) >= 0.5, axis=2)
         alone = candidates.sum(axis=1, keepdims=True) == 1
         return state._replace(best=np.where(alone, candidates, state.best & candidates))
-
-
-def _first_arm(upper: Floats, best: Booleans) -> Floats:
-    """Return the probability that each arm is the first of the pair, ``[R, K]``."""
-    candidates = np.all(upper >= 0.5, axis=2)
-    allowed = np.where(candidates.any(axis=1, keepdims=True), candidates, True)
-    others = allowed & ~best
-    number = others.sum(axis=1, keepdims=True)
-    known = best.any(axis=1, keepdims=True)
-    share = np.where(known, 0.5, 1.0) / np.maximum(number, 1)
-    # The best arm is alone if there is no other candidate.
-    return np.where(best, np.where(number > 0, 0.5, 1.0), np.where(others, share, 0.0))
-
-
-def _second_arm(upper: Floats) -> Floats:
-    """Return the probability of each second arm given the first arm, ``[R, K, K]``."""
-    # Row i has the bounds of all arms against arm i.
-    against = upper.transpose(0, 2, 1)
-    highest = against == against.max(axis=2, keepdims=True)
-    itself = np.eye(upper.shape[1], dtype=bool)
-    rivals = highest & ~itself
-    chosen = np.where(rivals.any(axis=2, keepdims=True), rivals, highest)
-    return chosen / chosen.sum(axis=2, keepdims=True)

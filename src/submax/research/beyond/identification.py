@@ -15,7 +15,6 @@ from submax.core.checks import (
     as_whole_number,
     instance_of,
     probability,
-    whole_number,
 )
 from submax.core.environment import Environment
 from submax.core.errors import InputError
@@ -27,6 +26,7 @@ from submax.core.spaces import Choices
 from submax.policies.arm_statistics import ArmStatistics
 from submax.policies.thompson import BetaParameter, largest_beta
 from submax.policies.ucb import divergence
+from submax.simulation.simulate import random_streams
 
 
 @serializable("best-arm-state")
@@ -268,12 +268,7 @@ def identify(
         raise InputError(f"{environment} has no single best arm: use one without context or drift")
     count = as_whole_number("observations", observations, at_least=1)
     replicas = as_whole_number("replicas", replicas, at_least=1)
-    for number in seed if isinstance(seed, Sequence) else [seed]:
-        whole_number("seed", number, at_least=0)
-    world_rng, reward_rng, policy_rng = (
-        np.random.Generator(np.random.SFC64(stream))
-        for stream in np.random.SeedSequence(seed).spawn(3)
-    )
+    world_rng, reward_rng, policy_rng = random_streams(seed, 3)
     world = environment.reset(replicas, world_rng)
     state = finder.init(environment.problem, replicas, policy_rng)
     context, weight = np.zeros((replicas, 1, 0)), np.ones((replicas, 1))

@@ -127,8 +127,7 @@ class CascadeKLUCB(Policy[CascadeState]):
     traits = PolicyTraits(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> CascadeState:
-        bounds = problem.scale.bounds
-        if problem.space.reals or bounds != (0.0, 1.0):
+        if problem.space.reals or problem.scale.bounds != (0.0, 1.0):
             raise InputError(
                 "cascade-kl-ucb needs an item for each position and rewards from 0 to 1 "
                 f"that say where the click was, not {problem.space} with {problem.scale}: use "
@@ -141,9 +140,7 @@ class CascadeKLUCB(Policy[CascadeState]):
         )
 
     def act(self, state: CascadeState, context: Floats, rng: np.random.Generator) -> ChosenActions:
-        rows = context.shape[1]
-        slate = self.slate(state)
-        action = np.repeat(slate[:, None], rows, axis=1)
+        action = np.repeat(self.slate(state)[:, None], context.shape[1], axis=1)
         return ChosenActions(action, np.zeros(action.shape[:2]))
 
     def log_prob(self, state: CascadeState, context: Floats, action: Integers) -> Floats:
