@@ -149,11 +149,14 @@ def _check_fit(rules: Rules, problem: Problem, replicas: int, seed: int) -> None
         rules.close(prior(fitted), [prior(after(fresh, shuffled)), prior(both)], rule)
         _check_values(rules, fitted, feedback)
 
-    def learned(rows: Feedback) -> Floats:
-        return _everything(estimator, problem, after(fitted, rows), replicas, seed)
+    def everything(params: Any) -> Floats:
+        """Return all that can be asked of a belief, one row for each replica."""
+        belief = estimator.belief(params, some_contexts(problem, replicas, ROWS, seed))
+        parts = (_listed(belief), belief.level_prior(), belief.levels(), belief.values())
+        rows = [part.reshape(replicas, -1) for part in parts if part is not None]
+        return np.concatenate(rows, axis=1)
 
-    known = _everything(estimator, problem, fitted, replicas, seed)
-    check_separation(rules, problem, feedback, learned, known)
+    check_separation(rules, problem, feedback, fitted, after, everything)
     rewarded = np.full_like(feedback.reward, low_and_high(problem.scale)[1])
     silent = after(fresh, feedback._replace(reward=rewarded, log_prob=None))
     values = estimator.belief(silent, feedback.context[:, :1]).values()
@@ -170,14 +173,3 @@ def _check_values(rules: Rules, fitted: Any, feedback: Feedback) -> None:
         conditioned = belief.prob(feedback.action[:, :, None, :])[..., 0]
         ratio = (feedback.reward * np.exp(-feedback.log_prob))[..., None] * conditioned
         rules.close(values, ratio.mean(axis=1), "values must be the importance-sampled sums")
-
-
-def _everything(
-    estimator: Estimator[Any], problem: Problem, params: Any, replicas: int, seed: int
-) -> Floats:
-    """Return all that can be asked of a belief, one row for each replica."""
-    belief = estimator.belief(params, some_contexts(problem, replicas, ROWS, seed))
-    parts = (_listed(belief), belief.level_prior(), belief.levels(), belief.values())
-    return np.concatenate(
-        [part.reshape(replicas, -1) for part in parts if part is not None], axis=1
-    )

@@ -260,11 +260,15 @@ def _check_densities(rules: Rules, problem: Problem, seed: int) -> None:
     def density(state: Any) -> Floats:
         return np.exp(policy.log_prob(state, asked, action))
 
+    def after(state: Any, feedback: Feedback) -> Any:
+        return policy.update(state, feedback, np.random.default_rng(seed))
+
+    news = some_feedback(problem, DENSITY_REPLICAS, DENSITY_FEEDBACK_ROWS, seed + 1)
     context = some_contexts(problem, 1, 1, seed).repeat(DENSITY_REPLICAS, axis=0)
     for state in states(DENSITY_REPLICAS):
         for rows in DENSITY_ROWS:
             _check_state(rules, state, some_contexts(problem, DENSITY_REPLICAS, rows, seed), seed)
-        _check_separation(rules, state, density, DENSITY_FEEDBACK_ROWS, seed, rtol=1e-5, atol=1e-8)
+        check_separation(rules, problem, news, state, after, density, rtol=1e-5, atol=1e-8)
         mass = _bins_mass(policy, state, space, context)
         total = mass.sum(axis=1, keepdims=True)
         rule = f"the integral of the density must be near 1, and is {total[:, 0]}"
@@ -296,24 +300,6 @@ def _bins_mass(policy: Policy[Any], state: Any, space: Box, context: Floats) -> 
     return density.reshape(replicas, len(choices) * BINS, MIDPOINTS).sum(axis=-1) * volume
 
 
-def _check_separation(
-    rules: Rules,
-    state: Any,
-    ask: Callable[[Any], Floats],
-    rows: int,
-    seed: int,
-    **tolerance: float,
-) -> None:
-    """Check what feedback changes in what ``ask`` says of the state after it."""
-    answer = ask(state)
-    feedback = some_feedback(state.problem, len(answer), rows, seed + 1)
-
-    def learned(feedback: Feedback) -> Floats:
-        return ask(rules.subject.update(state, feedback, np.random.default_rng(seed)))
-
-    check_separation(rules, state.problem, feedback, learned, answer, **tolerance)
-
-
 def _check_learning(rules: Rules, problem: Problem, replicas: int, seed: int, state: Any) -> None:
     """Check what feedback does to a ``state`` after some feedback and, above all, what not."""
     policy = rules.subject
@@ -325,15 +311,18 @@ def _check_learning(rules: Rules, problem: Problem, replicas: int, seed: int, st
         listed = policy.probabilities(state, context)
         return np.broadcast_to(listed, (*context.shape[:2], listed.shape[2]))
 
+    def after(state: Any, feedback: Feedback) -> Any:
+        return policy.update(state, feedback, np.random.default_rng(seed))
+
     before, given = contents(state), contents(feedback)
     policy.record(state, feedback.action)
     rules.require(before == contents(state), "record must not change the state it was given")
-    once = policy.update(state, feedback, np.random.default_rng(seed))
+    once = after(state, feedback)
     rules.require(before == contents(state), "update must not change the state it was given")
     rules.require(given == contents(feedback), "update must not change the feedback")
-    again = policy.update(state, feedback, np.random.default_rng(seed))
-    rules.require(contents(once) == contents(again), "the same seed must give the same state")
-    _check_separation(rules, state, ask, FEEDBACK_ROWS, seed)
+    same = contents(once) == contents(after(state, feedback))
+    rules.require(same, "the same seed must give the same state")
+    check_separation(rules, problem, feedback, state, after, ask)
     for clear in clear_feedback(problem, replicas, 10 * problem.space.size):
         _, taught = _states(policy, problem, replicas, clear, seed)
         arrays = [*leaves(taught), ask(taught)]

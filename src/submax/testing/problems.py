@@ -32,11 +32,7 @@ SCALED = (
 BOUNDED = Problem(Arms(3), context_width=2, scale=Continuous(low=0.0, high=50.0, asked=3))
 """The third problem of SCALED for networks: it has the shapes of the second one, so both are
 trained by the same compiled program."""
-PAIRS = (
-    Problem(Slots((3, 3))),
-    Problem(Slots((1, 1))),
-    Problem(Slots((3, 3)), context_width=2),
-)
+PAIRS = (Problem(Slots((3, 3))), Problem(Slots((1, 1))), Problem(Slots((3, 3)), context_width=2))
 """The problems of a policy that needs pairs of the same arms, instead of PROBLEMS."""
 REPLICAS = (1, 4)
 
@@ -172,15 +168,20 @@ def check_separation(
     rules: Rules,
     problem: Problem,
     feedback: Feedback,
-    learned: Callable[[Feedback], Floats],
-    before: Floats,
+    state: Any,
+    after: Callable[[Any, Feedback], Any],
+    ask: Callable[[Any], Floats],
     **tolerance: float,
 ) -> None:
     """Check that rows of weight 0 and feedback without rows change nothing, and replicas are apart.
 
-    ``learned`` returns what a state says after feedback, ``before`` is what it says before.
+    ``after`` returns the ``state`` after feedback, and ``ask`` what a state says.
     """
-    expected = learned(feedback)
+
+    def learned(feedback: Feedback) -> Floats:
+        return ask(after(state, feedback))
+
+    before, expected = ask(state), learned(feedback)
     weight = feedback.weight.copy()
     weight[0] = 0.0
     silent = learned(feedback._replace(weight=weight))
