@@ -173,12 +173,8 @@ COLUMNS = {
 DECISION_COLUMNS, REWARD_COLUMNS = COLUMNS["decision"], COLUMNS["reward"]
 """The order in which ``decision_row``, ``damaged_decisions`` and ``damaged_rewards`` expect
 columns."""
-TABLES = {
-    table: columns
-    for table, columns in COLUMNS.items()
-    if table not in ("summary", "progress", "session")
-}
-"""The tables that are copied; the others can be computed again, or are short-lived."""
+TABLES = {table: columns for table, columns in COLUMNS.items() if table != "session"}
+"""The tables that are copied. Sums of rows that were deleted could not be computed again."""
 OLD_TABLES = ("submax_schema", "streams", "events")
 """Tables of stores that were written before decisions and rewards had tables of their own."""
 
