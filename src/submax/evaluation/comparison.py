@@ -10,6 +10,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Integers
 from submax.core.checks import one_of
+from submax.core.disk import IN_MEMORY
 from submax.core.errors import InputError
 from submax.core.summary import listed
 from submax.evaluation.diagnostics import (
@@ -22,7 +23,6 @@ from submax.evaluation.diagnostics import (
     rare_reward_cautions,
     spread_cautions,
 )
-from submax.evaluation.disk import IN_MEMORY
 from submax.evaluation.estimators import (
     NEEDS,
     OffPolicyEstimator,

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import finite, one_of, whole_number
+from submax.core.disk import TemporaryFolder, in_pieces, new_column, release, taken
 from submax.core.errors import InputError
 from submax.core.numerics import STEP, mixed, pieces
 from submax.core.optional import require_module
 from submax.core.problem import Problem
 from submax.core.summary import Summary, counted, listed, number
-from submax.evaluation.disk import TemporaryFolder, in_pieces, new_column, release, taken
 from submax.evaluation.reading import all_binary, read_log
 from submax.evaluation.sources import TextFormat
 from submax.schema.actions import ChoiceIndices

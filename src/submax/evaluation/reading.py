@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Integers
 from submax.core.checks import did_you_mean
+from submax.core.disk import TemporaryFolder, in_pieces, new_column, release, taken
 from submax.core.errors import InputError
 from submax.core.problem import PROBABILITY_TOLERANCE
 from submax.core.summary import counted, listed
@@ -26,7 +27,6 @@ from submax.evaluation.columns import (
     find_columns,
     hints,
 )
-from submax.evaluation.disk import TemporaryFolder, in_pieces, new_column, release, taken
 from submax.evaluation.sources import TextFormat, open_source, quoted
 from submax.schema.actions import ARMS, MOST_CHOICES, ActionSpec, ChoiceIndices, described
 from submax.schema.context import LARGEST, Category, ContextSchema, Number

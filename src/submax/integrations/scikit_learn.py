@@ -19,10 +19,7 @@ require_extra("data", "submax.integrations.scikit_learn", "sklearn")
 
 from sklearn.base import BaseEstimator, ClassifierMixin  # noqa: E402 - the package is checked first
 from sklearn.utils import check_random_state  # noqa: E402 - as above
-from sklearn.utils.multiclass import (  # noqa: E402 - as above
-    check_classification_targets,
-    unique_labels,
-)
+from sklearn.utils.multiclass import check_classification_targets, unique_labels  # noqa: E402
 from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402 - as above
 
 __all__ = ["BanditClassifier"]

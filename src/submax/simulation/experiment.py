@@ -361,10 +361,7 @@ def cells(
 
 
 def _selected(
-    specification: Specification,
-    every: Sequence[Configuration],
-    only: Iterable[str],
-    more: bool,
+    specification: Specification, every: Sequence[Configuration], only: Iterable[str], more: bool
 ) -> tuple[Sequence[Configuration], dict[str, PolicyData]]:
     wanted: dict[str, list[str]] = {}
     for text in only:

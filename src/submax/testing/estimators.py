@@ -156,7 +156,7 @@ def _check_fit(rules: Rules, problem: Problem, replicas: int, seed: int) -> None
         rows = [part.reshape(replicas, -1) for part in parts if part is not None]
         return np.concatenate(rows, axis=1)
 
-    check_separation(rules, problem, feedback, fitted, after, everything)
+    check_separation(rules, problem, feedback, fitted, estimator.fit, everything, seed)
     rewarded = np.full_like(feedback.reward, low_and_high(problem.scale)[1])
     silent = after(fresh, feedback._replace(reward=rewarded, log_prob=None))
     values = estimator.belief(silent, feedback.context[:, :1]).values()

@@ -260,15 +260,13 @@ def _check_densities(rules: Rules, problem: Problem, seed: int) -> None:
     def density(state: Any) -> Floats:
         return np.exp(policy.log_prob(state, asked, action))
 
-    def after(state: Any, feedback: Feedback) -> Any:
-        return policy.update(state, feedback, np.random.default_rng(seed))
-
     news = some_feedback(problem, DENSITY_REPLICAS, DENSITY_FEEDBACK_ROWS, seed + 1)
     context = some_contexts(problem, 1, 1, seed).repeat(DENSITY_REPLICAS, axis=0)
     for state in states(DENSITY_REPLICAS):
         for rows in DENSITY_ROWS:
             _check_state(rules, state, some_contexts(problem, DENSITY_REPLICAS, rows, seed), seed)
-        check_separation(rules, problem, news, state, after, density, rtol=1e-5, atol=1e-8)
+        tolerance = {"rtol": 1e-5, "atol": 1e-8}
+        check_separation(rules, problem, news, state, policy.update, density, seed, **tolerance)
         mass = _bins_mass(policy, state, space, context)
         total = mass.sum(axis=1, keepdims=True)
         rule = f"the integral of the density must be near 1, and is {total[:, 0]}"
@@ -311,18 +309,15 @@ def _check_learning(rules: Rules, problem: Problem, replicas: int, seed: int, st
         listed = policy.probabilities(state, context)
         return np.broadcast_to(listed, (*context.shape[:2], listed.shape[2]))
 
-    def after(state: Any, feedback: Feedback) -> Any:
-        return policy.update(state, feedback, np.random.default_rng(seed))
-
     before, given = contents(state), contents(feedback)
     policy.record(state, feedback.action)
     rules.require(before == contents(state), "record must not change the state it was given")
-    once = after(state, feedback)
+    once = policy.update(state, feedback, np.random.default_rng(seed))
     rules.require(before == contents(state), "update must not change the state it was given")
     rules.require(given == contents(feedback), "update must not change the feedback")
-    same = contents(once) == contents(after(state, feedback))
-    rules.require(same, "the same seed must give the same state")
-    check_separation(rules, problem, feedback, state, after, ask)
+    again = policy.update(state, feedback, np.random.default_rng(seed))
+    rules.require(contents(once) == contents(again), "the same seed must give the same state")
+    check_separation(rules, problem, feedback, state, policy.update, ask, seed)
     for clear in clear_feedback(problem, replicas, 10 * problem.space.size):
         _, taught = _states(policy, problem, replicas, clear, seed)
         arrays = [*leaves(taught), ask(taught)]

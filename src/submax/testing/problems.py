@@ -169,17 +169,18 @@ def check_separation(
     problem: Problem,
     feedback: Feedback,
     state: Any,
-    after: Callable[[Any, Feedback], Any],
+    learn: Callable[[Any, Feedback, np.random.Generator], Any],
     ask: Callable[[Any], Floats],
+    seed: int,
     **tolerance: float,
 ) -> None:
     """Check that rows of weight 0 and feedback without rows change nothing, and replicas are apart.
 
-    ``after`` returns the ``state`` after feedback, and ``ask`` what a state says.
+    ``learn`` returns the ``state`` after feedback, and ``ask`` what a state says.
     """
 
     def learned(feedback: Feedback) -> Floats:
-        return ask(after(state, feedback))
+        return ask(learn(state, feedback, np.random.default_rng(seed)))
 
     before, expected = ask(state), learned(feedback)
     weight = feedback.weight.copy()

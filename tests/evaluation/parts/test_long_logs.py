@@ -7,7 +7,8 @@ from builtin_examples import examples_of
 from pyarrow import parquet
 from refusals import raises_code
 
-from submax.evaluation import Log, compare, compare_rewards, disk, evaluator, reading
+from submax.core import disk
+from submax.evaluation import Log, compare, compare_rewards, evaluator, reading
 from submax.evaluation.estimators import NEEDS, OFF_POLICY
 
 ROWS = 1200

@@ -304,17 +304,11 @@ class Gridded(WrapperPolicy):
         self, state: GriddedState, feedback: Feedback, rng: np.random.Generator
     ) -> GriddedState:
         feedback.check(state.problem)
-        cells = self._cells(state)
-        log_prob = feedback.log_prob
-        inner = self.policy.update(
-            state.inner,
-            feedback._replace(
-                action=cells.of(feedback.action),
-                log_prob=None if log_prob is None else log_prob + cells.log_volume,
-            ),
-            rng,
-        )
-        return state._replace(inner=inner)
+        cells, log_prob = self._cells(state), feedback.log_prob
+        if log_prob is not None:
+            log_prob = log_prob + cells.log_volume
+        of_cells = feedback._replace(action=cells.of(feedback.action), log_prob=log_prob)
+        return state._replace(inner=self.policy.update(state.inner, of_cells, rng))
 
     def probabilities(self, state: GriddedState, context: Floats) -> Floats:
         # Not the probabilities of cells: the contract asks for those of the actions themselves.

@@ -133,11 +133,9 @@ class CascadeKLUCB(Policy[CascadeState]):
                 f"that say where the click was, not {problem.space} with {problem.scale}: use "
                 "the environment Cascade, or another policy"
             )
-        items = max(problem.space.choices)
-        nothing = np.zeros((replicas, items))
-        return CascadeState(
-            problem, nothing, nothing.copy(), np.zeros(replicas), rng.random((replicas, items))
-        )
+        nothing = np.zeros((replicas, max(problem.space.choices)))
+        order = rng.random(nothing.shape)
+        return CascadeState(problem, nothing, nothing, np.zeros(replicas), order)
 
     def act(self, state: CascadeState, context: Floats, rng: np.random.Generator) -> ChosenActions:
         action = np.repeat(self.slate(state)[:, None], context.shape[1], axis=1)

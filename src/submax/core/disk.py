@@ -1,4 +1,4 @@
-"""Columns of a log in files of a temporary folder, for logs that are larger than memory."""
+"""Arrays in files of a temporary folder, for data that is larger than memory."""
 
 import mmap
 import shutil
@@ -18,7 +18,7 @@ from submax.core.numerics import PIECE_ROWS, pieces
 SPARSE_ROWS = 1 << 13
 """Rows that are taken together from anywhere in a column on disk."""
 IN_MEMORY = 1 << 19
-"""Rows that are taken from a log on disk into memory; more are written to another file."""
+"""Rows that are taken from arrays on disk into memory; more are written to another file."""
 
 
 class TemporaryFolder:
