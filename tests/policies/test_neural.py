@@ -80,15 +80,14 @@ def test_conditioned_probabilities_follow_by_bayes_rule(learned, training, probl
     times = np.stack([(action == arm).sum(axis=1) for arm in range(3)], axis=1)
     logged = policy.estimator.smoothing + times
     np.testing.assert_allclose(counted[:, 0], logged / logged.sum(axis=1, keepdims=True))
-    values = logits(state.rewards.network, context)
-    paid = expit(values)
+    paid = expit(values := logits(state.rewards.network, context))
     joint = np.stack([1 - paid, paid], axis=2) * counted[:, :, None]
     expected = joint / joint.sum(axis=-1, keepdims=True)
     np.testing.assert_allclose(table.probabilities, expected, rtol=1e-4)
     np.testing.assert_allclose(table.prior, joint.sum(axis=-1), rtol=1e-4)
     among = policy.table(policy.restricted(state, ((0, 2),)), context).probabilities
     kept = table.probabilities[..., [0, 2]]
-    # Logits are float32: their rounding error is that of a probability, relative to it.
+    # The relative error of a probability is the rounding error of its logit, a float32.
     rounding = 8 * np.finfo(np.float32).eps * max(np.abs(values).max(), 1.0)
     np.testing.assert_allclose(among, kept / kept.sum(axis=-1, keepdims=True), rtol=rounding)
 

@@ -48,8 +48,7 @@ def rms(error):
 
 def test_estimates_are_near_the_policy_that_logged(seed, mentioned):
     context, action, probability = of_softmax(seed)
-    log = log_of_arrays(action, np.ones(ROWS), context=context)
-    log = with_estimated_propensities(log, 0)
+    log = with_estimated_propensities(log_of_arrays(action, np.ones(ROWS), context=context), 0)
     wanted = probability[np.arange(ROWS), action]
     assert rms(log.propensity - wanted) < tolerance(3 * (CHOICES - 1), ROWS)
     assert log.estimated.all()
@@ -60,8 +59,7 @@ def test_estimates_are_near_the_policy_that_logged(seed, mentioned):
 def test_without_context_the_estimates_are_the_shares(seed):
     rng = np.random.default_rng(seed)
     action = rng.choice(3, 500, p=[0.2, 0.3, 0.5])
-    log = Log.read({"action": action, "reward": np.ones(500)})
-    log = with_estimated_propensities(log, 0)
+    log = with_estimated_propensities(Log.read({"action": action, "reward": np.ones(500)}), 0)
     share = np.bincount(action) / 500
     # Up to the end of the search, and a penalty of next to nothing.
     assert log.propensity == pytest.approx(share[action], abs=1e-3)

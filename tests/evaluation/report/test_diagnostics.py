@@ -362,8 +362,8 @@ def test_right_propensities_are_not_doubted_in_clusters_and_samples(role, seed):
     table = {name: column[kept] for name, column in table.items()} | {
         "propensity": [0.5] * sum(kept)
     }
-    log = Log.read(table, columns={role: {"cluster": "user"}.get(role, role)})
-    found = compare(log, ["always=1"], estimators=["snips", "dm"])
+    columns = {role: "user" if role == "cluster" else role}
+    found = compare(Log.read(table, columns=columns), ["always=1"], estimators=["snips", "dm"])
     assert not [one for one in found.find("always=1", "snips").cautions if "propensities" in one]
-    # The model of rewards is that of the whole log: the mean of a Bernoulli(0.2) sample.
+    # The mean of a Bernoulli(0.2) sample, as in the whole log.
     assert abs(found.find("always=1", "dm").value - 0.2) < 6 * np.sqrt(0.16 / (sum(kept) / 4))
