@@ -77,7 +77,8 @@ def test_columns_hold_values_of_the_critic(problem, training, seed):
     policy, rng = ActorCritic(hidden=8, training=training), np.random.default_rng(seed)
     feedback = some_feedback(problem, 4, 12, seed)._replace(log_prob=None)
     state = policy.update(policy.init(problem, 4, rng), feedback, rng)
-    columns, values = policy.columns(state), state.critic.values(feedback.context)
+    columns = policy.columns(state.problem, state.buffer, state.critic)
+    values = state.critic.values(feedback.context)
     spread = feedback.reward.std(axis=1, keepdims=True)
     spread = np.where(spread > 0, spread, 1.0)
     expected = (values - feedback.reward.mean(axis=1)[:, None, None]) / spread[..., None]

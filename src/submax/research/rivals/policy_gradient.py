@@ -115,7 +115,7 @@ class GradientPolicy(Policy[PolicyNetwork]):
             listed=problem.space.size if self.has_critic else 0,
         )
 
-    def columns(self, state: PolicyNetwork) -> Floats:
+    def columns(self, problem: Problem, buffer: Buffer, critic: ValueBelief | None) -> Floats:
         """Return what the loss reads of every row of the buffer beside context and action.
 
         These are (r − r̄) / s and log q, ``[R, rows, 2]``, or with a critic (v(b, c) − r̄) / s of
@@ -124,15 +124,14 @@ class GradientPolicy(Policy[PolicyNetwork]):
         no policy, but gives the weight of a regularization the same meaning for frequent and rare
         rewards.
         """
-        buffer = state.buffer
-        reward = reward_shares(state.problem.scale, buffer, buffer.reward)
+        reward = reward_shares(problem.scale, buffer, buffer.reward)
         total = np.maximum(buffer.weight.sum(axis=1, keepdims=True), 1e-300)
         mean = (buffer.weight * reward).sum(axis=1, keepdims=True) / total
         square = (buffer.weight * (reward - mean) ** 2).sum(axis=1, keepdims=True) / total
         deviation = np.where(square > 1e-12, np.sqrt(square), 1.0)
-        if state.critic is None:
+        if critic is None:
             return np.stack([(reward - mean) / deviation, buffer.log_prob], axis=-1)
-        values = state.critic.values(buffer.context.astype(np.float64))
+        values = critic.values(buffer.context.astype(np.float64))
         return (values - mean[..., None]) / deviation[..., None]
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PolicyNetwork:
@@ -190,12 +189,9 @@ class GradientPolicy(Policy[PolicyNetwork]):
                 "was chosen, and log_prob is None: log it, or use a policy such as actor-critic"
             )
         critic = state.critic and state.critic.trained(feedback, self.training, 0.0, rng)
-        state, buffer = state._replace(critic=critic), state.buffer.add(feedback, EVERYTHING, rng)
-        columns = (
-            state.problem.space.scaled(buffer.action),
-            self.columns(state._replace(buffer=buffer)),
-        )
-        design = self.design(state.problem)
+        state, problem = state._replace(critic=critic), state.problem
+        buffer, design = state.buffer.add(feedback, EVERYTHING, rng), self.design(problem)
+        columns = problem.space.scaled(buffer.action), self.columns(problem, buffer, critic)
         start = state.parameters if self.training.continued else None
         none = np.zeros((len(news), 1, 0), dtype=np.float32)
 
