@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ import scipy
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import Count, Finite, Positive
 from submax.core.errors import InputError
+from submax.core.numerics import pieces
 from submax.core.problem import Problem
 from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Arms, Slots, Space
 from submax.environments.arms import Successes
@@ -117,10 +118,9 @@ def highest_logits(truth: TruthNetwork, sizes: Sequence[int], context: Floats) -
     return highest
 
 
-def _slices(length: int, width: int) -> list[slice]:
+def _slices(length: int, width: int) -> Iterator[slice]:
     """Split ``length`` rows of ``width`` numbers into parts of at most `CHUNK_ENTRIES`."""
-    step = max(1, CHUNK_ENTRIES // max(1, width))
-    return [slice(start, start + step) for start in range(0, length, step)]
+    return pieces(length, max(1, CHUNK_ENTRIES // max(1, width)))
 
 
 def _sums(slots: Sequence[Floats]) -> Floats:

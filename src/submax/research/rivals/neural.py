@@ -12,7 +12,7 @@ from numpy.polynomial import legendre
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import BelowOne, Count, NonNegative, Positive, Probability
-from submax.core.numerics import highest, where_chosen
+from submax.core.numerics import highest, pieces, where_chosen
 from submax.core.policy import TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
@@ -61,8 +61,7 @@ def largest_normal(mean: Floats, deviation: Floats) -> Floats:
     means, deviations = mean.reshape(-1, size), deviation.reshape(-1, size)
     result = np.empty(means.shape)
     rows = max(1, NUMBERS_PER_CHUNK // (size * NODES_PER_PANEL * FEWEST_PANELS))
-    for first in range(0, len(means), rows):
-        block = slice(first, first + rows)
+    for block in pieces(len(means), rows):
         result[block] = _largest(means[block], deviations[block])
     return result.reshape(mean.shape)
 
@@ -97,8 +96,8 @@ def _largest(mean: Floats, deviation: Floats) -> Floats:
     nodes, weights = _rule(2 ** math.ceil(math.log2(needed)))
     probability = np.zeros(mean.shape)
     step = max(1, NUMBERS_PER_CHUNK // mean.size)
-    for first in range(0, len(nodes), step):
-        node, weight = nodes[first : first + step], weights[first : first + step]
+    for part in pieces(len(nodes), step):
+        node, weight = nodes[part], weights[part]
         place = standardized(start + unit * np.expm1(stretch * node))
         density = np.exp(-0.5 * place**2) / (math.sqrt(2 * math.pi) * deviation[:, None])
         below = scipy.special.ndtr(place)
@@ -204,9 +203,9 @@ class GradientFeaturePolicy(ScoringPolicy):
     ) -> ValueNetwork:
         """Return the diagonal of U, ρ + Σ_i w_i g_i², over all rows of the buffer."""
         buffer, total = trained.buffer, self.first_extra(trained, rng)
-        rows = max(1, GRADIENTS_AT_ONCE // (len(buffer.filled) * self.hidden))
-        for begin in range(0, buffer.reward.shape[1], rows):
-            part = _squares(trained, slice(begin, begin + rows))
+        step = max(1, GRADIENTS_AT_ONCE // (len(buffer.filled) * self.hidden))
+        for rows in pieces(buffer.reward.shape[1], step):
+            part = _squares(trained, rows)
             total = ValueNetwork(*(one + other for one, other in zip(total, part, strict=True)))
         return total
 

@@ -226,7 +226,7 @@ class ValueBelief(NamedTuple):
     def rows_at_once(self) -> int:
         """The number of contexts whose activations are held in memory together."""
         return max(
-            1, ACTIVATIONS_AT_ONCE // (self.network.first_bias.size * self.problem.space.size)
+            1, ACTIVATIONS_AT_ONCE // self.network.first_bias.size // self.problem.space.size
         )
 
 
