@@ -88,8 +88,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable action in each context, ``[n]``."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Return π(a | x), ``[n, A]``, in the order of ``classes_``."""

@@ -206,8 +206,7 @@ class RelativeUCB(TabularPolicy[RelativeUCBState]):
         allowed = np.where(candidates.any(axis=1, keepdims=True), candidates, True)
         others = allowed & ~best
         number = others.sum(axis=1, keepdims=True)
-        known = best.any(axis=1, keepdims=True)
-        share = np.where(known, 0.5, 1.0) / np.maximum(number, 1)
+        share = np.where(best.any(axis=1, keepdims=True), 0.5, 1.0) / np.maximum(number, 1)
         # The best arm is alone if there is no other candidate.
         first = np.where(best, np.where(number > 0, 0.5, 1.0), np.where(others, share, 0.0))
         # Row i has the bounds of all arms against arm i.

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -72,8 +71,7 @@ class SmoothReward(WithNoise[Bumps]):
 
     @property
     def problem(self) -> Problem:
-        low, high = (0.0,) * self.dimensions, (1.0,) * self.dimensions
-        space = Box(low, high, self.sizes)
+        space = Box((0.0,) * self.dimensions, (1.0,) * self.dimensions, self.sizes)
         return Problem(space, self.context, Continuous())
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Bumps:
@@ -457,8 +455,7 @@ class FourierThompson(Policy[FourierState]):
             context,
             member,
         )
-        cell = cells.listed.action(highest)
-        return ChosenActions(cells.within(cell, rng), None)
+        return ChosenActions(cells.within(cells.listed.action(highest), rng), None)
 
     def log_prob(self, state: FourierState, context: Floats, action: Actions) -> Floats:
         state.problem.check_context(context)
@@ -466,8 +463,16 @@ class FourierThompson(Policy[FourierState]):
         cells = Cells(state.problem.space, self.points)
         index = cells.listed.index(cells.of(action))
         table = self._table(state, cells)
+
+        def share(part: Floats, index: Integers) -> Floats:
+            """The share of all drawn functions that are highest at the cells ``index [R, n]``."""
+            drawn = np.tile(state.draws, (1, part.shape[1], 1))
+            each = np.repeat(part, self.draws, axis=1)
+            highest = self._highest(state, table, each, drawn).reshape(*index.shape, self.draws)
+            return (highest == index[..., None]).mean(axis=-1)
+
         rows = max(1, VALUES_AT_ONCE // (table.size * self.draws))
-        found = by_rows(partial(self._share, state, table), rows, context, index)
+        found = by_rows(share, rows, context, index)
         with np.errstate(divide="ignore"):
             return np.log(found) - cells.log_volume
 
@@ -511,16 +516,6 @@ class FourierThompson(Policy[FourierState]):
         angle = self._angle(state, context)
         parts = np.concatenate([drawn * np.cos(angle), -drawn * np.sin(angle)], axis=-1)
         return (parts @ table.swapaxes(1, 2)).argmax(axis=-1)
-
-    def _share(
-        self, state: FourierState, table: Floats, context: Floats, index: Integers
-    ) -> Floats:
-        """The share of all drawn functions that are highest at the cells ``index [R, n]``."""
-        replicas, rows = context.shape[:2]
-        each = np.repeat(context, self.draws, axis=1)
-        drawn = np.tile(state.draws, (1, rows, 1))
-        highest = self._highest(state, table, each, drawn).reshape(replicas, rows, self.draws)
-        return (highest == index[..., None]).mean(axis=-1)
 
 
 def _inputs(scaled: Actions, sizes: tuple[int, ...]) -> Floats:

@@ -170,8 +170,7 @@ class CascadeKLUCB(Policy[CascadeState]):
     def slate(self, state: CascadeState) -> Integers:
         """Return the slate of each replica, ``[R, K]``."""
         looked = np.where(state.looked > 0, state.looked, 1.0)
-        rounds = np.maximum(state.rounds, 1.0)[:, None]
-        logarithm = np.log(rounds)
+        logarithm = np.log(np.maximum(state.rounds, 1.0))[:, None]
         # Below e the second logarithm is negative; 1e-6 keeps it finite in the first round.
         level = logarithm + self.exploration * np.log(np.maximum(logarithm, 1e-6))
         bound = upper_bound(state.clicked / looked, np.maximum(level, 0.0) / looked)

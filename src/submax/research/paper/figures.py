@@ -323,8 +323,9 @@ def _growth_figure(table: ResultTable, panels: Sequence[Labels]) -> Figure:
                 axes.plot(curve.steps, curve.mean, linewidth=1.2, **line)
                 if curve.name == "rcp-optimistic":
                     theory = curve.mean[-1] * (curve.steps / curve.steps[-1]) ** (second / best)
-                    line = {"color": "#808080", "label": "t^(p₂/p₁)"}
-                    axes.plot(curve.steps, theory, linewidth=0.8, **line)
+                    axes.plot(
+                        curve.steps, theory, color="#808080", linewidth=0.8, label="t^(p₂/p₁)"
+                    )
             axes.set(xscale="log", yscale="log", xlabel="decisions")
             axes.set_title(f"p₁ = {best:g}, p₂ = {second:g}")
         grid[0].set_ylabel("accumulated regret, mean")
