@@ -143,6 +143,7 @@ class WeightSums(Additive, frozen=True):
         most = int(np.argmax(self.by_reward))
         share = float(self.by_reward[most]) / size if size > 0 else 1.0
         effective = size**2 / square if square > 0 else 0.0
+        others = max(round(1 - share, 12), 0.0)  # 0 also if rounding leaves a trace
         return Diagnostics(
             rows=round(count),
             effective=effective,
@@ -151,7 +152,7 @@ class WeightSums(Additive, frozen=True):
             mean_weight=scale * (1 + off),
             mean_error=scale * float(np.sqrt(variance / count)),
             unsupported=unsupported,
-            effective_rewards=(1 - share) * effective,
+            effective_rewards=others * effective,
             usual=float(self.rewards[most]),
         )
 
@@ -159,7 +160,7 @@ class WeightSums(Additive, frozen=True):
 class PolicySums(Additive, frozen=True):
     """Sums about a policy over its evaluated rows, and for each estimator those of its terms.
 
-    ``mean_weight`` and ``mean_error`` are the sums whose estimates are the means of the importance
+    ``mean_weight`` and ``model_error`` are the sums whose estimates are the means of the importance
     weights w, and of w (r − q̂) with the reward r and the predicted reward q̂. ``lost`` is
     Σ w (c − 1), where c is the factor by which an estimated propensity was raised to its floor.
     ``weights`` are w times the sampling weight, whose sum is ``kept``; ``parts`` are the weights of
@@ -168,7 +169,7 @@ class PolicySums(Additive, frozen=True):
 
     decisions: float
     mean_weight: TermSums
-    mean_error: TermSums
+    model_error: TermSums
     lost: float
     weights: WeightSums
     kept: float
@@ -199,14 +200,14 @@ class PolicySums(Additive, frozen=True):
             # Rows of one session have nearly the same weight: sessions count, not rows.
             through = np.bincount(log.session, about.sessions[:, 1])
             parts["sessions"] = WeightSums.of(through.astype(np.float64))
-        mean_weight, mean_error = (
+        mean_weight, model_error = (
             TermSums.of(sampled(Terms(values, counts=count), sampling), None, centre, units)
             for values, centre in ((weight, 1.0), (weight * (about.reward - about.predicted), 0.0))
         )
         return cls(
             decisions,
             mean_weight,
-            mean_error,
+            model_error,
             lost,
             WeightSums.of(weight * sampling, count, about.reward, rewards),
             decisions * mean(sampling, count),
@@ -235,7 +236,7 @@ class PolicySums(Additive, frozen=True):
         largest = max(largest or 0.0, diagnostics.largest)
         z = errors_from_one(weight.value, weight.error, weight.decisions, largest)
         if abs(z) > SIGNIFICANT_ERRORS:
-            why = "the log could not take some of its actions, or " if z < 0 else ""
+            why = "the log could not take some actions of the policy, or " if z < 0 else ""
             sentence = (
                 f"the weights average {diagnostics.mean_weight:.2f} instead of 1, which chance "
                 f"does not explain: {why}the propensities are wrong"
@@ -243,7 +244,7 @@ class PolicySums(Additive, frozen=True):
             yield from ((about, sentence) for about in ("weights", "sessions"))
         yield from spread_cautions(diagnostics)
         yield from rare_reward_cautions(diagnostics)
-        error = self.mean_error.estimate()
+        error = self.model_error.estimate()
         about_model = "the interval of dm does not include the error of its model of rewards"
         if abs(error.value) > SIGNIFICANT_ERRORS * error.error:
             about_model = f"the model of rewards is off by {error.value:+.2g}"

@@ -15,6 +15,7 @@ from submax.evaluation.estimators import make_off_policy, tuned
 from submax.evaluation.evaluator import Evaluator, Progress
 from submax.evaluation.log import By, DividedLog, Log, data_frame, divided
 from submax.evaluation.policies import candidate_of, learn_one, named, variant_of
+from submax.evaluation.propensities import random_rows
 from submax.evaluation.report import Comparison
 from submax.policies.specification import Search, Specification, parsed_variant, variants
 from submax.schema.trained_policy import MOST_ROWS, TrainedPolicy
@@ -112,7 +113,7 @@ class Race(NamedTuple):
         """
         best = self.best()
         leads = {name: self.lead(best, name) for name in self.folds[-1][0] if name != best}
-        clear = {name for name, (gap, e) in leads.items() if e == 0 or abs(gap) > CLEAR_ERRORS * e}
+        clear = {name for name, (gap, e) in leads.items() if e == 0 or gap > CLEAR_ERRORS * e}
         return [name for name in self.folds[-1][0] if name not in clear]
 
 
@@ -173,6 +174,17 @@ class BestPolicy(NamedTuple):
         return data_frame(self.rows())
 
 
+def randomly_thinned(log: Log, most: int, seed: int) -> Log:
+    """Return the log, or about ``most`` random rows of it; a session is taken as a whole."""
+    if len(log) <= most:
+        return log
+    if log.session is None:
+        return log.rows(random_rows(len(log), most, seed))
+    sessions = int(log.session.max()) + 1
+    chosen = random_rows(sessions, max(sessions * most // len(log), 1), seed)
+    return log.rows(np.isin(log.session, chosen))
+
+
 SLOW_SECONDS = 0.03
 """A policy is slow if a decision takes longer: a user who waits notices it."""
 
@@ -210,22 +222,21 @@ def learn_best(
     rows, or from a ``share`` of them.
     """
     part = log if share == 1.0 else log.split(share, by, seed)[0]
-    few = len(part) < FEWEST_ROWS
+    few = part.decisions < FEWEST_ROWS
     if candidates is None:
         candidates = [DEFAULT] if few else standard_candidates(part)
-    given: dict[str, Any] = named(list(candidates))
+    given: dict[str, Any] = named(candidates)
     if not given:
         raise InputError("the list of policies is empty: name a policy, or leave the list out")
     race = report = None
     winner, notes = next(iter(given)), list[str]()
     if few:
         notes.append(
-            f"{len(part)} rows are too few to choose among policies ({FEWEST_ROWS} are needed): "
-            f"{winner} was learned"
+            f"{part.decisions} rows are too few to choose among policies ({FEWEST_ROWS} are "
+            f"needed): {winner} was learned"
         )
     elif len(given) > 1:
-        step = -(-len(part) // MOST_CHOOSING_ROWS)
-        thinned = part if step == 1 else part.rows(np.arange(0, len(part), step))
+        thinned = randomly_thinned(part, MOST_CHOOSING_ROWS, seed)
         choosing, reporting = thinned.split(CHOOSING_SHARE, by, seed)
         quarters = divided(choosing, [1 / QUARTERS] * QUARTERS, by, seed)
         race, learned = raced(quarters, given, seed, progress)
@@ -240,8 +251,8 @@ def learn_best(
         if leads:
             rivals = [f"{name} (behind by {gap:.2g} ± {e:.2g})" for name, (gap, e) in leads.items()]
             notes.append(f"these rows cannot tell {winner} from {', '.join(rivals)}")
-        if step > 1:
-            notes.append(f"the choice used every {step}th row of the log")
+        if len(thinned) < len(part):
+            notes.append(f"the choice used {len(thinned)} random rows of the log")
     best = learn_one(log, given[winner], share=share, by=by, seed=seed, keep_rows=keep_rows)
     spent = decision_seconds(best, log)
     if spent > SLOW_SECONDS:

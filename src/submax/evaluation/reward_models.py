@@ -14,6 +14,7 @@ from submax.core.arrays import Booleans, Floats
 from submax.core.errors import InputError
 from submax.core.numerics import pieces
 from submax.evaluation.log import Log
+from submax.evaluation.propensities import random_rows
 from submax.models.classifiers import FittedRegressor, class_by_name, fitted_regressor, made
 from submax.models.regression.bayesian import Sums
 from submax.models.regression.blas import in_one_thread
@@ -138,11 +139,11 @@ def fitted_models(log: Log) -> list[RewardModel]:
 
     The kernel length, the prior variances and the noise are fitted to the same rows by marginal
     likelihood, so a model never depends on the rewards that it predicts. If there are more
-    than ``MOST_FITTED`` rows, the models are fitted to every second, third, … row.
+    than ``MOST_FITTED`` rows, the models are fitted to random ones.
     """
     fold = folds_of(log)
     log = replace(log, fold=fold)
-    maps, used = reward_maps(log), every_so_many(log, MOST_FITTED)
+    maps, used = reward_maps(log), some_rows(log, MOST_FITTED)
     # One map of each kernel length is enough.
     by_length = {fitted_map.feature_map.length: fitted_map for fitted_map in maps}
     sums = {length: sums_of_folds(fitted_map, used) for length, fitted_map in by_length.items()}
@@ -155,9 +156,9 @@ def fitted_models(log: Log) -> list[RewardModel]:
     ]
 
 
-def every_so_many(log: Log, most: int) -> Log:
-    """Return a log of every second, third, … row if it has more than ``most`` rows."""
-    return log.rows(slice(None, None, -(-len(log) // most)))
+def some_rows(log: Log, most: int) -> Log:
+    """Return the log, or ``most`` random rows of it: logs may take their actions in turn."""
+    return log if len(log) <= most else log.rows(random_rows(len(log), most, 0))
 
 
 # Supervised models of other libraries -------------------------------------------------------------
@@ -201,7 +202,7 @@ class SupervisedRewardModel(NamedTuple):
 def supervised_models(log: Log, template: Any, seed: int) -> list[SupervisedRewardModel]:
     """Return a copy of a model for each fold, fitted to the other folds."""
     fold, code = folds_of(log), action_code(log.schema.menu)
-    log = every_so_many(replace(log, fold=fold), MOST_FITTED_BY_TEMPLATE)
+    log = some_rows(replace(log, fold=fold), MOST_FITTED_BY_TEMPLATE)
     context = log.schema.context.encode_rows(log.context).astype(np.float64)
     inputs, models = code.design(context, log.action), []
     for number in range(FOLDS):

@@ -290,8 +290,8 @@ class TermSums(Additive, frozen=True):
     def _side(self, side: int) -> tuple[float, Floats, Range | None]:
         """Return the value of an estimate, and the weights of the columns in its terms.
 
-        The terms are v + (y − v z) / z̄ + o, where v is the value without the offset. The last
-        number is the smallest and the largest possible one of them, if it is known.
+        The terms are v + (y − v z) / z̄ + o, where v is the value without the offset. The range
+        is that of the possible terms, None if it is not known.
         """
         first, count, place = self.moments.first, self.moments.decisions, COLUMNS * side
         (u, z, o), weights = map(float, first[place : place + COLUMNS]), np.zeros(len(first))
@@ -334,7 +334,7 @@ SMALLEST_SHARE = 1e-300
 def _clustered(rows: Summed, spread: float, sizes: Floats, deviation: Floats) -> Summed:
     """Return an estimate whose clusters are independent, and not its rows.
 
-    With G clusters of n rows the term of a cluster is V + (G / n) Σ_i (t_i − V) over its rows. The
+    With G clusters and n rows in all, the term of a cluster is V + (G / n) Σ_i (t_i − V) over its rows. The
     variance of V is Σ_g D_g² / (1 − n_g / n) / n², D_g the sum over the n_g rows of a cluster: CR2,
     unbiased if rows are independent. The largest possible term is that of the largest cluster.
 

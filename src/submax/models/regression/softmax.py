@@ -1,4 +1,4 @@
-"""Logistic regression of several classes, of which only some are possible in a row."""
+"""Multinomial logistic regression, in which each row allows only some of the classes."""
 
 from typing import NamedTuple, Self
 
