@@ -46,9 +46,10 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for share, action in (("control_share", "control"), ("holdout", "baseline")):
             has_action = getattr(self, action) is not None
             if has_action != (getattr(self, share) != 0):
-                given, missing = (action, share) if has_action else (share, action)
+                missing = f"{share} is 0" if has_action else f"{action} is missing"
                 raise InputError(
-                    f"{given} was given without {missing}: give both, or neither", parameter=share
+                    f"{action} and {share} belong together, and {missing}: give both, or neither",
+                    parameter=share,
                 )
         if self.aa_test and not self.holdout:
             raise InputError(
