@@ -21,6 +21,7 @@ from submax.bandit.assignment import ExperimentAssignment, UnitNumbers, action_c
 from submax.bandit.guard_rails import find_places, is_eligible, limits_at
 from submax.bandit.names import check_identifier, new_identifier
 from submax.core.arrays import Floats
+from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.schema.actions import ChoiceIndices, EncodedAction
 
@@ -47,8 +48,11 @@ def checked_request(
     eligible: object = None,
     activate: object = True,
     unit: object = None,
+    **unknown: object,
 ) -> CheckedRequest:
     """Check the arguments of ``decide``; without an ``id``, make one."""
+    for name in unknown:
+        one_of("field of a request", name, ["context", "id", "eligible", "activate", "unit"])
     if id is None:
         identifier = new_identifier()
     else:

@@ -554,9 +554,8 @@ def compare_rewards(
         name: candidate._replace(target=split.target(candidate))
         for name, candidate in candidates.items()
     }
-    notes = split.notes
     if split.first.any():
-        notes.append(
+        split.notes.append(
             f"policies learned from the reward {learn_from!r} of "
             f"{split.log.rows(split.first).decisions} rows, and were evaluated on others"
         )
@@ -565,8 +564,9 @@ def compare_rewards(
         about = compare(
             rest.with_reward(reward), targets, seed=seed, trained_elsewhere=True, **options
         )
-        settings = {**about.settings, "share": share, "by": by}
-        learned = int(split.first.sum())
-        about = about._replace(settings=settings, learned_rows=learned)
-        comparisons[name] = about._replace(notes=[*about.notes, *notes])
+        comparisons[name] = about._replace(
+            notes=[*about.notes, *split.notes],
+            settings={**about.settings, "share": share, "by": by},
+            learned_rows=int(split.first.sum()),
+        )
     return comparisons

@@ -296,7 +296,8 @@ def rare_reward_cautions(diagnostics: Diagnostics) -> Iterator[Caution]:
     elif count < FEWEST_REWARDS:
         yield (
             "all",
-            f"only {count:.1f} {rows} count for this policy; {FEWEST_REWARDS:g} are needed",
+            f"only {np.floor(10 * count) / 10} {rows} count for this policy; "
+            f"{FEWEST_REWARDS:g} are needed",
         )
 
 

@@ -15,7 +15,7 @@ from submax.evaluation.estimators import make_off_policy, tuned
 from submax.evaluation.evaluator import Evaluator, Progress
 from submax.evaluation.log import By, DividedLog, Log, data_frame, divided
 from submax.evaluation.policies import candidate_of, learn_one, named, variant_of
-from submax.evaluation.propensities import random_rows
+from submax.evaluation.propensities import randomly_thinned
 from submax.evaluation.report import Comparison
 from submax.policies.specification import Search, Specification, parsed_variant, variants
 from submax.schema.trained_policy import MOST_ROWS, TrainedPolicy
@@ -25,8 +25,6 @@ DEFAULT = "rcp-adaptive"
 """The policy that is learned if a log has too few rows for a choice."""
 NETWORK = ("rcp-softmax-converged", "rcp-softmax-converged@greedy")
 TREES = ("boosted-greedy", "forest-greedy", "trees-greedy")
-MEANS = "mean-per-arm"
-"""The action with the highest mean reward, whatever the context: every other must beat it."""
 MOST_ACTIONS_OF_TREES = 200
 """Up to this many joint actions, each has trees of its own: more would take long to fit."""
 
@@ -41,13 +39,13 @@ def standard_candidates(log: Log) -> tuple[Specification, ...]:
     """
     found: list[Specification] = [DEFAULT, f"{DEFAULT}@greedy"]
     if not log.schema.context.width:
-        found += ["rcp-submax", MEANS]
+        found += ["rcp-submax", "mean-per-arm"]
     else:
         few = log.problem.space.size <= MOST_ACTIONS_OF_TREES
         models = few and find_spec("sklearn") is not None
         network = all(find_spec(one) for one in ("jax", "equinox", "optax"))
         linear = "logistic-greedy" if log.problem.scale == Binary() else "ridge-greedy"
-        found += [*NETWORK * network, *TREES * models, MEANS, *[linear] * models]
+        found += [*NETWORK * network, *TREES * models, "mean-per-arm", *[linear] * models]
     return tuple(one for one in found if _suits(one, log))
 
 
@@ -174,29 +172,17 @@ class BestPolicy(NamedTuple):
         return data_frame(self.rows())
 
 
-def randomly_thinned(log: Log, most: int, seed: int) -> Log:
-    """Return the log, or about ``most`` random rows of it; a session is taken as a whole."""
-    if len(log) <= most:
-        return log
-    if log.session is None:
-        return log.rows(random_rows(len(log), most, seed))
-    sessions = int(log.session.max()) + 1
-    chosen = random_rows(sessions, max(sessions * most // len(log), 1), seed)
-    return log.rows(np.isin(log.session, chosen))
-
-
 SLOW_SECONDS = 0.03
 """A policy is slow if a decision takes longer: a user who waits notices it."""
 
 
 def decision_seconds(learned: TrainedPolicy, log: Log) -> float:
     """Return the seconds of a decision, the least of three in the first context of the log."""
-    model, times = learned.model, list[float]()
-    context = log.schema.context.encode_rows(log.context[:1]).astype(np.float64)
+    model, rng, times = learned.model, np.random.default_rng(0), list[float]()
+    encoded = log.schema.context.encode_rows(log.context[:1]).astype(np.float64)
     for _ in range(3):
         begin = perf_counter()
-        row = model.standardization.apply(context)[None]
-        learned.policy.act(model.state, row, np.random.default_rng(0))
+        learned.policy.act(model.state, model.standardization.apply(encoded)[None], rng)
         times.append(perf_counter() - begin)
     return min(times)
 

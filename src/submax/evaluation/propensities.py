@@ -87,6 +87,20 @@ def random_rows(rows: int, most: int, seed: int) -> Integers:
     return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
 
 
+def randomly_thinned(log: Log, most: int, seed: int) -> Log:
+    """Return the log, or about ``most`` random rows of it; a session is taken as a whole.
+
+    Every k-th row would not do: logs may take their actions in turn.
+    """
+    if len(log) <= most:
+        return log
+    if log.session is None:
+        return log.rows(random_rows(len(log), most, seed))
+    sessions = int(log.session.max()) + 1
+    chosen = random_rows(sessions, max(sessions * most // len(log), 1), seed)
+    return log.rows(np.isin(log.session, chosen))
+
+
 def with_estimated_propensities(log: Log, seed: int, model: PropensityModel | None = None) -> Log:
     """Return the log with all propensities, by default with a ``model`` fitted to this log."""
     log = with_products_of_slots(log)

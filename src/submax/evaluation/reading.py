@@ -247,10 +247,10 @@ class ActionColumns:
 def _similar(column: str, names: Sequence[str], what: str) -> Iterator[str]:
     """Yield a sentence if names differ only in capital letters, or in spaces around them."""
     first = dict[str, str]()
-    for name in names:
-        if (other := first.setdefault(name.strip().casefold(), name)) != name:
-            yield f"column {column!r} has {other!r} and {name!r}, which are different {what}"
-            return
+    pairs = [(first.setdefault(name.strip().casefold(), name), name) for name in names]
+    different = [f"{one!r} and {other!r}" for one, other in pairs if one != other]
+    if different:
+        yield f"column {column!r} has {listed(different)}, which are different {what}"
 
 
 # The context --------------------------------------------------------------------------------------

@@ -291,7 +291,7 @@ class Comparison(NamedTuple):
             log_earned = f"That is more than the log earned, {logged}"
         if others:
             left_out = "1 more policy" if others == 1 else f"{others:,} more policies"
-            log_earned += f". For {left_out} the log has too few rows"
+            log_earned += f". The log has too few rows to judge {left_out}"
         return f"{first}. {log_earned}.{' See the warnings.' if best.cautions else ''}"
 
     def _possible(self, best: str, intervals: Mapping[str, ConfidenceInterval]) -> list[str]:

@@ -14,7 +14,7 @@ from submax.core.arrays import Booleans, Floats
 from submax.core.errors import InputError
 from submax.core.numerics import pieces
 from submax.evaluation.log import Log
-from submax.evaluation.propensities import random_rows
+from submax.evaluation.propensities import randomly_thinned
 from submax.models.classifiers import FittedRegressor, class_by_name, fitted_regressor, made
 from submax.models.regression.bayesian import Sums
 from submax.models.regression.blas import in_one_thread
@@ -143,7 +143,7 @@ def fitted_models(log: Log) -> list[RewardModel]:
     """
     fold = folds_of(log)
     log = replace(log, fold=fold)
-    maps, used = reward_maps(log), some_rows(log, MOST_FITTED)
+    maps, used = reward_maps(log), randomly_thinned(log, MOST_FITTED, 0)
     # One map of each kernel length is enough.
     by_length = {fitted_map.feature_map.length: fitted_map for fitted_map in maps}
     sums = {length: sums_of_folds(fitted_map, used) for length, fitted_map in by_length.items()}
@@ -154,11 +154,6 @@ def fitted_models(log: Log) -> list[RewardModel]:
         )
         for number, fitted_map in enumerate(maps)
     ]
-
-
-def some_rows(log: Log, most: int) -> Log:
-    """Return the log, or ``most`` random rows of it: logs may take their actions in turn."""
-    return log if len(log) <= most else log.rows(random_rows(len(log), most, 0))
 
 
 # Supervised models of other libraries -------------------------------------------------------------
@@ -202,7 +197,7 @@ class SupervisedRewardModel(NamedTuple):
 def supervised_models(log: Log, template: Any, seed: int) -> list[SupervisedRewardModel]:
     """Return a copy of a model for each fold, fitted to the other folds."""
     fold, code = folds_of(log), action_code(log.schema.menu)
-    log = some_rows(replace(log, fold=fold), MOST_FITTED_BY_TEMPLATE)
+    log = randomly_thinned(replace(log, fold=fold), MOST_FITTED_BY_TEMPLATE, 0)
     context = log.schema.context.encode_rows(log.context).astype(np.float64)
     inputs, models = code.design(context, log.action), []
     for number in range(FOLDS):

@@ -344,6 +344,10 @@ def _from_csv(path: Path, compressed: bool, start: bytes, text: TextFormat) -> P
             f"{str(path)!r} contains a zero byte: give a CSV file in UTF-8, or a Parquet file"
         )
     lines = head.splitlines(keepends=True)
+    if not lines or start.lstrip().startswith(b"["):
+        raise InputError(
+            f"{str(path)!r} is a JSON list, or has no short first line: write one object per line"
+        )
     skip = next((place for place, line in enumerate(lines) if line.strip()), 0)
     signs = SEPARATORS if text.separator is None else (text.separator,)
     headers = {sign: next(csv.reader(lines[skip:], delimiter=sign)) for sign in signs}

@@ -334,9 +334,10 @@ SMALLEST_SHARE = 1e-300
 def _clustered(rows: Summed, spread: float, sizes: Floats, deviation: Floats) -> Summed:
     """Return an estimate whose clusters are independent, and not its rows.
 
-    With G clusters and n rows in all, the term of a cluster is V + (G / n) Σ_i (t_i − V) over its rows. The
-    variance of V is Σ_g D_g² / (1 − n_g / n) / n², D_g the sum over the n_g rows of a cluster: CR2,
-    unbiased if rows are independent. The largest possible term is that of the largest cluster.
+    With G clusters and n rows in all, the term of a cluster is V + (G / n) Σ_i (t_i − V) over its
+    rows. The variance of V is Σ_g D_g² / (1 − n_g / n) / n², D_g the sum over the n_g rows of a
+    cluster: CR2, unbiased if rows are independent. The largest possible term is that of the largest
+    cluster.
 
     The degrees of freedom are those that the variance has if two rows of a cluster have the
     correlation ρ, (tr B)² / tr B² where B is the covariance of D_g / √(1 − n_g / n). ρ follows from
