@@ -64,7 +64,7 @@ def test_the_decisions_are_exported(command, served, tmp_path):
 
 
 def test_a_backup_needs_the_store_itself(served, tmp_path):
-    assert "address of a server" in refused("backup", served[1], tmp_path / "copy.db")
+    assert "URL of a server" in refused("backup", served[1], tmp_path / "copy.db")
 
 
 @pytest.mark.parametrize(

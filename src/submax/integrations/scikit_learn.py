@@ -88,7 +88,8 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable action in each context, ``[n]``."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Return π(a | x), ``[n, A]``, in the order of ``classes_``."""
